@@ -36,8 +36,8 @@ class FiftySentenceData:
     """PASCAL-50S or ABSTRACT-50S (V15), with P candidate pairs.
 
     Attributes:
-        pairs: candidate pairs with the winner of the triplets; 0 for a tie.
-        systems: the authors of each pair's candidates.
+        pairs: candidate pairs, each with the winner of its triplets: 1 or 2 for a candidate, 0 for a tie.
+        systems: the systems, or "human", that wrote the two candidates of each pair.
         references: the first 48 references of each image, for all images.
         votes: (P, 48) answers to the triplets, 1 or 2; empty if unpublished.
         pairwise_winners: (P,) winners of the pairwise votes; empty if unpublished.
@@ -79,7 +79,9 @@ class FiftySentenceData:
         tokenizer: str = TOKENIZER,
         reference_indices: Sequence[int] | None = None,
     ) -> tuple[dict[str, Floats], dict[str, str]]:
-        """Return the (P, 2) scores of P pairs by metric, and the signature of each metric.
+        """Return the scores of the candidates by metric, and the signature of each metric.
+
+        The scores of a metric are a (P, 2) array, with a row for each of P pairs.
 
         Args:
             reference_indices: indices, from 0 to 47, of the references of each image to use; by default all.
@@ -102,6 +104,7 @@ def read_fifty(name: str, folder: Path) -> FiftySentenceData:
     )
     rows = list(open_dataset(name, folder).pairs())
     triplets = open_judgments(name, folder, protocol="triplet")
+    # The pair and the answer, 1 or 2, of each triplet, pair by pair.
     votes = [(str(row.pair), int(row.value or 0)) for row in triplets.judgments()]
     winners = _majority_winners(votes) if votes else {row.pair: row.winner for row in triplets.winners()}
     pairwise_winners: list[int] = []
@@ -124,12 +127,13 @@ def read_fifty(name: str, folder: Path) -> FiftySentenceData:
 
 
 def read_triplet_votes(path: Path, pairs: Sequence[PairTexts]) -> Ints:
-    """Return the (P, 48) votes, 1 or 2, for P pairs from the authors' file of triplets.
+    """Read the votes of the authors' MATLAB file of triplets: (P, 48) for P pairs, 1 or 2 for a pair's candidates.
 
-    The file has the triplets pair by pair. A line is A, B, C, and 1 for B or -1 for C.
+    The file has the triplets pair by pair. Each is a row of the sentences A, B and C, and the winner: 1 for B, -1
+    for C. B and C are the two candidates of the pair.
 
     Raises:
-        ReplicationError: it is another file, or a file about other pairs.
+        ReplicationError: the file is not such a file, or is about other pairs.
     """
     try:
         triplets = scipy.io.loadmat(path, squeeze_me=True)["triplets"]
@@ -149,7 +153,10 @@ def read_triplet_votes(path: Path, pairs: Sequence[PairTexts]) -> Ints:
 
 
 def _majority_winners(votes: Sequence[tuple[str, int]]) -> dict[str, int]:
-    """Return the winner of each pair by the majority of its votes; 0 if the two sides have equally many."""
+    """Return the winner of each pair, 1 or 2, by the majority of its votes, and 0 if both have equally many.
+
+    ``votes`` are ids of pairs, each with a vote for its first (1) or second (2) candidate.
+    """
     result = pair_winners([pair for pair, _ in votes], [vote for _, vote in votes])
     return dict(zip(result.pairs.tolist(), result.winner.tolist(), strict=True))
 
@@ -173,11 +180,11 @@ def scores_by_shared_subsets(
     seed: int,
     tokenizer: str = TOKENIZER,
 ) -> dict[str, dict[int, tuple[Floats, Floats]]]:
-    """Return the scores of P pairs in D draws of references, by metric and number of references.
+    """Return the scores of the candidates by random subsets of the references, for ``accuracy_by_references``.
 
-    They are two (D, P) arrays: the scores of the first and of the second candidates. Each draw is a random subset
-    of the references, the same for all pairs; there is only one subset of all 48. The result is an argument of
-    ``accuracy_by_references``.
+    ``scores[metric][size]`` are two (D, P) arrays: the scores of the first and of the second candidates of P pairs in
+    D draws. Each draw is a random subset of ``size`` references, the same for all pairs. Of all 48 references, there
+    is only one subset.
     """
     scores: dict[str, dict[int, tuple[Floats, Floats]]] = {metric: {} for metric in metrics}
     for size in sizes:

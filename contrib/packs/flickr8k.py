@@ -83,7 +83,7 @@ def read_flickr8k(folder: Path) -> Flickr8kSet:
 
 
 def _read_pairs(source: JudgmentSource, index_by_image: dict[str, int]) -> JudgedPairs:
-    answers: dict[tuple[int, int], list[int]] = {}
+    answers: dict[tuple[int, int], list[int]] = {}  # by indices of the image and of the image of the caption
     for row in source.judgments():
         # The id of a caption is IMAGE#INDEX, and the pool has one caption of each image.
         caption_image = str(row.first).rsplit("#", 1)[0]

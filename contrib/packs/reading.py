@@ -42,8 +42,8 @@ class PackData(PackTable):
     Attributes:
         what: what the files are, for messages.
         source: where the files were published.
-        path: their folder in the data folder; by default the table's name.
-        format: the format by which the pack reads them, if a feature provides it.
+        path: their folder in the data folder; by default the name of the data set.
+        format: the name of the import format by which the pack reads them, or "". A feature that is off may provide it.
         use: how the pack uses them.
         optional: whether the pack runs without them. Numbers that need them are then not reproducible.
     """
@@ -62,7 +62,7 @@ class PackData(PackTable):
 
 
 class PublishedNumber(PackTable):
-    """A published number.
+    """A published number: a table ``[[number]]`` of pack.toml.
 
     Attributes:
         what: what the number is, for the report.
@@ -71,10 +71,10 @@ class PublishedNumber(PackTable):
             printed times 100.
         place: where in the paper it is printed.
         convention: the choices with which Quorum's value is computed, where the paper leaves some open.
-        data: the optional table of `data` that it needs.
+        data: the name of the optional data set without which the number cannot be computed, or "".
         drawn: what is drawn again, at random or from other data; only then does Quorum's value have an interval or
             a range.
-        missing: why it is not reproducible.
+        missing: why the number is not reproducible, or "" if it is.
     """
 
     id: str
@@ -93,11 +93,13 @@ class PublishedNumber(PackTable):
 
 
 class PackContents(PackTable):
-    """The content of pack.toml. Its table `every-number` has default fields of all numbers.
+    """The content of pack.toml.
 
     Attributes:
         paper: reference of the paper.
         design: how the paper's data were judged.
+        data: the data sets by name: the tables ``[data.NAME]``.
+        number: the published numbers: the tables ``[[number]]``.
         judgments: whether the pack uses published judgments or simulates them.
     """
 
@@ -111,15 +113,18 @@ class PackContents(PackTable):
 
     @model_validator(mode="before")
     @classmethod
-    def _fill_numbers(cls, values: dict[str, Any]) -> dict[str, Any]:
-        defaults = values.pop("every-number", {})
+    def _fill_numbers(cls, toml_tables: dict[str, Any]) -> dict[str, Any]:
+        """Complete each number with the fields of the table ``[every-number]``, which all numbers share."""
+        shared_fields = toml_tables.pop("every-number", {})
         try:
-            return values | {"number": [defaults | number for number in values.get("number", ())]}
+            numbers = [shared_fields | own_fields for own_fields in toml_tables.get("number", ())]
+            return toml_tables | {"number": numbers}
         except TypeError:
             raise ValueError("expected tables [[number]] and [every-number]") from None
 
     @model_validator(mode="after")
-    def _check_names(self) -> PackContents:
+    def _check_numbers(self) -> PackContents:
+        """Refuse ids that are not unique, and numbers that need a data set which is not an optional one."""
         number_ids: set[str] = set()
         for number in self.number:
             if number.id in number_ids:
@@ -134,7 +139,7 @@ class PackContents(PackTable):
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """A pack. It is named after its folder, with - instead of _."""
+    """A pack. It is named after its folder, with - in place of _."""
 
     name: str
     folder: Path
@@ -145,10 +150,13 @@ class Pack:
         return self.contents.number
 
     def find_data(self, folder: Path) -> dict[str, Path]:
-        """Return the folder of each complete table of data, by table.
+        """Return the folder of each data set whose files are all there, by the name of the data set.
+
+        Args:
+            folder: the folder with the folders of all data sets.
 
         Raises:
-            ReplicationError: a required table is missing, or the format of a complete table is not available.
+            ReplicationError: a required data set is incomplete, or the format of a complete one is not available.
         """
         folders = {}
         for name, data in self.contents.data.items():
@@ -193,8 +201,8 @@ def read_pack(folder: Path) -> Pack:
     path = folder / PACK_FILE
     try:
         # Decimal numbers keep the printed digits: 64.0 is not 64.
-        values = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
-        return Pack(folder.name.replace("_", "-"), folder, PackContents.model_validate(values))
+        toml_tables = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
+        return Pack(folder.name.replace("_", "-"), folder, PackContents.model_validate(toml_tables))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ReplicationError(f"{path} is no TOML file: {error}.") from None
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The page of the documentation with every published number beside Quorum's value, made from stored verdicts."""
+"""Make the documentation's page of published numbers beside Quorum's values, from the stored tables of verdicts."""
 
 from __future__ import annotations
 
@@ -14,17 +14,21 @@ TABLES_FOLDER = Path(__file__).resolve().parents[2] / "docs" / "figures" / "pape
 
 
 def papers() -> Iterator[str]:
-    """Yield the tables that ``replicate all`` writes. Numbers that are not reproducible are listed by reason."""
+    """Yield the page as Markdown: for each shipped pack, the table that ``replicate all`` wrote into TABLES_FOLDER.
+
+    Numbers that are not reproducible are listed by reason instead of in the table.
+    """
     yield "# Published numbers, one by one\n\nHow they are computed is in [Papers, run again](../contrib/packs.md)."
     for pack in shipped_packs():
         with (TABLES_FOLDER / f"{pack.name}-numbers.csv").open(encoding="utf-8", newline="") as file:
-            rows = list(rows_in_full(list(csv.reader(file))[1:]))
+            _header, *stored_rows = csv.reader(file)
+        rows = list(rows_in_full(stored_rows))
         yield f"\n## {pack.name}\n\n{pack.contents.title}.\n"
         yield from _table([row for row in rows if row[COLUMNS.index("verdict")] != NOT_REPRODUCIBLE])
         numbers_by_reason: dict[str, list[str]] = {}
-        for position, number, published, *_, verdict, why in rows:
+        for place, number, published, *_, verdict, why in rows:
             if verdict == NOT_REPRODUCIBLE:
-                numbers_by_reason.setdefault(why, []).append(f"{position}: {number}: {published}")
+                numbers_by_reason.setdefault(why, []).append(f"{place}: {number}: {published}")
         for why, numbers in numbers_by_reason.items():
             yield f"\nNot reproducible: {why}.\n"
             yield from (f"- {number}" for number in numbers)

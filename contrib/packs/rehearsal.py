@@ -15,7 +15,12 @@ from quorum.numeric.arrays import Ints
 
 @dataclass(frozen=True, slots=True)
 class RehearsalVotes:
-    """N simulated judgments: (N,) unit indices, worker numbers, and answers. The judgments of a unit are together."""
+    """N simulated judgments. Those of the first unit come first, then those of the second, and so on.
+
+    Attributes:
+        unit, worker: (N,) index of the unit and of the worker of each judgment.
+        value: (N,) answers, which are options of ``rehearse_votes``.
+    """
 
     unit: Ints
     worker: Ints
@@ -49,6 +54,7 @@ def rehearse_votes(
     # From here on, answers are indices of options. The options need not be sorted.
     sorted_position = np.searchsorted(scale, right, sorter=np.argsort(scale))
     right_index = np.argsort(scale)[sorted_position][:, np.newaxis]
+    # A shift by 1 to len(scale) - 1 places, around the end, gives each other option with the same probability.
     wrong_index = (right_index + rng.integers(1, max(len(scale), 2), worker.shape)) % len(scale)
     careful_answers = np.where(rng.random(worker.shape) < accuracy[worker], right_index, wrong_index)
     answers = np.where(is_spammer[worker], rng.integers(0, len(scale), worker.shape), careful_answers)

@@ -45,7 +45,7 @@ def _report_files(replications: Sequence[Replication]) -> Iterator[tuple[str, by
         for section in replication.sections:
             for plot in section.plots:
                 figure = drawing.draw_plot(plot, signature=replication.signature)
-                svg = drawing.svg_of(figure, plot, simulated=replication.simulated)
+                svg = drawing.svg_of(figure, plot, simulated=replication.is_simulated)
                 svgs[plot.name] = drawing.svg_for_page(svg, replication.signature)
                 yield f"figures/{plot.name}.svg", drawing.svg_for_file(svg)
                 yield f"figures/{plot.name}.png", drawing.png_of(figure)

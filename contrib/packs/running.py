@@ -24,8 +24,14 @@ NO_METEOR_TABLES = f"missing are {METEOR_TABLES_HELP}"
 Progress = Callable[[float, str], None]  # gets the share that is done, from 0 to 1, and what is done next
 
 
-class _StatedNumber(NamedTuple):
-    """What a pack states about a number: the last arguments of `verdict_of`."""
+class _RecordedNumber(NamedTuple):
+    """Quorum's value of a published number, as a pack recorded it.
+
+    Attributes:
+        ours: the value; None if it cannot be computed.
+        others: the values by other conventions, by name of the convention.
+        missing: why there is no value.
+    """
 
     ours: Estimate | None
     others: Mapping[str, float | None] = {}
@@ -34,49 +40,52 @@ class _StatedNumber(NamedTuple):
 
 @dataclass(slots=True)
 class Run:
-    """The argument of the function ``analyse`` of a pack. It has the pack's data, and records the results.
+    """One run of a pack. The pack's function ``analyse`` gets it, reads the data, and records the results in it.
 
     Attributes:
-        data: the folder of each table of data that is there.
+        data: the folder of each data set whose files are there, by the name of its table in pack.toml.
         progress: a function to call with the share that is done, and with what is done next.
-        stated_numbers: what the pack stated about each number.
+        recorded_numbers: what the pack recorded about each published number, by its id.
         sections: sections of the report.
-        judgments: sentences about the judgments that were used.
-        signatures: signatures of what was computed, by name.
+        judgment_notes: sentences that say which judgments were used, and how many.
+        signatures: the signature of each metric and statistic that was computed, by a name for the report.
     """
 
     pack: Pack
     data: Mapping[str, Path]
     progress: Progress
-    stated_numbers: dict[str, _StatedNumber] = field(default_factory=dict)
+    recorded_numbers: dict[str, _RecordedNumber] = field(default_factory=dict)
     sections: list[Section] = field(default_factory=list)
-    judgments: list[str] = field(default_factory=list)
+    judgment_notes: list[str] = field(default_factory=list)
     signatures: dict[str, str] = field(default_factory=dict)
 
     @property
     def seed(self) -> int:
         return self.pack.contents.seed
 
-    def has(self, data: str) -> bool:
-        """Return whether the files of a table of data are there."""
-        return data in self.data
+    def has_data(self, name: str) -> bool:
+        """Return whether the files of the data set with this name in pack.toml are there."""
+        return name in self.data
 
-    def number(self, name: str, ours: Estimate, *, others: Mapping[str, float | None] | None = None) -> None:
+    def number(
+        self, number_id: str, ours: Estimate, *, others: Mapping[str, float | None] | None = None
+    ) -> None:
         """Record Quorum's value of a published number.
 
         Args:
+            number_id: the id of the number in pack.toml.
             ours: the value; percentages as fractions.
             others: the values by other conventions, by name of the convention.
         """
-        self._check_name(name)
-        self.stated_numbers[name] = _StatedNumber(ours, others or {})
+        self._check_number_id(number_id)
+        self.recorded_numbers[number_id] = _RecordedNumber(ours, others or {})
 
-    def missing(self, name: str, why: str) -> None:
+    def missing(self, number_id: str, why: str) -> None:
         """Record why a published number cannot be computed in this run."""
-        self._check_name(name)
-        self.stated_numbers[name] = _StatedNumber(None, missing=why)
+        self._check_number_id(number_id)
+        self.recorded_numbers[number_id] = _RecordedNumber(None, missing=why)
 
-    def section(
+    def add_section(
         self,
         name: str,
         title: str,
@@ -86,7 +95,7 @@ class Run:
         tables: Iterable[Table] = (),
     ) -> None:
         """Add a section to the report. The files of its plots and tables are named after them."""
-        # Names begin with the pack's, since a report may have several packs.
+        # Names begin with the name of the pack, since a report may have several packs.
         self.sections.append(
             Section(
                 f"{self.pack.name}-{name}",
@@ -97,7 +106,7 @@ class Run:
             )
         )
 
-    def tabulate(
+    def add_table_section(
         self,
         name: str,
         title: str,
@@ -108,22 +117,29 @@ class Run:
         *,
         plots: Iterable[Plot] = (),
     ) -> None:
-        """Add a section with a sentence and one table. The table has the section's name, and the title ``heading``."""
+        """Add a section with one table to the report.
+
+        Args:
+            name: name of the section and of its table.
+            sentence: a sentence above the table, or "".
+            heading: the title of the table.
+            columns: the name and the type of each column.
+        """
         table = plain_table(heading, columns, rows, name)
-        self.section(name, title, [sentence] if sentence else (), plots=plots, tables=[table])
+        self.add_section(name, title, [sentence] if sentence else (), plots=plots, tables=[table])
 
-    def judged(self, sentence: str) -> None:
-        """Record a sentence that says which judgments were used, and how many."""
-        self.judgments.append(sentence)
+    def note_judgments(self, sentence: str) -> None:
+        """Add a sentence to the report that says which judgments were used, and how many."""
+        self.judgment_notes.append(sentence)
 
-    def signed(self, name: str, signature: str) -> None:
-        """Record the signature of a metric or a statistic."""
+    def add_signature(self, name: str, signature: str) -> None:
+        """Add the signature of a metric or a statistic to the report, under a name for it."""
         self.signatures[name] = signature
 
-    def _check_name(self, name: str) -> None:
-        if all(name != number.id for number in self.pack.numbers):
+    def _check_number_id(self, number_id: str) -> None:
+        if all(number_id != number.id for number in self.pack.numbers):
             raise ReplicationError(
-                f"{self.pack.folder / MODULE_FILE} states {name!r}, which is no id of a number of pack.toml."
+                f"{self.pack.folder / MODULE_FILE} states {number_id!r}, which is no id of a number of pack.toml."
             )
 
 
@@ -132,21 +148,22 @@ class Replication:
     """The results of a pack.
 
     Attributes:
-        sections, judgments, signatures: those of ``Run``.
-        files: the table of the files that were read.
-        signature: the pack, a digest of its data, and its seed.
+        sections, judgment_notes, signatures: those of ``Run``.
+        files: a table of the files that were read.
+        signature: a text with the pack's name, a digest of its data, and its seed.
     """
 
     pack: Pack
     verdicts: tuple[NumberVerdict, ...]
     sections: tuple[Section, ...]
-    judgments: tuple[str, ...]
+    judgment_notes: tuple[str, ...]
     signatures: Mapping[str, str]
     files: Table
     signature: str
 
     @property
-    def simulated(self) -> bool:
+    def is_simulated(self) -> bool:
+        """Whether the judgments are simulated, since the paper published none."""
         return self.pack.contents.judgments == "rehearsal"
 
 
@@ -156,13 +173,12 @@ def run_pack(pack: Pack, folder: Path, progress: Progress) -> Replication:
     run = Run(pack, pack.find_data(folder), progress)
     analyse(run)
     files = _table_of_files(pack, run.data)
-    # The last cell of a row is the digest of a file.
-    digest = _digest("".join(str(row[-1]) for row in files.rows).encode())
+    digest = _digest("".join(str(file_digest) for _, _, file_digest in files.rows).encode())
     return Replication(
         pack,
         verdicts=tuple(_verdict(run, number) for number in pack.numbers),
         sections=tuple(run.sections),
-        judgments=tuple(run.judgments),
+        judgment_notes=tuple(run.judgment_notes),
         signatures=run.signatures,
         files=files,
         signature=signature("replication", {"pack": pack.name, "data": digest, "seed": run.seed}),
@@ -170,7 +186,7 @@ def run_pack(pack: Pack, folder: Path, progress: Progress) -> Replication:
 
 
 def run_packs(packs: Sequence[Pack], folder: Path, progress: Progress) -> list[Replication]:
-    """Run packs on the data in ``folder``. Each pack is a part of the progress.
+    """Run packs on the data in ``folder``, several at a time if there are several processes.
 
     Raises:
         ReplicationError: required data of a pack are missing; nothing is computed.
@@ -216,10 +232,15 @@ def load_analysis(pack: Pack) -> Callable[[Run], None]:
 
 
 def _verdict(run: Run, number: PublishedNumber) -> NumberVerdict:
-    """Return the verdict on a number. Raise ReplicationError if the pack should have stated it, and did not."""
-    if number.id in run.stated_numbers:
-        return verdict_of(run.pack, number, *run.stated_numbers[number.id])
-    if number.data and not run.has(number.data):
+    """Return the verdict on a published number.
+
+    Raises:
+        ReplicationError: the pack recorded nothing about the number, although its data are there.
+    """
+    if number.id in run.recorded_numbers:
+        recorded = run.recorded_numbers[number.id]
+        return verdict_of(run.pack, number, recorded.ours, recorded.others, recorded.missing)
+    if number.data and not run.has_data(number.data):
         data = run.pack.contents.data[number.data]
         files = ", ".join(f"{data.path or number.data}/{file}" for file in data.files)
         reason = f"missing is {files} ({data.what}; published: {data.source})"
@@ -241,6 +262,7 @@ def _digest(content: bytes) -> str:
 
 
 def _table_of_files(pack: Pack, data: Mapping[str, Path]) -> Table:
+    """Return a table with the path, the size and the digest of each file of the data sets that are there."""
     rows: list[Sequence[str | int]] = []
     for name, folder in data.items():
         for file in pack.contents.data[name].files:

@@ -31,9 +31,9 @@ def verdict_rows(verdicts: Sequence[NumberVerdict]) -> list[tuple[str, ...]]:
 
 
 def verdict_table(pack: Pack, verdicts: Sequence[NumberVerdict]) -> Table:
-    """Return the table of a pack's verdicts, in which long cells are not repeated (`rows_in_full`)."""
+    """Return the table of a pack's verdicts. REPEAT_MARK stands in place of a long cell that equals the one above."""
     rows = verdict_rows(verdicts)
-    rows_above = [COLUMNS, *rows][: len(rows)]
+    rows_above = [COLUMNS, *rows[:-1]]  # the header is above the first row
     table_rows = [
         tuple(
             REPEAT_MARK if cell == above and len(cell) > MAX_REPEATED_LENGTH else cell
@@ -46,7 +46,7 @@ def verdict_table(pack: Pack, verdicts: Sequence[NumberVerdict]) -> Table:
 
 
 def rows_in_full(rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of a `verdict_table`. A cell with REPEAT_MARK becomes the cell above it."""
+    """Yield the rows of a `verdict_table`, in which the cell above replaces each REPEAT_MARK."""
     row_above: tuple[str, ...] = COLUMNS
     for row in rows:
         row_above = tuple(
@@ -81,7 +81,7 @@ def _explanations_with_marks(verdict: NumberVerdict, notes: Sequence[str]) -> st
 
 def _unreproducible_lines(verdicts: Sequence[NumberVerdict]) -> Iterator[str]:
     """Yield a line for each reason, with the published numbers by the place where they are printed."""
-    reasons: dict[str, dict[str, list[str]]] = {}
+    reasons: dict[str, dict[str, list[str]]] = {}  # texts of numbers, by reason and by place
     for verdict in verdicts:
         if verdict.kind == NOT_REPRODUCIBLE:
             places = reasons.setdefault(verdict.reasons, {})
@@ -89,7 +89,7 @@ def _unreproducible_lines(verdicts: Sequence[NumberVerdict]) -> Iterator[str]:
                 f"{verdict.number.what}: {verdict.published_text}"
             )
     for reason, places in reasons.items():
-        numbers = " ".join(f"*{location}*: {'; '.join(texts)}." for location, texts in places.items())
+        numbers = " ".join(f"*{place}*: {'; '.join(texts)}." for place, texts in places.items())
         yield f"- {reason}. {numbers}"
 
 

@@ -23,7 +23,13 @@ ROUNDING_TOLERANCE = Decimal("1e-9")  # a float halfway between two printed numb
 
 @dataclass(frozen=True, slots=True)
 class NumberVerdict:
-    """A published number beside Quorum's value, which is in the published unit, with the verdict and its reason."""
+    """The verdict on a published number.
+
+    Attributes:
+        pack: the name of the pack.
+        ours: Quorum's value, in the unit of the published number.
+        why: the reason of the verdict, or "".
+    """
 
     pack: str
     number: PublishedNumber
@@ -63,10 +69,13 @@ class NumberVerdict:
 
     @property
     def explanations(self) -> list[str]:
-        """The convention, what was drawn again and, unless the number is matched, what explains the verdict."""
-        drawn_text = self.number.drawn and f"drawn again: {self.number.drawn}"
+        """The convention, what was drawn again and, unless the number is matched, the reason of the verdict.
+
+        For a number that is not reproducible, only the reason.
+        """
         if self.kind == NOT_REPRODUCIBLE:
             return [_capitalise(self.why)]
+        drawn_text = f"drawn again: {self.number.drawn}" if self.number.drawn else ""
         texts = (self.number.convention, drawn_text, "" if self.kind == MATCHED else self.why)
         return [_capitalise(text) for text in texts if text]
 
@@ -98,8 +107,9 @@ def verdict_of(
         return NumberVerdict(pack.name, number, Estimate(None), NOT_REPRODUCIBLE, missing or number.missing)
     value = computed * number.scale
     # A number that was not drawn again has no sampling error: it is equal or it is not.
-    limits = map(json_float, (ours.low, ours.high) if number.drawn else (None, None))
-    low, high = (None if limit is None else limit * number.scale for limit in limits)
+    low = high = None
+    if number.drawn:
+        low, high = _scaled(ours.low, number), _scaled(ours.high, number)
     estimate = Estimate(value, low, high, ours.n)
     if is_equal(number, value):
         return NumberVerdict(pack.name, number, estimate, MATCHED, EQUAL_DIGITS)
@@ -108,17 +118,25 @@ def verdict_of(
     return NumberVerdict(pack.name, number, estimate, NEAR if is_near else DIFFERS, why)
 
 
+def _scaled(limit: float | None, number: PublishedNumber) -> float | None:
+    """Return an end of an interval in the unit of the number; None if it is missing or not finite."""
+    finite_limit = json_float(limit)
+    return None if finite_limit is None else finite_limit * number.scale
+
+
 def _describe_conventions(number: PublishedNumber, others: Mapping[str, float | None]) -> str:
     """Describe the values by other conventions: those equal to the published number or, if there are none, all."""
     values = {what: value * number.scale for what, value in others.items() if value is not None}
     equal_values = {what: value for what, value in values.items() if is_equal(number, value)}
-    digits = _digits(number) + bool(number.unit or _digits(number))
+    # One digit more than printed shows how far a value is from rounding to the number. Whole counts need none.
+    is_count = not number.unit and not _digits(number)
+    digits = _digits(number) + (0 if is_count else 1)
     texts = [f"{value:.{digits}f} ({what})" for what, value in (equal_values or values).items()]
     return f"{'met by' if equal_values else 'not met either by'} {', '.join(texts)}" if texts else ""
 
 
 def is_equal(number: PublishedNumber, value: float) -> bool:
-    """Return whether a value in the number's unit equals the number when printed with as many digits."""
+    """Return whether a value, in the unit of the number, is equal to it at the digits that are printed."""
     half = Decimal(1).scaleb(-_digits(number)) / 2
     return abs(Decimal(value) - Decimal(number.value)) <= half + ROUNDING_TOLERANCE
 

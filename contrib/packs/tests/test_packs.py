@@ -471,7 +471,7 @@ def test_wg15_runs_on_boxes_by_path_and_on_rehearsed_ones(tmp_path: Path) -> Non
     sizes = [len(boxes) for boxes in described]
     assert by_id["bigram/3/precision"] == 1
     assert by_id["bigram/3/recall"] == pytest.approx(sum(2 / size for size in sizes) / 7)
-    assert found.simulated
+    assert found.is_simulated
     bare = {"image": "bare.jpg", "split": "test", "width": 90, "height": 60, "boxes": [], "descriptions": []}
     write_lines(tmp_path / "imageclef-2015" / "boxes.jsonl", [*rows, bare])
     assert kinds(ran("wg15", tmp_path))["size/3/f1"] != "not reproducible"

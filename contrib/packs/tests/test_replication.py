@@ -103,13 +103,13 @@ from evaluation.presentation.content import Column, Estimate, Table
 def analyse(run):
     """Read and count."""
     found = [float(line) for line in (run.data["heights"] / "heights.txt").read_text().split()]
-    run.judged(f"{len(found)} heights.")
+    run.note_judgments(f"{len(found)} heights.")
     run.number("mean", Estimate(sum(found) / len(found), 1.4, 1.6))
     others = {"from 1.50 on": 2 / 3, "with shoes": 0.334, "lying": None}
     run.number("tall", Estimate(sum(one > 1.6 for one in found) / len(found), 0.0, 0.332), others=others)
     run.number("least", Estimate(min(found), 1.3, 1.5))
     rows = tuple((f"{one:g}",) for one in found)
-    run.section("all", "All heights", tables=[Table("heights", "Heights", (Column("m"),), rows)])
+    run.add_section("all", "All heights", tables=[Table("heights", "Heights", (Column("m"),), rows)])
 '''
 
 

@@ -1,6 +1,6 @@
-"""Test, as the paper of pack.toml does, whether language models may replace the experts of MT-Bench.
+"""Test whether language models may replace the experts of MT-Bench (Calderon et al. 2025).
 
-The alternative annotator test compares each model with each expert. Votes can be ties.
+The alternative annotator test compares each model with each expert. The votes, for one of two answers, can be ties.
 """
 
 from pathlib import Path
@@ -22,8 +22,8 @@ PEOPLE_FILE, MODELS_FILE = "human_annotations.json", "llm_annotations.json"
 
 
 def analyse(run: Run) -> None:
-    """Compare each model with each expert on the instances that two or more experts judged."""
-    if not run.has("mtbench"):
+    """Compare each model with each expert on the pairs of answers that both judged."""
+    if not run.has_data("mtbench"):
         return
     folder = run.data["mtbench"]
     people, models = _read_votes(folder / PEOPLE_FILE), _read_votes(folder / MODELS_FILE)
@@ -34,12 +34,15 @@ def analyse(run: Run) -> None:
     ]
     ties = [vote for *_, vote in votes].count(TIE)
     pairs = {instance for instance, *_ in votes}
-    run.judged(f"{len(votes):,} votes of {len(people)} experts on {len(pairs)} pairs, {ties} of them ties.")
+    run.note_judgments(
+        f"{len(votes):,} votes of {len(people)} experts on {len(pairs)} pairs, {ties} of them ties."
+    )
     rows = []
     for name in dict.fromkeys(number.id.split("/")[0] for number in run.pack.numbers):
         answers_of_model = models.get(name, {})
-        # On instances that the model judged.
-        common_votes = [row for row in votes if row[0] in answers_of_model]
+        common_votes = [
+            (instance, person, vote) for instance, person, vote in votes if instance in answers_of_model
+        ]
         if not common_votes:
             raise ReplicationError(f"{folder / MODELS_FILE} has no answers of {name} to what people judged.")
         units, raters, answers = (np.array(column) for column in zip(*common_votes, strict=True))
@@ -47,7 +50,7 @@ def analyse(run: Run) -> None:
         test = alternative_annotator_test(units, raters, answers, judge, epsilon=EPSILON)
         run.number(f"{name}/winning-rate", Estimate(json_float(test.winning_rate), n=len(test.raters)))
         run.number(f"{name}/advantage", Estimate(json_float(test.advantage), n=test.all_units))
-        run.signed(name, test.signature)
+        run.add_signature(name, test.signature)
         interval = Estimate(json_float(test.advantage), json_float(test.low), json_float(test.high))
         rows.append((name, test.winning_rate, interval, list(answers_of_model.values()).count(TIE)))
     columns = (
@@ -55,11 +58,11 @@ def analyse(run: Run) -> None:
         ("ties of its own", "count"),
     )  # fmt: skip
     sentence = f"Each model beside {len(people)} experts, with epsilon {EPSILON:g}; a tie is an answer like the others."
-    run.tabulate("models", "Models", sentence, "Models beside experts", columns, rows)
+    run.add_table_section("models", "Models", sentence, "Models beside experts", columns, rows)
 
 
 def _read_votes(path: Path) -> dict[str, dict[str, str]]:
-    """Return the votes by instance, of each expert or model."""
+    """Return the vote of each expert or model on each instance: ``{NAME: {INSTANCE: "model_a"}}``."""
     content: Any
     try:
         content = load_json(path.read_bytes())

@@ -1,6 +1,6 @@
-"""Correlate metrics with people on Flickr8k-Expert, Flickr8k-CF, Composite and Polaris, as usual in the field.
+"""Correlate metrics with people's grades of captions in Flickr8k-Expert, Flickr8k-CF, Composite and Polaris.
 
-V15 is Vedantam et al. 2015.
+The printed correlations are those of Hessel et al. 2021 and Wada et al. 2024, and of Vedantam et al. 2015 (V15).
 """
 
 import ast
@@ -39,7 +39,7 @@ REQUIRED_COLUMNS = ("mt", "refs", "score", "imgid")
 
 @dataclass(frozen=True, slots=True)
 class GradedCaptions:
-    """The judged captions of a set, and N single grades.
+    """The judged captions of a set, and N grades of them. A caption can have several grades.
 
     Attributes:
         title: name of the set.
@@ -64,11 +64,11 @@ def analyse(run: Run) -> None:
         "flickr8k-cf": (_read_crowd(run.data["flickr8k"], references, texts), TAU_B),
     }
     for name, file in {"composite": "en_test_composite_da2.csv", "polaris": "polaris_test.csv"}.items():
-        if run.has(name):
+        if run.has_data(name):
             sets[name] = _read_polos_table(name.capitalize(), run.data[name] / file), TAU_C
     for index, (name, (graded, coefficient)) in enumerate(sets.items()):
         run.progress(index / len(sets), f"correlations on {graded.title}")
-        run.judged(
+        run.note_judgments(
             f"{graded.title}: {len(graded.captions):,} judged captions, {len(graded.grades):,} data points."
         )
         _correlate_metrics(run, name, graded, coefficient)
@@ -85,33 +85,43 @@ def _grades_by_caption(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], lis
 def _read_experts(
     folder: Path, references: dict[str, list[str]], texts: dict[str, str], *, keep_own: bool = False
 ) -> GradedCaptions:
-    """Return the expert grades. Captions that equal a reference are left out unless ``keep_own``."""
+    """Return the grades of experts. A caption that equals a reference of its image is left out, unless ``keep_own``.
+
+    Args:
+        references: the texts of each image's references.
+        texts: the text of each caption, by its id.
+    """
     captions, grades = [], []
-    for (image, key), values in _grades_by_caption(open_judgments(EXPERT_SET, folder).judgments()).items():
-        if keep_own or texts[key] not in references[image]:
-            mean = sum(values) / len(values)
-            captions.append(CaptionTexts(None, 0, image, texts[key], references[image], mean))
-            grades.append(values)
-    caption_indices = np.repeat(np.arange(len(captions)), [len(values) for values in grades])
+    grades_by_caption = _grades_by_caption(open_judgments(EXPERT_SET, folder).judgments())
+    for (image, caption_id), caption_grades in grades_by_caption.items():
+        if keep_own or texts[caption_id] not in references[image]:
+            mean = sum(caption_grades) / len(caption_grades)
+            captions.append(_graded_caption(image, texts[caption_id], references[image], mean))
+            grades.append(caption_grades)
+    caption_indices = np.repeat(np.arange(len(captions)), list(map(len, grades)))
     return GradedCaptions("Flickr8k-Expert", captions, np.concatenate(grades), caption_indices)
 
 
 def _read_crowd(folder: Path, references: dict[str, list[str]], texts: dict[str, str]) -> GradedCaptions:
-    """Return the crowd's mean answers. Each judged caption is taken out of its image's references once."""
+    """Return the mean answers of the crowd. Each judged caption is taken out of its image's references once."""
     grades = _grades_by_caption(open_judgments("flickr8k-crowd", folder).judgments())
     remaining_texts = {image: list(image_texts) for image, image_texts in references.items()}
-    for image, key in grades:
-        if texts[key] in remaining_texts[image]:
-            remaining_texts[image].remove(texts[key])
-    captions = [
-        CaptionTexts(None, 0, image, texts[key], list(remaining_texts[image]), sum(values) / len(values))
-        for (image, key), values in grades.items()
-    ]
+    for image, caption_id in grades:
+        if texts[caption_id] in remaining_texts[image]:
+            remaining_texts[image].remove(texts[caption_id])
+    captions = []
+    for (image, caption_id), caption_grades in grades.items():
+        mean = sum(caption_grades) / len(caption_grades)
+        captions.append(_graded_caption(image, texts[caption_id], list(remaining_texts[image]), mean))
     return GradedCaptions("Flickr8k-CF", captions, _mean_grades(captions), np.arange(len(captions)))
 
 
 def _read_polos_table(title: str, path: Path) -> GradedCaptions:
-    """Read the CSV that the authors of Polos made from a set."""
+    """Read a file of the authors of Polos (Wada et al. 2024).
+
+    It is a CSV with a judged caption in each line, whose columns REQUIRED_COLUMNS are the caption, a list of its
+    references as a Python literal, its grade, and its image.
+    """
     captions = []
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
@@ -133,10 +143,15 @@ def _read_polos_table(title: str, path: Path) -> GradedCaptions:
                 raise ReplicationError(
                     f"{path}, line {reader.line_num}: expected a list of texts in refs and a number in score."
                 )
-            captions.append(CaptionTexts(None, 0, row["imgid"], row["mt"], references, grade))
+            captions.append(_graded_caption(row["imgid"], row["mt"], references, grade))
     if not captions:
         raise ReplicationError(f"{path} holds no rows, expected one judged caption or more.")
     return GradedCaptions(title, captions, _mean_grades(captions), np.arange(len(captions)))
+
+
+def _graded_caption(image: str, text: str, references: list[str], grade: float) -> CaptionTexts:
+    """Return a caption that is in no database. Its key is the image, by which captions are clustered."""
+    return CaptionTexts(unit=None, item=0, key=image, text=text, references=references, people=grade)
 
 
 def _mean_grades(captions: Sequence[CaptionTexts]) -> Floats:
@@ -165,7 +180,7 @@ def _correlate_metrics(run: Run, name: str, graded: GradedCaptions, coefficient:
             run.number(f"{name}/{metric}", values.as_printed)
     table = _table_of(name, graded, coefficient, correlations)
     plot = _plot_of(name, graded, coefficient, correlations, table)
-    run.section(name, graded.title, plots=[plot], tables=[table])
+    run.add_section(name, graded.title, plots=[plot], tables=[table])
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +212,7 @@ def _correlations_of_set(run: Run, graded: GradedCaptions, coefficient: str) -> 
     means = _mean_grades(graded.captions)
     correlations = {}
     for metric in metrics:
-        run.signed(f"{graded.title}: {metric}", printed_scores[metric].signature)
+        run.add_signature(f"{graded.title}: {metric}", printed_scores[metric].signature)
         scores = printed_scores[metric].images
         grade_scores = scores[graded.caption_indices]  # the score of each grade's caption
         over_images = None

@@ -1,7 +1,8 @@
 """H13, Hodosh et al. 2013, sections 4.2 and 4.3, on Flickr8k.
 
-Metrics and the crowd are compared with the grades of experts. The filter of the crowd's pairs and the rule on control
-items are measured, and rankings are evaluated by the crowd's relevance judgments.
+Experts graded pairs of an image and a caption, and a crowd said of more pairs whether the caption describes the image.
+Metrics and the crowd are compared with the experts. The filter by which pairs were given to the crowd is measured, and
+so is the rule by which workers count, on simulated answers. Rankings of captions are evaluated by the crowd's answers.
 """
 
 from __future__ import annotations
@@ -51,12 +52,12 @@ from quorum.statistics.significance import mcnemar_test, randomization_test, sig
 # Thresholds of the mean of three experts' grades.
 GRADES = tuple(round(3 * grade) / 3 for grade in ASCENDING_GRADES)
 GOOD, FINE = GRADES[2], GRADES[3]  # mean grades of 2.66 and of 3
-EPSILON = 1e-9  # allowance for means, which are rounded, that are compared with thresholds
+EPSILON = 1e-9  # subtracted from thresholds with which means are compared, since means are rounded
 RELEVANCE_THRESHOLD = 0.66  # share of yes of the crowd
 SCORE_THRESHOLDS = tuple(step / 10 for step in range(1, 11))
 RANK_CUTOFFS = (1, 5, 10)
 FILTER_THRESHOLDS = (25, 26)  # of Bleu-pre, in per cent
-CONTROL_RULE = 0.7  # least share of right control items
+CONTROL_THRESHOLD = 0.7  # least share of control items that a worker must get right
 # Ends of the ids of the numbers in Table 10, by index of the grade in GRADES and by measure.
 TABLE_10 = {
     (4, "kappa"): "kappa",
@@ -84,7 +85,7 @@ WORD_CHANGES = {
     STEM_THEN_STOP: "stems first", STOP_THEN_STEM: "stop words first", "rouge-keep-porter": "stems alone",
     "rouge-drop-none": "stop words alone", "none": "words as they are",
 }  # fmt: skip
-# Label and metric, by ids of numbers.
+# Label and metric, by the names in the ids of numbers.
 METRICS = {"bleu": ("Bleu", "bleu-h13"), "rouge": ("Rouge", "rouge-h13")}
 
 
@@ -92,7 +93,7 @@ def analyse(run: Run) -> None:
     data = read_flickr8k(run.data["flickr8k"])
     experts, crowd = data.experts, data.crowd
     answers = sum(map(len, crowd.answers))
-    run.judged(
+    run.note_judgments(
         f"{experts.count:,} pairs with three grades of experts, and {crowd.count:,} pairs with {answers:,} answers of "
         "the crowd; published without names of people and of systems."
     )
@@ -116,7 +117,7 @@ def _add_experts(run: Run, experts: JudgedPairs) -> None:
     alpha = alpha_of_judgments(
         pairs, people, grades.ravel(), "interval", clusters={ITEM: experts.image[pairs]}
     )
-    run.signed("alpha", alpha.signature)
+    run.add_signature("alpha", alpha.signature)
     variants = [
         *(("all pairs", level, grades) for level in ("interval", "nominal", "ordinal", "ratio")),
         ("without own captions", "interval", grades[:, ~is_own_caption]),
@@ -126,14 +127,16 @@ def _add_experts(run: Run, experts: JudgedPairs) -> None:
             for least in (4, 3, 2)
         ),
     ]
-    alphas = [(what, level, krippendorff_alpha(values, level)) for what, level, values in variants]
+    alphas = [
+        (what, level, krippendorff_alpha(variant_grades, level)) for what, level, variant_grades in variants
+    ]
     others = {f"{what}, {level} level": value for what, level, value in alphas[1:]}
     run.number("alpha", estimate_from(alpha), others=others)
     level_columns = (Column("grades"), Column("level"), Column("alpha", "coefficient"))
     counts = [(grade, int((experts.means >= grade - EPSILON).sum())) for grade in reversed(GRADES)]
     shares = tuple((grade, count, count / experts.count) for grade, count in counts)
     columns = (Column("mean grade", "number"), Column("pairs", "count"), Column("share, %", "share"))
-    run.section(
+    run.add_section(
         "experts",
         "Expert grades (4.2.1)",
         [
@@ -153,28 +156,32 @@ def _add_kappas(run: Run, data: Flickr8kSet) -> None:
     panels: list[HeatmapPanel] = []
     rows: list[tuple[Cell, ...]] = []
     for (metric_id, (name, metric)), reference_set in product(METRICS.items(), REFERENCE_SETS):
+        # A number is the mean over the captions that can be the references, with the least and the greatest kappa.
         kappas, others = [], {}
         for caption_indices in REFERENCE_SETS[reference_set]:
             label = f"caption {caption_indices[0]}" if reference_set == "other" else reference_set
             scores, signature = _scores(data, metric, caption_indices)
-            run.signed(f"{name}, {label}", signature)
+            run.add_signature(f"{name}, {label}", signature)
             grid = kappa_grid(scores, experts.means, SCORE_THRESHOLDS, GRADES, resamples=1, seed=run.seed)
             panels.append(_kappa_panel(f"{name}, {label}", SCORE_THRESHOLDS, grid))
             best = _best_cell(grid)
             printed = PRINTED_THRESHOLDS.get((metric_id, reference_set), ())
-            all_thresholds = dict.fromkeys((*printed, (best.first_at_least, best.second_at_least)))
-            for index, (score_threshold, grade_threshold) in enumerate(all_thresholds):
-                agreement = threshold_kappa(
-                    scores, experts.means, score_threshold, grade_threshold, clusters=experts.clusters
+            distinct_thresholds = dict.fromkeys((*printed, (best.first_at_least, best.second_at_least)))
+            estimates = {
+                (score_threshold, grade_threshold): estimate_from(
+                    threshold_kappa(
+                        scores, experts.means, score_threshold, grade_threshold, clusters=experts.clusters
+                    ).kappa
                 )
-                kappa = estimate_from(agreement.kappa)
-                rows.append((name, label, kappa, score_threshold, grade_threshold))
-                # The first thresholds give the number, and further ones are other conventions.
-                if index:
-                    what = f"from {score_threshold:g} on against grades from {grade_threshold:.2f} on"
-                    others[what] = kappa.value
-                else:
-                    kappas.append(agreement.kappa.value)
+                for score_threshold, grade_threshold in distinct_thresholds
+            }
+            rows += [(name, label, kappa, *thresholds) for thresholds, kappa in estimates.items()]
+            # The first thresholds give the number, and the others are other conventions.
+            first_kappa, *_ = estimates.values()
+            kappas.append(math.nan if first_kappa.value is None else first_kappa.value)
+            for score_threshold, grade_threshold in list(estimates)[1:]:
+                what = f"from {score_threshold:g} on against grades from {grade_threshold:.2f} on"
+                others[what] = estimates[score_threshold, grade_threshold].value
         mean = Estimate(float(np.mean(kappas)), min(kappas), max(kappas))
         run.number(f"kappa/{metric_id}/{reference_set}", mean, others=others)
     columns = (
@@ -184,7 +191,7 @@ def _add_kappas(run: Run, data: Flickr8kSet) -> None:
     best_table = Table(
         "kappas-at", "Kappa at the thresholds that are printed, or at the best", columns, tuple(rows)
     )
-    run.section(
+    run.add_section(
         "kappas",
         "Metrics against experts (4.2.2, Tables 8 and 9)",
         [
@@ -212,7 +219,7 @@ def _scores(data: Flickr8kSet, metric: str, caption_indices: Sequence[int]) -> t
 
 
 def _best_cell(grid: KappaGrid) -> ThresholdAgreement:
-    """Return the cell with the greatest kappa, among mean grades of 2.66 or more, as everywhere in the paper."""
+    """Return the cell of the grid with the greatest kappa, among those whose grade threshold is 2.66 or more."""
     cells = [
         cell
         for cell in grid.cells
@@ -249,37 +256,18 @@ def _shares_of_yes(data: Flickr8kSet) -> Floats:
 def _measure_filter(run: Run, data: Flickr8kSet) -> None:
     """Measure how many pairs the Bleu-pre filter drops, and how many good ones among them (4.3.2)."""
     experts, crowd = data.experts, data.crowd
-    expert_pairs = experts.image, experts.caption
-    crowd_pairs = crowd.image, crowd.caption
-    all_no = np.array([sum(answers) == 0 for answers in crowd.answers])
+    estimates = {change: _filter_estimates(data, change) for change in WORD_CHANGES}
     rows: list[tuple[Cell, ...]] = []
-    estimates_by_change: dict[str, dict[str, Estimate]] = {}  # by id of the number
-    for change, label in WORD_CHANGES.items():
-        hits, totals = bleu_pre_matrix(data.pool, data.references(range(5)), change)
-        by_id = estimates_by_change[label] = {"nonzero/bleu-1": _share(hits > 0)}
-        if change in (STEM_THEN_STOP, STOP_THEN_STEM):
-            by_id["nonzero/bleu-2"] = _share(_shared_bigrams(data, change))
-        # A pair at exactly the threshold is kept.
-        for per_cent in FILTER_THRESHOLDS:
-            is_dropped = ~((100 * hits >= per_cent * totals) & (totals > 0))
-            by_id[f"filter/{per_cent}/pairs"] = _share(is_dropped)
-            for name, grade in (("2.66", GOOD), ("3", FINE)):
-                by_id[f"filter/{per_cent}/lost-{name}"] = share_by_image(
-                    is_dropped[expert_pairs], experts.clusters, experts.means >= grade - EPSILON
-                )
-            if per_cent == FILTER_THRESHOLDS[0]:  # the threshold of the pairs that the crowd judged
-                is_unlikely = is_dropped[crowd_pairs]
-                by_id["judged/unlikely"] = Estimate(float(is_unlikely.sum()))
-                by_id["judged/likely"] = Estimate(float((~is_unlikely).sum()))
-                by_id["unlikely/all-no"] = share_by_image(all_no, crowd.clusters, is_unlikely)
-                by_id["unlikely/most-no"] = share_by_image(crowd.means < 0.5, crowd.clusters, is_unlikely)
-            ids = (f"filter/{per_cent}/{name}" for name in ("pairs", "lost-2.66", "lost-3"))
-            rows.append((label, per_cent / 100, *(by_id[number_id] for number_id in ids)))
-    other_order = WORD_CHANGES[STOP_THEN_STEM]
-    other_values = estimates_by_change[other_order]
-    for number_id, ours in estimates_by_change[WORD_CHANGES[STEM_THEN_STOP]].items():
-        run.number(number_id, ours, others={other_order: other_values[number_id].value})
+    for change, per_cent in product(WORD_CHANGES, FILTER_THRESHOLDS):
+        ids = [f"filter/{per_cent}/{name}" for name in ("pairs", "lost-2.66", "lost-3")]
+        rows.append(
+            (WORD_CHANGES[change], per_cent / 100, *(estimates[change][number_id] for number_id in ids))
+        )
+    for number_id, ours in estimates[STEM_THEN_STOP].items():
+        other_value = estimates[STOP_THEN_STEM][number_id].value
+        run.number(number_id, ours, others={WORD_CHANGES[STOP_THEN_STEM]: other_value})
     bleu = _bleu_matrix(data)
+    expert_pairs = experts.image, experts.caption
     # Thresholds of .330 and .333, of which the second leaves out a third itself.
     for name, passes in (("330", bleu >= 0.33), ("333", bleu > 1 / 3 + EPSILON)):
         run.number(f"bleu/{name}/pairs", _share(~passes))
@@ -287,7 +275,7 @@ def _measure_filter(run: Run, data: Flickr8kSet) -> None:
             f"bleu/{name}/lost",
             share_by_image(~passes[expert_pairs], experts.clusters, experts.means >= GOOD - EPSILON),
         )
-    run.tabulate(
+    run.add_table_section(
         "filter",
         "The filter by Bleu-pre (4.3.2)",
         "The paper does not print the order in which stems and stop words are removed: stems go first here, for "
@@ -301,6 +289,39 @@ def _measure_filter(run: Run, data: Flickr8kSet) -> None:
     )  # fmt: skip
 
 
+def _filter_estimates(data: Flickr8kSet, change: str) -> dict[str, Estimate]:
+    """Return figures of the Bleu-pre filter, by ids of numbers.
+
+    Args:
+        change: how words are changed before Bleu-pre: a key of WORD_CHANGES.
+    """
+    experts, crowd = data.experts, data.crowd
+    # Bleu-pre of each image (row) and caption of the pool (column) is hits / totals. Both are whole, so that the
+    # comparison with a threshold is exact.
+    hits, totals = bleu_pre_matrix(data.pool, data.references(range(5)), change)
+    estimates = {"nonzero/bleu-1": _share(hits > 0)}
+    if change in (STEM_THEN_STOP, STOP_THEN_STEM):
+        estimates["nonzero/bleu-2"] = _share(_have_common_bigram(data, change))
+    for per_cent in FILTER_THRESHOLDS:
+        # A pair at exactly the threshold is kept.
+        is_dropped = ~((100 * hits >= per_cent * totals) & (totals > 0))
+        estimates[f"filter/{per_cent}/pairs"] = _share(is_dropped)
+        for name, grade in (("2.66", GOOD), ("3", FINE)):
+            estimates[f"filter/{per_cent}/lost-{name}"] = share_by_image(
+                is_dropped[experts.image, experts.caption],
+                experts.clusters,
+                experts.means >= grade - EPSILON,
+            )
+        if per_cent == FILTER_THRESHOLDS[0]:  # the threshold of the pairs that the crowd judged
+            is_unlikely = is_dropped[crowd.image, crowd.caption]
+            is_all_no = np.array([sum(answers) == 0 for answers in crowd.answers])
+            estimates["judged/unlikely"] = Estimate(float(is_unlikely.sum()))
+            estimates["judged/likely"] = Estimate(float((~is_unlikely).sum()))
+            estimates["unlikely/all-no"] = share_by_image(is_all_no, crowd.clusters, is_unlikely)
+            estimates["unlikely/most-no"] = share_by_image(crowd.means < 0.5, crowd.clusters, is_unlikely)
+    return estimates
+
+
 def _bleu_matrix(data: Flickr8kSet) -> Floats:
     """Return Bleu of each caption of the pool (columns) with the references of each image (rows)."""
     references, pool = data.references(range(5)), data.pool
@@ -308,12 +329,14 @@ def _bleu_matrix(data: Flickr8kSet) -> Floats:
     return result.scores["bleu-h13"].images.reshape(len(pool), len(pool))
 
 
-def _shared_bigrams(data: Flickr8kSet, change: str) -> Flags:
-    """Return whether a caption of the pool (columns) and an image's captions (rows) have a bigram in common."""
+def _have_common_bigram(data: Flickr8kSet, change: str) -> Flags:
+    """Return whether the captions of an image (rows) and a caption of the pool (columns) have a bigram in common."""
     texts = [text for captions in data.captions for text in captions]
     encoded = change_words(encode_texts(texts, TOKENIZERS["rouge"]), change)
+    # The tokens of all texts are one array, which is cut at the starts of the texts.
     bigrams = [set(pairwise(tokens.tolist())) for tokens in np.split(encoded.tokens, encoded.starts[1:-1])]
-    caption_count = len(data.captions[0])  # of each image
+    # Each image has equally many captions, one after the other.
+    caption_count = len(data.captions[0])
     image_bigrams = [
         set().union(*bigrams[start : start + caption_count])
         for start in range(0, len(bigrams), caption_count)
@@ -323,7 +346,10 @@ def _shared_bigrams(data: Flickr8kSet, change: str) -> Flags:
 
 
 def _add_crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
-    """Compare the crowd with the experts, and count the relevant pairs (4.3.2, Table 10)."""
+    """Compare the crowd with the experts, and count the relevant pairs (4.3.2, Table 10).
+
+    ``shares`` are the crowd's shares of yes, a result of ``_shares_of_yes``.
+    """
     experts = data.experts
     crowd_shares = shares[experts.image, experts.caption]
     is_own_caption = experts.image == experts.caption
@@ -339,10 +365,12 @@ def _add_crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
         ),
     }
     rows: list[tuple[Cell, ...]] = []
-    estimates_by_convention: dict[str, dict[str, Estimate]] = {}  # by id of the number
+    # By convention, the estimates by index of the grade and by measure.
+    estimates_by_convention: dict[str, dict[tuple[int, str], Estimate]] = {}
     for convention, (yes_shares, is_counted) in conventions.items():
+        # Pairs that the crowd never saw are not relevant.
         filled_shares, means = np.nan_to_num(yes_shares, nan=0.0)[is_counted], experts.means[is_counted]
-        by_id = estimates_by_convention[convention] = {}
+        estimates = estimates_by_convention[convention] = {}
         for index, grade in reversed(list(enumerate(GRADES))):
             agreement = threshold_kappa(
                 filled_shares, means, RELEVANCE_THRESHOLD, grade, clusters={ITEM: experts.image[is_counted]}
@@ -350,19 +378,18 @@ def _add_crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
             measures = ("kappa", "precision", "recall", "f1")
             cells = {measure: estimate_from(getattr(agreement, measure)) for measure in measures}
             rows.append((convention, grade, *cells.values()))
-            for measure in measures:
-                if (index, measure) in TABLE_10:
-                    by_id[f"crowd/{TABLE_10[index, measure]}"] = cells[measure]
+            estimates |= {(index, measure): cell for measure, cell in cells.items()}
     printed_estimates = estimates_by_convention.pop("own captions relevant")
-    for number_id, ours in printed_estimates.items():
-        others = {what: by_id[number_id].value for what, by_id in estimates_by_convention.items()}
-        run.number(number_id, ours, others=others)
+    for grade_and_measure, id_end in TABLE_10.items():
+        others = {
+            what: estimates[grade_and_measure].value for what, estimates in estimates_by_convention.items()
+        }
+        run.number(f"crowd/{id_end}", printed_estimates[grade_and_measure], others=others)
+    crowd_thresholds = (1 / 3, RELEVANCE_THRESHOLD, 1.0)
     filled_shares = np.nan_to_num(shares_with_own, nan=0.0)
-    grid = kappa_grid(
-        filled_shares, experts.means, (1 / 3, RELEVANCE_THRESHOLD, 1.0), GRADES, resamples=1, seed=run.seed
-    )
+    grid = kappa_grid(filled_shares, experts.means, crowd_thresholds, GRADES, resamples=1, seed=run.seed)
     coefficients = ((name, "coefficient") for name in ("kappa", "precision", "recall", "F1"))
-    run.tabulate(
+    run.add_table_section(
         "crowd",
         "The crowd against experts (4.3.2, Table 10)",
         "A pair is relevant from a share of .66 of yes on, and so is an image's own caption, as in the paper's "
@@ -371,12 +398,13 @@ def _add_crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
         "Relevance by the crowd against the experts' grades",
         [("convention", "text"), ("experts at least", "number"), *coefficients],
         rows,
-        plots=[
-            _kappa_plot(
-                "crowd", "crowd at least", [_kappa_panel("crowd", (1 / 3, RELEVANCE_THRESHOLD, 1.0), grid)]
-            )
-        ],
+        plots=[_kappa_plot("crowd", "crowd at least", [_kappa_panel("crowd", crowd_thresholds, grid)])],
     )
+    _count_relevant_pairs(run, shares)
+
+
+def _count_relevant_pairs(run: Run, shares: Floats) -> None:
+    """Record how many pairs are relevant by the crowd, and how many images and captions have one, two or more."""
     is_relevant = np.nan_to_num(shares, nan=0.0) >= RELEVANCE_THRESHOLD
     # On the diagonal are the images' own captions.
     np.fill_diagonal(is_relevant, False)
@@ -402,14 +430,15 @@ def _add_control_rule(run: Run) -> None:
     control_workers = judgments.worker[is_control]
     seen_counts = np.bincount(control_workers, minlength=workers)
     right_counts = np.bincount(control_workers, weights=is_right[is_control], minlength=workers)
-    is_used = (seen_counts == 0) | (right_counts / np.maximum(seen_counts, 1) >= CONTROL_RULE)
+    # Workers who saw no control item are used.
+    is_used = (seen_counts == 0) | (right_counts / np.maximum(seen_counts, 1) >= CONTROL_THRESHOLD)
     rows: list[tuple[Cell, ...]] = []
     for name, is_counted in (
         ("all workers", ~is_control),
         ("rule of 70 %", ~is_control & is_used[judgments.worker]),
     ):
-        unit, value = judgments.unit[is_counted], judgments.value[is_counted]
-        yes_counts = np.bincount(unit, weights=value, minlength=pairs)[:pairs]
+        unit, answer = judgments.unit[is_counted], judgments.value[is_counted]
+        yes_counts = np.bincount(unit, weights=answer, minlength=pairs)[:pairs]
         answer_counts = np.bincount(unit, minlength=pairs)[:pairs]
         has_answers = answer_counts > 0
         agreement = threshold_kappa(
@@ -422,7 +451,7 @@ def _add_control_rule(run: Run) -> None:
         kappa = estimate_from(agreement.kappa)
         rows.append((name, int(has_answers.sum()), kappa, agreement.precision.value, agreement.recall.value))
     coefficients = ((name, "coefficient") for name in ("kappa", "precision", "recall"))
-    run.tabulate(
+    run.add_table_section(
         "controls",
         "The control rule, on simulated answers",
         f"The release names no workers, so that the rule is shown on a rehearsed crowd: {pairs:,} pairs, a tenth "
@@ -436,7 +465,13 @@ def _add_control_rule(run: Run) -> None:
 
 
 def _add_rankings(run: Run, data: Flickr8kSet, shares: Floats) -> None:
-    """Evaluate the rankings of systems that know an image only by its captions: R@k, S@k and others (4.3)."""
+    """Evaluate the rankings of systems that know an image only by its other captions (4.3).
+
+    In annotation, a system ranks the captions for each image, and in search the images for each caption.
+
+    Args:
+        shares: the crowd's shares of yes by image and caption, a result of ``_shares_of_yes``.
+    """
     systems = of_features("text_systems")
     if not systems:
         return
@@ -448,20 +483,11 @@ def _add_rankings(run: Run, data: Flickr8kSet, shares: Floats) -> None:
             name: np.argsort(-(affinity if task == "annotation" else affinity.T), axis=1, kind="stable")
             for name, affinity in affinities.items()
         }
-        judged_shares = shares if task == "annotation" else shares.T
-        # By query, the relevance of each judged item, by index.
-        relevance = [
-            {
-                index: float(share >= RELEVANCE_THRESHOLD)
-                for index, share in enumerate(row)
-                if not math.isnan(share)
-            }
-            for row in judged_shares.tolist()
-        ]
-        originals = [[index] for index in range(len(relevance))]
+        relevance = _relevance_by_query(shares if task == "annotation" else shares.T)
+        originals = [[index] for index in range(len(relevance))]  # the one item that belongs to the query
         by_crowd = {name: judge_rankings(order.tolist(), relevance) for name, order in rankings.items()}
         by_original = {name: judge_rankings(order.tolist(), originals) for name, order in rankings.items()}
-        run.section(
+        run.add_section(
             f"rankings-{task}",
             f"Rankings of captions made from captions, {task} (4.3)",
             [
@@ -479,24 +505,42 @@ def _add_rankings(run: Run, data: Flickr8kSet, shares: Floats) -> None:
             _add_first_captions(run, data, {name: order[:, 0] for name, order in rankings.items()}, best)
 
 
+def _relevance_by_query(shares: Floats) -> list[dict[int, float]]:
+    """Return, for each query (row), the relevance of the items (columns) that the crowd judged: 1 or 0, by index."""
+    return [
+        {
+            index: float(share >= RELEVANCE_THRESHOLD)
+            for index, share in enumerate(row)
+            if not math.isnan(share)
+        }
+        for row in shares.tolist()
+    ]
+
+
 def _affinities(
     data: Flickr8kSet, systems: Sequence[Callable[..., dict[str, Floats]]], seed: int
 ) -> dict[str, Floats]:
-    """Return the affinities of images (rows) and captions (columns) by system."""
+    """Return how well each caption (columns) fits each image (rows), by name of the system.
+
+    ``systems`` are functions of features, each of which returns such matrices of one or several systems.
+    """
     images = [
         [text for position, text in enumerate(captions) if position != POOL_CAPTION]
         for captions in data.captions
     ]
     affinities = {"random": np.random.default_rng(seed).random((len(images), len(data.pool)))}
-    for affinities_of in systems:
-        affinities |= affinities_of(images, data.pool, data.training_captions)
+    for compute_affinities in systems:
+        affinities |= compute_affinities(images, data.pool, data.training_captions)
     return affinities
 
 
 def _add_orders(
     run: Run, task: str, by_crowd: Mapping[str, JudgedRankings], by_original: Mapping[str, JudgedRankings]
 ) -> None:
-    """Correlate the order of systems by people with their order by the original item, by rho and tau-b (Table 7)."""
+    """Correlate the order of systems by people with their order by the original item, by rho and tau-b (Table 7).
+
+    ``by_crowd`` and ``by_original`` are the evaluated rankings by system.
+    """
     values_by_measure = {
         **{f"S@{k}": [success_at_k(lists, k=k) for lists in by_crowd.values()] for k in RANK_CUTOFFS},
         "R-precision": [r_precision(lists) for lists in by_crowd.values()],
@@ -508,7 +552,7 @@ def _add_orders(
         first, second = values_by_measure[people], values_by_measure[automatic]
         coefficients = (order_correlation(first, second, name).value for name in ORDER_COEFFICIENTS)
         rows.append((people, automatic, *map(json_float, coefficients)))
-    run.tabulate(
+    run.add_table_section(
         f"orders-{task}",
         f"Orders of systems by people and by the original item, {task} (4.3.5, Table 7)",
         f"Of the {len(by_crowd)} rankings above, not of H13's 30 systems. H13 find that orders by R@1 agree little "
@@ -525,34 +569,38 @@ def _ranking_table(
 ) -> Table:
     """Return a table of the systems' rankings, with stars for differences from the system ``best``.
 
-    With ``original``, it has R@k and the median rank of the original item, else S@k and R-precision.
+    Args:
+        original: whether the table has R@k and the median rank of the original item, or else S@k and R-precision.
     """
     measure_at_k, last_measure = (recall_at_k, median_rank) if original else (success_at_k, r_precision)
-    values_at_k = {
+    figures_at_k = {
         system: [measure_at_k(ranks, k=k) for k in RANK_CUTOFFS] for system, ranks in lists.items()
     }
-    last_values = {system: last_measure(ranks) for system, ranks in lists.items()}
+    last_figures = {system: last_measure(ranks) for system, ranks in lists.items()}
     rows: list[tuple[str, ...]] = []
     for system in lists:
         cells = []
-        for figure, best_figure in zip(values_at_k[system], values_at_k[best], strict=True):
+        for figure, best_figure in zip(figures_at_k[system], figures_at_k[best], strict=True):
             is_defined = ~np.isnan(figure.per_query)
             stars = ""
             if system != best:
-                stars = significance_stars(
-                    mcnemar_test(figure.per_query[is_defined], best_figure.per_query[is_defined]).exact_p
-                )
+                test = mcnemar_test(figure.per_query[is_defined], best_figure.per_query[is_defined])
+                stars = significance_stars(test.exact_p)
             cells.append(f"{100 * figure.value:.1f}{stars}")
-        is_defined = ~np.isnan(last_values[system].per_query)
+        last_figure, best_last_figure = last_figures[system], last_figures[best]
+        is_defined = ~np.isnan(last_figure.per_query)
         stars = ""
         if system != best:
-            statistic = "median" if original else "mean"
-            values, best_values = (last_values[name].per_query[is_defined] for name in (system, best))
-            stars = significance_stars(
-                randomization_test(values, best_values, statistic, reassignments=REASSIGNMENTS, seed=seed).p
-            )
-        value = last_values[system].value if original else 100 * last_values[system].value
-        rows.append((system, *cells, f"{value:.1f}{stars}"))
+            p = randomization_test(
+                last_figure.per_query[is_defined],
+                best_last_figure.per_query[is_defined],
+                "median" if original else "mean",
+                reassignments=REASSIGNMENTS,
+                seed=seed,
+            ).p
+            stars = significance_stars(p)
+        last_value = last_figure.value if original else 100 * last_figure.value
+        rows.append((system, *cells, f"{last_value:.1f}{stars}"))
     letter = "R" if original else "S"
     last_title = "median rank" if original else "R-precision, %"
     columns = (Column("system"), *(Column(f"{letter}@{k}, %") for k in RANK_CUTOFFS), Column(last_title))
@@ -562,32 +610,37 @@ def _ranking_table(
 def _add_first_captions(run: Run, data: Flickr8kSet, first_captions: dict[str, Ints], best: str) -> None:
     """Tabulate cumulative shares of the grades of first captions, with stars for McNemar's test (Table 1).
 
-    ``first_captions`` are, by system, the (I,) indices of the captions that it ranks first for the images. ``best`` is
-    the system with which the others are compared.
+    Args:
+        first_captions: by system, the index of the caption that it ranks first for each of I images: (I,).
+        best: the system with which the others are compared.
     """
     grade_matrix = np.full((len(data.images), len(data.images)), np.nan)
     grade_matrix[data.experts.image, data.experts.caption] = data.experts.means
     images = np.arange(len(data.images))
     grades_by_system = {system: grade_matrix[images, caption] for system, caption in first_captions.items()}
     rows: list[tuple[Cell, ...]] = []
+    best_grades = grades_by_system[best]
     for system, grades in grades_by_system.items():
         is_graded = ~np.isnan(grades)
+        if not is_graded.any():
+            rows.append((system, "0", *("–" for _ in GRADES), "–"))
+            continue
+        is_graded_for_both = is_graded & ~np.isnan(best_grades)
         cells = []
         for threshold in reversed(GRADES):
-            is_graded_for_both = is_graded & ~np.isnan(grades_by_system[best])
+            reaches_threshold = grades >= threshold - EPSILON
             stars = ""
             if system != best and is_graded_for_both.any():
-                first, second = (
-                    (values[is_graded_for_both] >= threshold - EPSILON).astype(int)
-                    for values in (grades, grades_by_system[best])
+                best_reaches_threshold = best_grades >= threshold - EPSILON
+                test = mcnemar_test(
+                    reaches_threshold[is_graded_for_both].astype(int),
+                    best_reaches_threshold[is_graded_for_both].astype(int),
                 )
-                stars = significance_stars(mcnemar_test(first, second).exact_p)
-            share = (grades[is_graded] >= threshold - EPSILON).mean() if is_graded.any() else math.nan
-            cells.append(f"{100 * share:.1f}{stars}" if is_graded.any() else "–")
-        mean = f"{grades[is_graded].mean():.2f}" if is_graded.any() else "–"
-        rows.append((system, f"{int(is_graded.sum()):,}", *cells, mean))
+                stars = significance_stars(test.exact_p)
+            cells.append(f"{100 * reaches_threshold[is_graded].mean():.1f}{stars}")
+        rows.append((system, f"{int(is_graded.sum()):,}", *cells, f"{grades[is_graded].mean():.2f}"))
     headings = ("system", "graded", *(f"{grade:.2f}, %" for grade in reversed(GRADES)), "mean")
-    run.tabulate(
+    run.add_table_section(
         "first-captions",
         "Grades of first captions (4.2.1, Tables 1 and 2)",
         "Of each system those first captions that the experts happened to grade for H13's systems; stars compare "

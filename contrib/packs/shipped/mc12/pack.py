@@ -73,9 +73,9 @@ class ImageTexts:
     """Texts of I test images, and of training images, as terms.
 
     Attributes:
-        sentences: the sentences of each test image's text.
+        sentences: for each test image, the sentences of its text.
         titles: the title of each text.
-        gold: how many people gave each keyword of a test image.
+        gold: for each test image, how many people gave each keyword.
         training_terms, training_gold: the text and the keywords of each training image.
     """
 
@@ -98,20 +98,20 @@ def analyse(run: Run) -> None:
             run.missing(
                 number.id, "Mix LDA learns from features of the pictures, too, and the data hold texts alone"
             )
-    if run.has(BBC):
+    if run.has_data(BBC):
         texts = _read_images(run.data[BBC] / "articles.jsonl", stem="none")
         _add_overlaps(run, BBC, "BBC", texts, are_published=True)
-    if run.has(UNT):
+    if run.has_data(UNT):
         texts = _read_images(run.data[UNT] / "pages.jsonl", stem="porter")
         _add_substitution(run, UNT, "UNT", texts, are_published=True)
-    if run.has(PASCAL):
+    if run.has_data(PASCAL):
         run.progress(0.5, "rehearsing keywords")
         texts = _simulated_texts(run)
         title = "captions as texts, rehearsed annotators"
         _add_overlaps(run, "rehearsed", title, texts, are_published=False)
         _add_substitution(run, "rehearsed", title, texts, are_published=False)
     else:
-        run.judged(
+        run.note_judgments(
             "None: the keywords of both data sets are not released, and the texts of the rehearsal are not there."
         )
 
@@ -123,7 +123,7 @@ def _add_semeval(run: Run) -> None:
     rows: list[tuple[Cell, ...]] = []
     for file, measure in SYSTEM_FILES:
         scores = substitution_scores(read_answers(_read_lines(folder / file), measure), gold, measure)
-        run.signed(file, scores.normal.signature)
+        run.add_signature(file, scores.normal.signature)
         run.number(f"semeval/{file}/{measure}", Estimate(scores.normal.precision, n=scores.normal.attempted))
         run.number(f"semeval/{file}/mode", Estimate(scores.mode.precision, n=scores.mode.attempted))
         rows.append(
@@ -132,7 +132,7 @@ def _add_semeval(run: Run) -> None:
     run.number("semeval/items", Estimate(len(gold.answers)))
     run.number("semeval/modes", Estimate(sum(mode is not None for mode in gold.modes.values())))
     measures = ("precision", "recall", "mode precision", "mode recall")
-    run.tabulate(
+    run.add_table_section(
         "semeval",
         "SemEval-2007 task 10",
         "The same measures as for keywords, on the task's own files.",
@@ -182,7 +182,7 @@ def _add_overlaps(run: Run, name: str, title: str, texts: ImageTexts, *, are_pub
                 if are_published:
                     run.number(f"{name}/{evaluation}/{baseline}/{figure}", Estimate(value))
     coefficients = ((figure, "coefficient") for figure in ("precision", "recall", "F1"))
-    run.tabulate(
+    run.add_table_section(
         f"{name}-overlap",
         f"Precision, recall and F1 of ten keywords: {title}",
         "Standard evaluation keeps words that occur five times or more in training texts.",
@@ -193,14 +193,15 @@ def _add_overlaps(run: Run, name: str, title: str, texts: ImageTexts, *, are_pub
 
 
 def _add_substitution(run: Run, name: str, title: str, texts: ImageTexts, *, are_published: bool) -> None:
-    """Compute the substitution measures. In them, a keyword counts as often as people gave it (Table 5)."""
+    """Compute the measures of SemEval-2007 task 10, in which a keyword counts as often as people gave it (Table 5)."""
     rows: list[tuple[Cell, ...]] = []
     for baseline, keywords in _baselines(texts, None, run.seed).items():
         cells = []
-        for measure, function in MEASURES.items():
+        for measure, keyword_measure in MEASURES.items():
+            # "best" measures take only the first keyword as the system's answer.
             takes_first = measure.startswith("best")
             guesses = [terms[:1] if takes_first else terms for terms in keywords.annotations]
-            score = function(guesses, texts.gold)
+            score = keyword_measure(guesses, texts.gold)
             image_scores = score.images[~np.isnan(score.images)]
             interval = bootstrap_interval(image_scores, seed=run.seed) if image_scores.size else None
             low, high = (interval.low, interval.high) if interval else (None, None)
@@ -213,7 +214,7 @@ def _add_substitution(run: Run, name: str, title: str, texts: ImageTexts, *, are
     mode_count = sum(_has_mode(tags) for tags in texts.gold)
     if are_published:
         run.number(f"{name}/modes", Estimate(mode_count))
-    run.tabulate(
+    run.add_table_section(
         f"{name}-substitution",
         f"Best, out of ten, and mode: {title}",
         f"{mode_count:,} of {len(texts.gold):,} images have a single most frequent keyword, which the mode measures "
@@ -231,7 +232,10 @@ def _has_mode(tags: Mapping[str, int]) -> bool:
 
 
 def _read_images(file: Path, *, stem: str) -> ImageTexts:
-    """Return the images in a file, whose columns pack.toml describes. Stop words are left out if words are stemmed."""
+    """Read the images of a JSON lines file, whose columns pack.toml describes.
+
+    ``stem`` is the stemmer, or "none". Stop words are left out if words are stemmed.
+    """
     stop = smart_stop_words() if stem != "none" else frozenset()
     texts = ImageTexts([], [], [], [], [])
     for record in read_json_lines(
@@ -258,7 +262,10 @@ def _read_images(file: Path, *, stem: str) -> ImageTexts:
 
 
 def _simulated_texts(run: Run) -> ImageTexts:
-    """Return captions as texts, with keywords that simulated annotators chose from their words."""
+    """Return captions of PASCAL-50S as texts of images, with keywords that simulated annotators choose among the words.
+
+    The first half of the images is for training, and the second half for tests.
+    """
     captions = references_by_image(open_dataset(PASCAL, run.data[PASCAL]).rows())
     stop = smart_stop_words()
     images = [keyword_terms(texts, stop_words=stop) for texts in list(captions.values())[: 2 * MAX_IMAGES]]
@@ -283,7 +290,7 @@ def _simulated_texts(run: Run) -> ImageTexts:
         votes = is_named[start : start + len(terms)].sum(axis=1)
         gold.append(Counter({term: int(n) for term, n in zip(terms, votes, strict=True) if n}))
         start += len(terms)
-    run.judged(
+    run.note_judgments(
         f"Simulated: the keywords of the BBC and UNT data are not released, so that {ANNOTATORS} rehearsed annotators "
         f"choose among the words of {TEXT_CAPTIONS} captions of {len(test_images):,} images of PASCAL-50S; a word is "
         "right if a quarter of the captions has it. They show the analyses, and say nothing about people."

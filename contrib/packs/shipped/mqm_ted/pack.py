@@ -19,10 +19,10 @@ WEIGHTS = {"source issue": {"minor": 1.0, "major": 5.0}}  # weights of errors by
 
 
 def analyse(run: Run) -> None:
-    if not run.has("mqm-ted"):
+    if not run.has_data("mqm-ted"):
         return
     judged_segments: list[JudgedText] = []
-    # By system and segment, the indices of the judgments in `judged_segments`.
+    # Indices of the judgments in `judged_segments`, by system and by number of the segment.
     texts: defaultdict[str, dict[int, list[int]]] = defaultdict(dict)
     for row in open_judgments("google-mqm", run.data["mqm-ted"] / RATINGS_FILE).judgments():
         system, _, segment = row.unit.partition("/")
@@ -30,12 +30,13 @@ def analyse(run: Run) -> None:
         judged_segments.append(JudgedText(row.worker, cast(Mapping[str, Any], row.stored), segment))
     segments = score_segments(judged_segments, texts, MQM.with_weights(WEIGHTS))
     scores = system_scores(segments)
-    run.judged(f"{len(judged_segments):,} judgments of {len(scores)} systems, as published.")
-    values = {score.system: -score.score for score in scores}
+    run.note_judgments(f"{len(judged_segments):,} judgments of {len(scores)} systems, as published.")
+    # The paper prints penalties, which are scores with the opposite sign.
+    penalties = {score.system: -score.score for score in scores}
     for number in run.pack.numbers:
         _, _, system = number.id.partition("/")
-        if system in values:
-            value = values[system]
-            run.number(number.id, Estimate(value), others={DOUBLE_ROUNDING: round(value, 3)})
+        if system in penalties:
+            penalty = penalties[system]
+            run.number(number.id, Estimate(penalty), others={DOUBLE_ROUNDING: round(penalty, 3)})
         else:
             run.missing(number.id, NO_JUDGMENT)

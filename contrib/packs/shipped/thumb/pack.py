@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,17 +21,17 @@ from quorum.numeric.arrays import Flags, Floats
 from quorum.statistics.correlation import correlation
 
 HUMAN_SYSTEM = "Human"
-# Column of the file by people's score.
+# The file's columns of people's scores.
 SCORE_COLUMNS = {"precision": "P", "recall": "R", "total": "human_score"}
 PEOPLE_COLUMNS = ("SYS", "seg_id", "hyp", *SCORE_COLUMNS.values())
-# SacreBLEU's words are those of mteval-v13a. Punctuation marks are separate words, except apostrophes, and except
-# points, commas and hyphens between digits.
+# SacreBLEU cuts words as mteval-v13a does: punctuation marks are separate words, except apostrophes, hyphens that do
+# not follow a digit, and points and commas between digits.
 _PUNCTUATION = re.compile(r"[!-&(-+/:-@\[-`{-~]|(?<![0-9])[.,]|[.,](?![0-9])|(?<=[0-9])-")
 
 
 def analyse(run: Run) -> None:
     """Compute Pearson's r of each metric with precision, recall and total, with and without people's captions."""
-    if not run.has("mscoco"):
+    if not run.has_data("mscoco"):
         return
     folder = run.data["mscoco"]
     references = _read_references(folder / "mscoco_references.json")
@@ -38,13 +39,11 @@ def analyse(run: Run) -> None:
     texts = [str(row.read("hyp", read_text)) for row in rows]
     references_by_row = [_references_of(row, references) for row in rows]
     people = {
-        name: np.array(
-            [row.read(key, lambda value: read_number(value, False)) for row in rows], dtype=np.float64
-        )
-        for name, key in SCORE_COLUMNS.items()
+        name: np.array([row.read(column, _read_json_number) for row in rows], dtype=np.float64)
+        for name, column in SCORE_COLUMNS.items()
     }
     systems = [str(row.read("SYS", read_name)) for row in rows]
-    run.judged(
+    run.note_judgments(
         f"{len(rows):,} captions of {len(set(systems))} systems, graded for precision and recall from 1 to 5."
     )
     run.progress(0.2, "scoring captions")
@@ -62,7 +61,7 @@ def analyse(run: Run) -> None:
             document_corpus=[[prepare(text) for text in image_texts] for image_texts in references.values()],
         ).scores[metric]
         scores_by_metric[name] = result.images
-        run.signed(name, result.signature)
+        run.add_signature(name, result.signature)
     is_machine = np.array([system != HUMAN_SYSTEM for system in systems])
     for group, is_in_group in (("machines", is_machine), ("all", np.ones(len(rows), dtype=np.bool_))):
         for name, scores in scores_by_metric.items():
@@ -73,7 +72,12 @@ def analyse(run: Run) -> None:
 
 
 def _add_section(run: Run, systems: list[str], scores: dict[str, Floats]) -> None:
-    """Add the mean scores of each system. ``systems`` has the system of each caption, ``scores`` its scores by name."""
+    """Add a table with the mean scores of each system.
+
+    Args:
+        systems: the system of each caption.
+        scores: the scores of the captions, by name of the score.
+    """
     names = list(dict.fromkeys(systems))
     is_by_system: dict[str, Flags] = {name: np.array(systems) == name for name in names}
     means: list[tuple[Cell, ...]] = [
@@ -82,11 +86,15 @@ def _add_section(run: Run, systems: list[str], scores: dict[str, Floats]) -> Non
     columns = [("system", "text"), *((name, "score") for name in scores)]
     sentence = "What people, and metrics, give the captions of each system on average."
     heading = "Means of each system: people's scores, and metrics"
-    run.tabulate("systems", "Systems", sentence, heading, columns, means)
+    run.add_table_section("systems", "Systems", sentence, heading, columns, means)
+
+
+def _read_json_number(value: Any) -> float:
+    return read_number(value, textual=False)
 
 
 def _separate_words(text: str) -> str:
-    """Return the text with blanks between SacreBLEU's words."""
+    """Return the text with a blank between each two words of SacreBLEU."""
     return " ".join(_PUNCTUATION.sub(r" \g<0> ", text).split())
 
 

@@ -54,7 +54,8 @@ METRICS_BY_LABEL = {
 }
 # Numbers of references, and the number of random subsets of each size.
 SIZES, DRAWS = (1, 2, 5, 10, 20, 48), 5
-AUTHOR_SCORES = "cider-v01"  # the table of data with the scores of the authors' program
+AUTHOR_SCORES = "cider-v01"  # the data set with the scores of the authors' program
+AUTHOR_SCORE_COLUMN = 5  # index of the column of the scores in its file
 EQUAL_TOLERANCE = 1e-12
 # METEOR is slow, so it is computed at fewer points, as in the paper.
 METEOR_SIZES, METEOR_DRAWS = (1, 5, 48), 1
@@ -70,7 +71,7 @@ def analyse(run: Run) -> None:
         scores, signatures = data.scores(METRICS)
         sizes: dict[str, tuple[int, ...]] = dict.fromkeys(METRICS_BY_LABEL.values(), SIZES)
         for metric, signature in signatures.items():
-            run.signed(f"{DATASET_TITLES[name]}: {metric}", signature)
+            run.add_signature(f"{DATASET_TITLES[name]}: {metric}", signature)
         run.progress(0.5 * index + 0.1, f"subsets of references of {DATASET_TITLES[name]}")
         by_size = scores_by_shared_subsets(
             data, list(METRICS_BY_LABEL.values()), SIZES, draws=DRAWS, seed=run.seed
@@ -111,7 +112,7 @@ def _record_judgments(run: Run, name: str, data: FiftySentenceData) -> None:
         if data.votes.size
         else "only the winners are published; some 60 ties among them were broken at random and cannot be distinguished"
     )
-    run.judged(
+    run.note_judgments(
         f"{DATASET_TITLES[name]}: {len(data.pairs):,} candidate pairs of {len(set(data.images)):,} images; {source}."
     )
 
@@ -147,12 +148,13 @@ def _add_table_1(run: Run, name: str, data: FiftySentenceData, scores: dict[str,
         ]
         title = f"Accuracy on the pairs of {DATASET_TITLES[name]} that people decided [95 % interval]"
         tables.append(Table(f"accuracy-{name}-decided", title, columns, tuple(rows)))
-    run.section(f"table-1-{name}", f"Table 1: {DATASET_TITLES[name]}", tables=tables)
+    run.add_section(f"table-1-{name}", f"Table 1: {DATASET_TITLES[name]}", tables=tables)
 
 
 def _record_section_7_2(
     run: Run, name: str, data: FiftySentenceData, scores: dict[str, Floats], curves: dict[str, ReferenceCurve]
 ) -> None:
+    """Record the accuracies over all pairs that section 7.2 prints: with 48 and with five references."""
     accuracy = accuracy_of_all(data, scores["cider"])["all"]
     run.number(f"section-7.2/{name}/cider/48", accuracy)
     if name != PASCAL:
@@ -167,11 +169,11 @@ def _record_section_7_2(
 
 def _compare_with_authors(run: Run, data: FiftySentenceData) -> None:
     """Compare Quorum's CIDEr with the authors' scores of each pair's first candidate, by all fifty references."""
-    if not run.has(AUTHOR_SCORES):
+    if not run.has_data(AUTHOR_SCORES):
         return
     references = references_by_image(open_dataset(PASCAL, run.data[PASCAL]).rows())
     lines = (run.data[AUTHOR_SCORES] / "cider_v01_first.tsv").read_text(encoding="utf-8").splitlines()[1:]
-    author_scores = np.array([float(line.split("\t")[5]) for line in lines])  # the sixth column
+    author_scores = np.array([float(line.split("\t")[AUTHOR_SCORE_COLUMN]) for line in lines])
     texts = [pair.first for pair in data.pairs]
     references_by_pair = [references[image] for image in data.images]
     result = score_texts(
@@ -187,11 +189,11 @@ def _compare_with_authors(run: Run, data: FiftySentenceData) -> None:
     if differing_pairs.size:
         images = ", ".join(sorted({data.images[pair] for pair in differing_pairs.tolist()}))
         sentence += f"; those of {images} differ by {differences.max():.1e} at most"
-    run.section("authors-scores", "The authors' own CIDEr scores", [f"{sentence}."])
+    run.add_section("authors-scores", "The authors' own CIDEr scores", [f"{sentence}."])
 
 
 def _curve_rows(title: str, label: str, curve: ReferenceCurve) -> list[tuple[str, str, int, int, Estimate]]:
-    """Return the rows of Figure 3's table for a curve: data, metric, references, subsets and accuracy."""
+    """Return rows of the table of Figure 3: data set, metric, numbers of references and of subsets, and accuracy."""
     points = zip(curve.references.tolist(), curve.draws.tolist(), estimates_of_curve(curve), strict=True)
     return [(title, label, *point) for point in points]
 
@@ -211,4 +213,4 @@ def _add_figure_3(
     drawing = LinePlot(tuple(panels), x_axis="references (log scale)", y_axis="accuracy, %")
     data = Table("accuracy-by-references", title, columns, tuple(points))
     plot = Plot("figure-3", title, sentence, drawing, data)
-    run.section("figure-3", "Figure 3: how many references are enough", plots=[plot], tables=[data])
+    run.add_section("figure-3", "Figure 3: how many references are enough", plots=[plot], tables=[data])

@@ -1,7 +1,7 @@
-"""V15, Vedantam et al. 2015, appendices I to IV and VIII.
+"""V15, Vedantam et al. 2015, appendices I to IV and VIII, on PASCAL-50S and ABSTRACT-50S.
 
-They are about the candidate that people call better, about rankings of an image's references, and about versions of
-metrics.
+Metrics are compared with the candidates that people call better (I and III). Each image's references are ranked by
+metrics (II and IV). Versions of BLEU, ROUGE and CIDEr are compared with each other (VIII).
 """
 
 from itertools import pairwise
@@ -67,7 +67,7 @@ MAX_EXAMPLES = 12  # random pairs with different winners in a table
 def analyse(run: Run) -> None:
     data = {name: read_fifty(name, run.data[name]) for name in DATASET_TITLES}
     pascal = data[PASCAL]
-    run.judged(
+    run.note_judgments(
         f"PASCAL-50S: {len(pascal.pairs):,} pairs with 11 published pairwise votes each, and the published winners of "
         f"their triplets; ABSTRACT-50S: {data[ABSTRACT].votes.size:,} triplet votes."
     )
@@ -82,9 +82,10 @@ def analyse(run: Run) -> None:
 
 
 def _add_pairwise(run: Run, data: FiftySentenceData) -> None:
-    """Compare metrics with five references, and CIDEr with 48, with people's choices (appendix I).
+    """Compare people's choices with metrics that have five references, and with CIDEr that has 48 (appendix I).
 
-    The metrics are compared with the better candidate, CIDEr with the consensus.
+    With five references, the choice is the candidate that people call better, and the consensus of triplets; with 48,
+    it is the consensus.
     """
     metrics = [*FIVE_REFERENCE_METRICS.values(), MEAN_LENGTH, "cider"]
     scores = scores_by_shared_subsets(data, metrics, [FIVE_REFERENCES], draws=DRAWS, seed=run.seed)
@@ -116,12 +117,12 @@ def _add_pairwise(run: Run, data: FiftySentenceData) -> None:
     for name, metric in names.items():
         run.number(f"appendix-1/{name}/5", points[metric], others=others.get(name))
     scores_of_pairs, signatures = data.scores(["cider"])
-    run.signed("CIDEr, 48 references", signatures["cider"])
+    run.add_signature("CIDEr, 48 references", signatures["cider"])
     run.number("appendix-1/cider/48", accuracy_of_all(data, scores_of_pairs["cider"])["all"])
     shares = ((f"{what}, {kind}, %", "share") for what in ("better", "consensus") for kind in kinds)
     heading = "Accuracy on the better candidate and on the consensus of triplets [95 % interval]"
     columns = [("metric, 5 references", "text"), *shares]
-    run.tabulate("pairwise", "Appendix I: the better candidate", "", heading, columns, rows)
+    run.add_table_section("pairwise", "Appendix I: the better candidate", "", heading, columns, rows)
 
 
 def _compare_preferences(run: Run, data: FiftySentenceData) -> None:
@@ -169,7 +170,7 @@ def _compare_preferences(run: Run, data: FiftySentenceData) -> None:
         "The paper says that pairwise judgments often favour the longer sentence. Where the two part, the liked one "
         f"is the longer in {format_per_cent(longer_share)} of {longer_share.n:,} pairs of different lengths."
     ]
-    run.section(
+    run.add_section(
         "parting", "Appendix III: human-like, and what humans like", sentences, tables=[table, examples]
     )
 
@@ -191,25 +192,26 @@ def _candidate(data: FiftySentenceData, index: int, winner: int) -> str:
 
 def _leave_one_out(run: Run, data: FiftySentenceData) -> None:
     """Rank each image's references. Each reference is scored against all others (App. II and IV)."""
-    images, lists = list(data.references), list(data.references.values())
-    texts = [text for captions in lists for text in captions]
-    others = [
-        captions[:index] + captions[index + 1 :] for captions in lists for index in range(len(captions))
-    ]
+    captions_by_image = list(data.references.values())
     result = score_texts(
-        texts,
-        others,
-        list(data.references.values()),
+        [text for captions in captions_by_image for text in captions],
+        [
+            captions[:index] + captions[index + 1 :]
+            for captions in captions_by_image
+            for index in range(len(captions))
+        ],
+        captions_by_image,
         metrics=list(RANKING_METRICS.values()),
         tokenizer=TOKENIZER,
     )
-    starts = np.cumsum([0, *map(len, lists)])
+    # The scores are those of all images, one after the other. They are cut into one array for each image.
+    starts = np.cumsum([0, *map(len, captions_by_image)])
     scores = {
         name: [result.scores[metric].images[start:end] for start, end in pairwise(starts.tolist())]
         for name, metric in RANKING_METRICS.items()
     }
     for name, metric in RANKING_METRICS.items():
-        run.signed(f"leave one out, {name}", result.scores[metric].signature)
+        run.add_signature(f"leave one out, {name}", result.scores[metric].signature)
     rho_by_image = np.array(list(map(spearman, scores["CIDEr"], scores["CIDEr-D"])))
     pooled_rho = spearman(result.scores["cider"].images, result.scores["cider-d"].images)
     run.number(
@@ -217,8 +219,19 @@ def _leave_one_out(run: Run, data: FiftySentenceData) -> None:
         Estimate(float(rho_by_image.mean()), n=len(rho_by_image)),
         others={"over the sentences of all images at once": pooled_rho},
     )
+    _report_ranked_references(run, data, scores)
 
-    word_counts = [np.array([len(text.split()) for text in captions]) for captions in lists]
+
+def _report_ranked_references(run: Run, data: FiftySentenceData, scores: dict[str, list[Floats]]) -> None:
+    """Add how long the references are that each metric ranks first and last.
+
+    Args:
+        scores: the scores of each image's references, by name of the metric.
+    """
+    images = list(data.references)
+    word_counts = [
+        np.array([len(text.split()) for text in captions]) for captions in data.references.values()
+    ]
     rows = []
     # Mean numbers of words of the first five references, and of all, by metric.
     words_of_first_five: dict[str, float] = {}
@@ -244,16 +257,16 @@ def _leave_one_out(run: Run, data: FiftySentenceData) -> None:
         f"{words_of_first_five['BLEU-1 without brevity penalty']:.1f} by BLEU-1 without brevity penalty and "
         f"{words_of_first_five['CIDEr']:.1f} by CIDEr; all have {words_of_all['CIDEr']:.1f}."
     ]
-    run.section(
+    run.add_section(
         "leave-one-out",
         "Appendices II and IV: leave one out",
         sentences,
-        tables=[lengths, _example(data, images[0], scores)],
+        tables=[lengths, _example_ranking(data, images[0], scores)],
     )
 
 
-def _example(data: FiftySentenceData, image: str, scores: dict[str, list[Floats]]) -> Table:
-    """Rank the first image's references as in Figure 5: the first and last three by each metric."""
+def _example_ranking(data: FiftySentenceData, image: str, scores: dict[str, list[Floats]]) -> Table:
+    """Return a table of the first and last three references of the first image by each metric, as in Figure 5."""
     rows = []
     for name, by_image in scores.items():
         image_scores = by_image[0]
@@ -279,10 +292,12 @@ def _add_versions(run: Run, name: str, data: FiftySentenceData) -> None:
         for family, versions in VERSIONS.items()
     )
     # Whether each metric, by all 48 references, names people's winner of the pairs that people decided.
-    is_right = {
-        metric: (metric_winners(first[0], second[0]) == data.winners)[data.winners != 0]
-        for metric, (first, second) in ((metric, by_size[metric][SIZES[-1]]) for metric in metrics)
-    }
+    is_right = {}
+    for metric in metrics:
+        # There is only one draw of all references.
+        (first_scores,), (second_scores,) = by_size[metric][SIZES[-1]]
+        names_winner = metric_winners(first_scores, second_scores) == data.winners
+        is_right[metric] = names_winner[data.winners != 0]
     images = [image for image, winner in zip(data.images, data.winners, strict=True) if winner]
     rows: list[tuple[Cell, ...]] = []
     accuracy_at_48: dict[str, Estimate] = {}
@@ -313,7 +328,7 @@ def _add_versions(run: Run, name: str, data: FiftySentenceData) -> None:
     plot = Plot(
         f"figure-{figure}", f"Versions of metrics on {DATASET_TITLES[name]}", sentence, drawing, table
     )
-    run.section(
+    run.add_section(
         f"versions-{name}",
         f"Appendix VIII, Figure {figure}: {DATASET_TITLES[name]}",
         plots=[plot],

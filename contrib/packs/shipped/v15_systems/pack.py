@@ -42,27 +42,29 @@ TOURNAMENT_METRICS = ("cider", "cider-d", "bleu-4|stem:porter", "rouge-l")
 HALVES_METRICS = (
     "bleu-1|stem:porter", "bleu-4|stem:porter", "rouge-1|measure:recall", "rouge-l", "cider", "cider-d", "meteor",
 )  # fmt: skip
-VOTES = "pascal-50s-votes"  # the table of data with the votes on PASCAL-50S
+VOTES = "pascal-50s-votes"  # the data set with the votes on PASCAL-50S
 SPLITS, RESAMPLES = 20, 1000  # random halves of the references; resamples of the images
 
 
 def analyse(run: Run) -> None:
-    """Run the tournament on PASCAL-50S, and the comparison of halves on ABSTRACT-50S."""
+    """Run the tournament on PASCAL-50S, and the comparison of halves on each set whose votes are there."""
     pascal = read_fifty(PASCAL, run.data[PASCAL])
-    run.judged(
+    run.note_judgments(
         f"PASCAL-50S: {int(pascal.is_of_kind('MM').sum()):,} machine-machine pairs with the published winners of their "
         "triplets; the votes are not published."
     )
     run.progress(0.1, "tournament")
     _add_tournament(run, pascal)
     abstract = read_fifty(ABSTRACT, run.data[ABSTRACT])
-    run.judged(
+    run.note_judgments(
         f"ABSTRACT-50S: {abstract.votes.size:,} triplets of {len(abstract.pairs)} pairs, majorities of three."
     )
     _add_halves(run, ABSTRACT, abstract, computable_metrics(HALVES_METRICS))
-    if run.has(VOTES):
+    if run.has_data(VOTES):
         votes = read_triplet_votes(run.data[VOTES] / "consensus_pascal.mat", pascal.pairs)
-        run.judged(f"PASCAL-50S: {votes.size:,} triplets of {len(votes):,} pairs, majorities of three.")
+        run.note_judgments(
+            f"PASCAL-50S: {votes.size:,} triplets of {len(votes):,} pairs, majorities of three."
+        )
         _add_halves(run, PASCAL, replace(pascal, votes=votes), ["cider"])
 
 
@@ -99,7 +101,7 @@ def _add_tournament(run: Run, data: FiftySentenceData) -> None:
         result = tournament(first, second, winning_sides, ties="no-win", resamples=0)
         draws = _resampled_wins(winning_sides, first, second, images, run.seed)
         tournaments[name] = _Tournament(result, _mean_wins(result.table), draws)
-        run.signed(
+        run.add_signature(
             f"tournament of {name}", f"{signatures.get(name, 'published winners')}; {result.signature}"
         )
     people, cider = tournaments["people"], tournaments["cider"]
@@ -147,7 +149,9 @@ def _report_tournament(
         shows="share",
     )
     plot = Plot("figure-4", "Comparisons that each system wins", sentences[0], drawing, table)
-    run.section("tournament", "Figure 4: a tournament of systems", sentences, plots=[plot], tables=[table])
+    run.add_section(
+        "tournament", "Figure 4: a tournament of systems", sentences, plots=[plot], tables=[table]
+    )
 
 
 def _mean_wins(table: Floats) -> Floats:
@@ -163,9 +167,11 @@ def _mean_wins(table: Floats) -> Floats:
 def _resampled_wins(
     winners: Ints, first: list[str], second: list[str], images: list[str], seed: int
 ) -> Floats:
-    """Return `_Tournament.draws`: the mean shares of K systems in B resamples of the images: (B, K).
+    """Return the mean shares of comparisons that K systems win in B resamples of the images: (B, K).
 
-    ``winners`` are the winning sides of the pairs, and ``first`` and ``second`` the systems of these sides.
+    Args:
+        winners: (P,) the winning side of each of P pairs: 1, 2, or 0 for a tie.
+        first, second, images: the systems on the two sides, and the image, of each pair.
     """
     systems = sorted({*first, *second})
     first_index, second_index = (np.array([systems.index(name) for name in side]) for side in (first, second))
@@ -173,10 +179,11 @@ def _resampled_wins(
     image_count = int(image.max()) + 1
     shape = (image_count, len(systems), len(systems))
     won_counts, met_counts = np.zeros(shape), np.zeros(shape)
+    # Comparisons by image, system and opponent. Each pair is one comparison of the system on either side.
     for side, system, other in ((1, first_index, second_index), (2, second_index, first_index)):
         np.add.at(met_counts, (image, system, other), 1)
         np.add.at(won_counts, (image, system, other), winners == side)
-    # Equal seeds draw equal images, so people and metrics are resampled together.
+    # How often each image is in each resample. Equal seeds give equal resamples for people and metrics.
     weights = np.random.default_rng(seed).multinomial(
         image_count, np.full(image_count, 1 / image_count), size=RESAMPLES
     )
@@ -196,8 +203,12 @@ def _correlations_by_row(people: Floats, metric: Floats) -> Floats:
 
 
 def _agreement_on_all_pairs(data: FiftySentenceData, people: Floats) -> dict[str, float]:
-    """Return CIDEr's agreement with people on all ten system pairs of the images that all five systems described."""
-    captions: dict[str, dict[str, str]] = {}
+    """Return the correlation of CIDEr's shares of wins with people's, where CIDEr judges all ten pairs of systems.
+
+    These pairs are of images that all five systems described. The result is empty if there are none; otherwise, it is
+    the correlation by a text that says what it is.
+    """
+    captions: dict[str, dict[str, str]] = {}  # by image and by system
     for pair, names, image in zip(data.pairs, data.systems, data.images, strict=True):
         for name, text in zip(names, (pair.first, pair.second), strict=True):
             if name in SYSTEMS:
@@ -226,7 +237,7 @@ class _PredictionAccuracy:
 
     Attributes:
         share: (P,) share of right predictions.
-        weight: (P,) number of halves with a winner to predict, or its chance, by which the pair is weighted.
+        weight: (P,) the pair's weight: how many halves have a winner to predict, or the chance that a half has one.
     """
 
     share: Floats
@@ -234,18 +245,21 @@ class _PredictionAccuracy:
 
 
 def _add_halves(run: Run, dataset: str, data: FiftySentenceData, metrics: list[str]) -> None:
-    """Add how often people and metrics, given half of the references, predict the winner that the other half names."""
+    """Add how often people and metrics predict the winner by one half of the references from the other half."""
     is_right = _right_predictions(run, dataset, data, metrics)
     counted_pairs = {kind: data.is_of_kind(kind) for kind in pair_kinds(data.kinds)}
     counted_pairs["all"] = np.ones(len(data.pairs), dtype=np.bool_)
-    # People's accuracy over all halves, in closed form, instead of that over the drawn halves.
-    halves = halves_of_votes(*((data.votes == side).sum(axis=1) for side in (1, 2, 0)))
-    accuracies = {name: _mean_over_splits(rows) for name, rows in is_right.items()} | {
-        "people": _PredictionAccuracy(ratio(halves.agree, halves.decided_chances), halves.decided_chances),
-        "people, a tied half being half right": _PredictionAccuracy(
-            ratio(halves.agree_ties_half, halves.decided_chances), halves.decided_chances
-        ),
-    }
+    accuracies = {name: _mean_over_splits(rows) for name, rows in is_right.items()}
+    # People's accuracy over all halves, in closed form, replaces that over the drawn halves.
+    won, lost, tied = ((data.votes == vote).sum(axis=1) for vote in (1, 2, 0))
+    halves = halves_of_votes(won, lost, tied)
+    for name, right_chances in (
+        ("people", halves.agree),
+        ("people, a tied half being half right", halves.agree_ties_half),
+    ):
+        accuracies[name] = _PredictionAccuracy(
+            ratio(right_chances, halves.decided_chances), halves.decided_chances
+        )
     cells = {
         name: {
             kind: share_by_image(
@@ -267,9 +281,9 @@ def _add_halves(run: Run, dataset: str, data: FiftySentenceData, metrics: list[s
 def _right_predictions(
     run: Run, dataset: str, data: FiftySentenceData, metrics: list[str]
 ) -> dict[str, Floats]:
-    """Return whether people and each metric predict the winners of P pairs right: (SPLITS, P).
+    """Return whether people and each metric predict the winners of P pairs right, by name: (SPLITS, P).
 
-    The value is nan if the half to predict has no winner.
+    A value is 1 or 0, or nan if the half to predict has no winner.
     """
     rng = np.random.default_rng(run.seed)
     is_right: dict[str, list[Floats]] = {}
@@ -288,7 +302,7 @@ def _right_predictions(
             outcomes = np.where(true_winners == 0, np.nan, winners == true_winners)
             is_right.setdefault(name, []).append(outcomes)
     for metric, signature in signatures.items():
-        run.signed(f"halves of {DATASET_TITLES[dataset]}, {metric}", signature)
+        run.add_signature(f"halves of {DATASET_TITLES[dataset]}, {metric}", signature)
     return {name: np.array(rows) for name, rows in is_right.items()}
 
 
@@ -323,7 +337,7 @@ def _report_halves(
     )
     plot = Plot(f"halves-{dataset}", "People and metrics on the same halves", sentence, drawing, table)
     title = f"Section 7.4: human performance on {DATASET_TITLES[dataset]}"
-    run.section(f"halves-{dataset}", title, plots=[plot], tables=[table])
+    run.add_section(f"halves-{dataset}", title, plots=[plot], tables=[table])
 
 
 def _majority_of_votes(votes: Ints) -> Ints:
@@ -337,7 +351,7 @@ def _majority_of_votes(votes: Ints) -> Ints:
 
 
 def _mean_over_splits(is_right: Floats) -> _PredictionAccuracy:
-    """Return the mean over the splits. Those with nan are left out.
+    """Return the mean over the splits, of which those without a winner to predict are left out.
 
     Args:
         is_right: (S, P) a result of ``_right_predictions``.

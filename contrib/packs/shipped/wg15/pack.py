@@ -36,9 +36,10 @@ from quorum.metrics.content_baselines import (
     size_ranks,
     unigram_ranks,
 )
+from quorum.numeric.arrays import Floats
 from quorum.statistics.significance import bootstrap_interval
 
-DATA = "imageclef-2015"  # the table of data with the paper's boxes
+DATA = "imageclef-2015"  # the data set with the paper's boxes
 DRAWS = 20  # number of draws of random boxes
 MAX_BOXES = 15  # number of boxes that a baseline chooses
 SHOWN_BOX_COUNTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15)
@@ -48,13 +49,13 @@ LABELS, IMAGES, PEOPLE = 40, 400, 7  # of the rehearsal: labels, training and te
 
 @dataclass(frozen=True, slots=True)
 class BoxImages:
-    """Images with labelled boxes, and with the boxes that people's descriptions name.
+    """Images with labelled boxes, and with the boxes that people's descriptions name. All lists are by image.
 
     Attributes:
-        labels: the labels of each image's boxes.
-        boxes: (B, 4) x, y, width and height of each image's boxes.
-        sizes: width and height of each image.
-        descriptions: for each image and description, the indices of the boxes that it names.
+        labels: the labels of the image's B boxes.
+        boxes: (B, 4) x, y, width and height of the boxes.
+        sizes: width and height of the image.
+        descriptions: for each description of the image, the indices of the boxes that it names.
     """
 
     labels: list[list[str]]
@@ -67,12 +68,12 @@ def analyse(run: Run) -> None:
     # Of these nine boxes, the walk over bigrams leaves out the last six, which share a rank.
     nine_boxes = bigram_ranks([["a", "b", "c", *"uvwxyz"]], BigramPrior.fit([["a", "b", "c"]]))
     run.number("shared-rank", Estimate(float(nine_boxes.ranks[-1])))
-    if run.has(DATA):
+    if run.has_data(DATA):
         training, test = _read_images(run.data[DATA] / "boxes.jsonl")
         _analyse_set(run, "imageclef-2015", "ImageCLEF 2015", training, test, are_published=True)
     training, test = _simulated_images(run.seed)
     description_count = sum(len(image) for image in test.descriptions)
-    run.judged(
+    run.note_judgments(
         f"Simulated: the descriptions of ImageCLEF 2015 are not released, so that {PEOPLE} rehearsed workers name "
         f"boxes of {IMAGES:,} invented images, {description_count:,} descriptions of test images in all. They show the "
         "analyses, and say nothing about people."
@@ -87,74 +88,74 @@ def _analyse_set(
 ) -> None:
     """Compute the figures of a set. ``are_published`` says whether they are the published numbers."""
     upper = content_upper_bound(test.descriptions)
-    run.signed(f"upper bound, {name}", upper.signature)
-    box_counts = [len(set(boxes)) for image in training.descriptions for boxes in image]
-    baselines = _baselines(training, test, run.seed)
+    run.add_signature(f"upper bound, {name}", upper.signature)
+    mean_box_count = float(np.mean([len(set(boxes)) for image in training.descriptions for boxes in image]))
     scores = {
-        baseline: [
-            content_selection(ranks.selections(k), test.descriptions, empty="zero")
+        baseline: {
+            k: content_selection(ranks.selections(k), test.descriptions, empty="zero")
             for k in range(1, MAX_BOXES + 1)
-        ]
-        for baseline, ranks in baselines.items()
+        }
+        for baseline, ranks in _baselines(training, test, run.seed).items()
     }
     if are_published:
-        for figure in ("precision", "recall", "f1"):
-            bound = getattr(upper, figure)
-            run.number(f"upper/{figure}", Estimate(bound.mean))
-            run.number(f"upper/{figure}/sd", Estimate(bound.sd))
-            for baseline in ("random", "position", "size", "unigram", "bigram"):
-                for k in (3, 4):
-                    ours = Estimate(getattr(scores[baseline][k - 1], figure).mean)
-                    if baseline == "random":
-                        drawn_scores = [
-                            getattr(_random_score(test, seed, k), figure).mean for seed in range(DRAWS)
-                        ]
-                        ours = estimate_of_draws(
-                            float(np.mean(drawn_scores)), float(np.std(drawn_scores, ddof=1)), DRAWS
-                        )
-                    run.number(f"{baseline}/{k}/{figure}", ours)
-        run.number("mean-boxes", Estimate(float(np.mean(box_counts))))
+        _record_numbers(run, test, upper, scores)
+        run.number("mean-boxes", Estimate(mean_box_count))
     rows = [("people", "", *_estimates_of_score(upper, run.seed))]
     rows += [
-        (baseline, str(k), *_estimates_of_score(by_count[k - 1], run.seed))
+        (baseline, str(k), *_estimates_of_score(by_count[k], run.seed))
         for baseline, by_count in scores.items()
         for k in (1, 2, 3, 4, 5, 10)
     ]
     columns = (Column("who"), Column("boxes"), *(Column(name, "coefficient") for name in ("P", "R", "F")))
+    run.add_section(
+        name,
+        title,
+        [
+            f"{len(test.labels):,} test images; a training description names {mean_box_count:.2f} boxes. "
+            "Combinations take the mean of the ranks; boxes that the walk over bigrams leaves out share a rank."
+        ],
+        plots=[_f1_plot(name, title, scores)],
+        tables=[Table(f"scores-{name}", f"Precision, recall and F, {title}", columns, tuple(rows))],
+    )
+
+
+# The scores of the baselines, by name and by the number of boxes that they choose.
+BaselineScores = Mapping[str, Mapping[int, ContentScore]]
+
+
+def _record_numbers(run: Run, test: BoxImages, upper: ContentScore, scores: BaselineScores) -> None:
+    """Record the numbers of Table 1: the upper bound, and each baseline with three and with four boxes."""
+    for figure in ("precision", "recall", "f1"):
+        bound = getattr(upper, figure)
+        run.number(f"upper/{figure}", Estimate(bound.mean))
+        run.number(f"upper/{figure}/sd", Estimate(bound.sd))
+        for k in (3, 4):
+            drawn_scores = [getattr(_random_score(test, seed, k), figure).mean for seed in range(DRAWS)]
+            mean, deviation = float(np.mean(drawn_scores)), float(np.std(drawn_scores, ddof=1))
+            run.number(f"random/{k}/{figure}", estimate_of_draws(mean, deviation, DRAWS))
+            for baseline in ("position", "size", "unigram", "bigram"):
+                run.number(f"{baseline}/{k}/{figure}", Estimate(getattr(scores[baseline][k], figure).mean))
+
+
+def _f1_plot(name: str, title: str, scores: BaselineScores) -> Plot:
+    """Return a plot of F by the number of boxes: single priors, and combinations (A+B) in a second panel."""
     curves = [
-        Curve(
-            baseline, SHOWN_BOX_COUNTS, tuple(json_float(by_count[k - 1].f1.mean) for k in SHOWN_BOX_COUNTS)
-        )
+        Curve(baseline, SHOWN_BOX_COUNTS, tuple(json_float(by_count[k].f1.mean) for k in SHOWN_BOX_COUNTS))
         for baseline, by_count in scores.items()
     ]
     panels = (
         CurvePanel("one prior", tuple(curve for curve in curves if "+" not in curve.label)),
         CurvePanel("mean ranks of two", tuple(curve for curve in curves if "+" in curve.label)),
     )
-    data = Table(
+    plot_title = f"F by the number of boxes, {title}"
+    points = Table(
         f"f-{name}",
-        f"F by the number of boxes, {title}",
+        plot_title,
         (Column("baseline"), Column("boxes", "count"), Column("F", "coefficient")),
         tuple((curve.label, int(k), f) for curve in curves for k, f in zip(curve.x, curve.y, strict=True)),
     )
-    run.section(
-        name,
-        title,
-        [
-            f"{len(test.labels):,} test images; a training description names {np.mean(box_counts):.2f} boxes. "
-            "Combinations take the mean of the ranks; boxes that the walk over bigrams leaves out share a rank."
-        ],
-        plots=[
-            Plot(
-                f"f-{name}",
-                f"F by the number of boxes, {title}",
-                "F of the baselines by the largest number of boxes that they choose.",
-                LinePlot(panels, "boxes", "F, %", log=False),
-                data,
-            )
-        ],
-        tables=[Table(f"scores-{name}", f"Precision, recall and F, {title}", columns, tuple(rows))],
-    )
+    sentence = "F of the baselines by the largest number of boxes that they choose."
+    return Plot(f"f-{name}", plot_title, sentence, LinePlot(panels, "boxes", "F, %", log=False), points)
 
 
 def _random_score(test: BoxImages, seed: int, k: int) -> ContentScore:
@@ -164,6 +165,7 @@ def _random_score(test: BoxImages, seed: int, k: int) -> ContentScore:
 
 
 def _baselines(training: BoxImages, test: BoxImages, seed: int) -> dict[str, BoxRanks]:
+    """Return how each baseline, and each combination of two, ranks the boxes of the test images."""
     mentions = mentions_of(training.labels, training.descriptions)
     ranks = {
         "random": random_ranks([len(labels) for labels in test.labels], seed=seed),
@@ -180,7 +182,7 @@ def _baselines(training: BoxImages, test: BoxImages, seed: int) -> dict[str, Box
 
 
 def _estimates_of_score(score: ContentScore, seed: int) -> tuple[Estimate, Estimate, Estimate]:
-    """Return precision, recall and F1."""
+    """Return the means of precision, recall and F1 over the images, with their intervals."""
     return _estimate(score.precision, seed), _estimate(score.recall, seed), _estimate(score.f1, seed)
 
 
@@ -191,7 +193,7 @@ def _estimate(figure: ContentFigure, seed: int) -> Estimate:
 
 
 def _read_images(file: Path) -> tuple[BoxImages, BoxImages]:
-    """Return the training and the test images in a file. pack.toml describes its columns."""
+    """Return the training and the test images of a JSON lines file, whose columns pack.toml describes."""
     images_by_split: dict[str, BoxImages] = {
         "train": BoxImages([], [], [], []),
         "test": BoxImages([], [], [], []),
@@ -223,39 +225,52 @@ def _read_images(file: Path) -> tuple[BoxImages, BoxImages]:
 
 
 def _simulated_images(seed: int) -> tuple[BoxImages, BoxImages]:
-    """Return invented images, in which large, central and commonly named boxes are named more often."""
+    """Return invented training and test images of 100 x 100, with boxes that simulated workers name."""
     rng = np.random.default_rng(seed)
-    frequency = 1 / np.arange(1, LABELS + 1)  # of each label
+    label_frequencies = 1 / np.arange(1, LABELS + 1)
     sets = []
     for _ in range(2):  # training and test images
-        box_counts = rng.integers(3, MAX_BOXES + 1, size=IMAGES // 2)
+        box_counts = rng.integers(3, MAX_BOXES + 1, size=IMAGES // 2).tolist()
         labels = [
-            rng.choice(LABELS, size=count, p=frequency / frequency.sum()) for count in box_counts.tolist()
+            rng.choice(LABELS, size=count, p=label_frequencies / label_frequencies.sum())
+            for count in box_counts
         ]
         boxes = []
-        for count in box_counts.tolist():
+        for count in box_counts:
             sides = rng.uniform(5, 60, size=(count, 2))
             boxes.append(np.hstack([rng.uniform(0, 1, size=(count, 2)) * (100 - sides), sides]))
+        # Careful people name the one to four boxes of an image that are most likely to be named.
         is_worth_naming = []
-        for label, box in zip(labels, boxes, strict=True):
-            # Large, central and common boxes weigh more. Careful people name the one to four heaviest.
-            distance = np.hypot(*(box[:, :2] + box[:, 2:] / 2 - 50).T)
-            weight = np.sqrt(box[:, 2] * box[:, 3]) / 20 - distance / 40 + np.log(frequency[label]) / 2
-            rank = np.argsort(np.argsort(-weight))
+        for image_boxes, image_labels in zip(boxes, labels, strict=True):
+            rank = np.argsort(np.argsort(-_salience(image_boxes, label_frequencies[image_labels])))
             is_worth_naming.append((rank < rng.integers(1, 5)).astype(np.int64))
         judgments = rehearse_votes(
             np.concatenate(is_worth_naming), (0, 1), PEOPLE, crowd=RehearsalCrowd(workers=30, seed=seed)
         )
-        # The n-th answer about each box belongs to the n-th description of its image.
+        # Whether each box (row) is named by each person (column). The boxes come image by image.
         is_named = judgments.value.reshape(-1, PEOPLE) == 1
-        starts = np.concatenate([[0], np.cumsum(box_counts)])
+        is_named_by_image = np.split(is_named, np.cumsum(box_counts)[:-1])
         descriptions = []
-        for image, label in enumerate(labels):
-            image_answers = is_named[starts[image] : starts[image + 1]]
-            order = np.argsort(label, kind="stable")
+        for image_labels, image_is_named in zip(labels, is_named_by_image, strict=True):
+            # A description names boxes in the order of their labels, the most frequent first.
+            order = np.argsort(image_labels, kind="stable")
             descriptions.append(
-                [[int(box) for box in order if image_answers[box, person]] for person in range(PEOPLE)]
+                [[int(box) for box in order if image_is_named[box, person]] for person in range(PEOPLE)]
             )
         names = [[f"label-{label}" for label in image_labels.tolist()] for image_labels in labels]
         sets.append(BoxImages(names, boxes, [(100.0, 100.0)] * len(names), descriptions))
     return sets[0], sets[1]
+
+
+def _salience(boxes: Floats, label_frequencies: Floats) -> Floats:
+    """Return a number for each box that is greater for large and central boxes, and for frequent labels.
+
+    Args:
+        boxes: (B, 4) x, y, width and height of the boxes of an image of 100 x 100.
+        label_frequencies: (B,) how frequent the label of each box is.
+    """
+    centres = boxes[:, :2] + boxes[:, 2:] / 2
+    distance = np.hypot(*(centres - 50).T)
+    size = np.sqrt(boxes[:, 2] * boxes[:, 3])
+    salience: Floats = size / 20 - distance / 40 + np.log(label_frequencies) / 2
+    return salience

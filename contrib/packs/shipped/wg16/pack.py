@@ -49,21 +49,21 @@ ROUGE_OPTIONS = ("measure:recall", "measure:precision", "stem:porter")
 
 def analyse(run: Run) -> None:
     sets = dict(_read_sets(run))
-    corpus = read_corpus(run.data["brown"]) if run.has("brown") else []
+    corpus = read_corpus(run.data["brown"]) if run.has_data("brown") else []
     metrics = computable_metrics((*WG16_METRICS, BLEU_1_WITHOUT_PENALTY))
-    run.judged(
+    run.note_judgments(
         f"None. {sum(len(captions) for images in sets.values() for captions in images):,} captions that people wrote "
         f"for {len(sets)} datasets are compared with each other."
     )
-    by_set: dict[str, Bounds] = {}
-    for name in (PASCAL, ABSTRACT, *(dataset for dataset in OPTIONAL_DATASETS if run.has(dataset))):
-        run.progress(len(by_set) / (len(OPTIONAL_DATASETS) + 2), f"holding out captions of {name}")
+    bounds_by_set: dict[str, Bounds] = {}
+    for name in (PASCAL, ABSTRACT, *(dataset for dataset in OPTIONAL_DATASETS if run.has_data(dataset))):
+        run.progress(len(bounds_by_set) / (len(OPTIONAL_DATASETS) + 2), f"holding out captions of {name}")
         others = {
             other_name: [text for captions in images for text in captions]
             for other_name, images in sets.items()
             if other_name != name
         }
-        by_set[name] = compute_bounds(
+        bounds_by_set[name] = compute_bounds(
             sets[name],
             metrics=metrics,
             others=others,
@@ -71,10 +71,12 @@ def analyse(run: Run) -> None:
             max_replaced=MAX_REPLACED_CAPTIONS,
             seed=run.seed,
         )
-    for metric, signature in by_set[PASCAL].signatures.items():
-        run.signed(metric, signature)
-    _record_numbers(run, by_set, sets)
-    _add_sections(run, by_set)
+    for metric, signature in bounds_by_set[PASCAL].signatures.items():
+        run.add_signature(metric, signature)
+    _record_numbers(run, bounds_by_set, sets)
+    for name, bounds in bounds_by_set.items():
+        _add_bounds(run, name, bounds)
+    _add_taus(run, bounds_by_set)
 
 
 def _read_sets(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
@@ -84,7 +86,7 @@ def _read_sets(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
         ("coco-captions", "coco", "captions_karpathy_test4.json"),
         *((name, "jsonl", "captions.jsonl") for name in OPTIONAL_DATASETS),
     ):
-        if run.has(name):
+        if run.has_data(name):
             if name == SCENES:
                 captions = _read_scenes(run)
             else:
@@ -93,7 +95,10 @@ def _read_sets(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
 
 
 def _read_scenes(run: Run) -> dict[str, list[str]]:
-    """Return the sentences of each scene. A line has the scene's number, the sentence's number, and the sentence."""
+    """Return the sentences of each scene.
+
+    A line of a file is either empty, or has the scene's number, the sentence's number and the sentence, between tabs.
+    """
     captions: dict[str, list[str]] = {}
     for file in run.pack.contents.data[SCENES].files:
         path = run.data[SCENES] / file
@@ -108,8 +113,14 @@ def _read_scenes(run: Run) -> dict[str, list[str]]:
     return captions
 
 
-def _record_numbers(run: Run, by_set: Mapping[str, Bounds], sets: Mapping[str, list[list[str]]]) -> None:
-    fifty = {name: by_set[name] for name in (PASCAL, ABSTRACT)}
+def _record_numbers(
+    run: Run, bounds_by_set: Mapping[str, Bounds], sets: Mapping[str, list[list[str]]]
+) -> None:
+    """Record the published numbers. Their ids that end in "most" and "least" are of the greatest and least values.
+
+    ``sets`` are the captions of each image, by name of the data set.
+    """
+    fifty = {name: bounds_by_set[name] for name in (PASCAL, ABSTRACT)}
     other_convention = "without the brevity penalty"
     bleu_1 = {name: bounds.upper[BLEU_1] for name, bounds in fifty.items()}
     without_penalty = {name: bounds.upper[BLEU_1_WITHOUT_PENALTY] for name, bounds in fifty.items()}
@@ -128,7 +139,7 @@ def _record_numbers(run: Run, by_set: Mapping[str, Bounds], sets: Mapping[str, l
     highest_cider = max((bounds.upper[CIDER] for bounds in fifty.values()), key=lambda bound: bound.micro)
     run.number("cider/most", _estimate(highest_cider))
     options = _rouge_options(sets[ABSTRACT], run.seed)
-    abstract = by_set[ABSTRACT]
+    abstract = bounds_by_set[ABSTRACT]
     run.number(
         "abstract-50s/rouge-1/upper",
         _estimate(abstract.upper["rouge-1"]),
@@ -149,8 +160,8 @@ def _record_numbers(run: Run, by_set: Mapping[str, Bounds], sets: Mapping[str, l
     run.number("tau/bleu-1/least", Estimate(min(taus)), others={other_convention: min(other_taus)})
     run.number("tau/bleu-1/most", Estimate(max(taus)), others={other_convention: max(other_taus)})
     for name in OPTIONAL_DATASETS:
-        if name in by_set:
-            _record_numbers_of_optional(run, name, by_set[name])
+        if name in bounds_by_set:
+            _record_numbers_of_optional(run, name, bounds_by_set[name])
 
 
 def _record_numbers_of_optional(run: Run, name: str, bounds: Bounds) -> None:
@@ -202,60 +213,60 @@ def _taus_with_others(bounds: Bounds, metric: str) -> list[float]:
     return [tau for name, tau in zip(names, row, strict=True) if name.startswith(OTHER_FAMILIES)]
 
 
-def _add_sections(run: Run, by_set: Mapping[str, Bounds]) -> None:
-    for name, bounds in by_set.items():
-        replacements = list(bounds.lower)  # names of what stood in the place of captions
-        rows = [
-            (
-                _short_name(metric),
-                *(getattr(bound, field) for field in BOUND_FIELDS),
-                *(bounds.lower[replacement][metric].micro for replacement in replacements),
-            )
-            for metric, bound in bounds.upper.items()
-        ]
-        columns = (Column("metric"), *(Column(field, "number") for field in (*BOUND_FIELDS, *replacements)))
-        title = "Upper bounds, and what stood in the place of captions"
-        people, others = bounds.upper["rouge-1"].micro, bounds.lower["other-image"]["rouge-1"].micro
-        sentences = [
-            f"{bounds.captions:,} captions of {bounds.images:,} images were left out. A caption has "
-            f"{bounds.mean_length} words on average. ROUGE-1 of captions of other images is {others / people:.0%} of "
-            "what people reach."
-        ]
-        if "corpus" in bounds.lower:
-            sentences_score = bounds.lower["corpus"][BLEU_1].micro
-            words_score = bounds.lower["corpus-words-10"][BLEU_1].micro
-            sentences.append(
-                f"BLEU-1 of sentences of Brown is {sentences_score:.3f}, and of ten of its words {words_score:.3f}: as "
-                "in the paper, BLEU favours the shorter."
-            )
-        run.section(
-            name,
-            f"Bounds on {name} (sections 4.1 and 5)",
-            sentences,
-            plots=[_tau_plot(name, bounds)],
-            tables=[Table(f"bounds-{name}", title, columns, tuple(rows))],
+def _add_bounds(run: Run, name: str, bounds: Bounds) -> None:
+    """Add the upper and lower bounds of the metrics on a data set (sections 4.1 and 5)."""
+    replacements = list(bounds.lower)  # names of what stood in the place of captions
+    rows = [
+        (
+            _short_name(metric),
+            *(getattr(bound, field) for field in BOUND_FIELDS),
+            *(bounds.lower[replacement][metric].micro for replacement in replacements),
         )
-    rows_of_taus: list[tuple[Cell, ...]] = []
+        for metric, bound in bounds.upper.items()
+    ]
+    columns = (Column("metric"), *(Column(field, "number") for field in (*BOUND_FIELDS, *replacements)))
+    title = "Upper bounds, and what stood in the place of captions"
+    people, others = bounds.upper["rouge-1"].micro, bounds.lower["other-image"]["rouge-1"].micro
+    sentences = [
+        f"{bounds.captions:,} captions of {bounds.images:,} images were left out. A caption has "
+        f"{bounds.mean_length} words on average. ROUGE-1 of captions of other images is {others / people:.0%} of "
+        "what people reach."
+    ]
+    if "corpus" in bounds.lower:
+        sentences_score = bounds.lower["corpus"][BLEU_1].micro
+        words_score = bounds.lower["corpus-words-10"][BLEU_1].micro
+        sentences.append(
+            f"BLEU-1 of sentences of Brown is {sentences_score:.3f}, and of ten of its words {words_score:.3f}: as "
+            "in the paper, BLEU favours the shorter."
+        )
+    run.add_section(
+        name,
+        f"Bounds on {name} (sections 4.1 and 5)",
+        sentences,
+        plots=[_tau_plot(name, bounds)],
+        tables=[Table(f"bounds-{name}", title, columns, tuple(rows))],
+    )
+
+
+def _add_taus(run: Run, bounds_by_set: Mapping[str, Bounds]) -> None:
+    """Add tau-b between metrics on the two sets of V15, and whether it is in the printed range (section 4.2)."""
+    rows: list[tuple[Cell, ...]] = []
     for first, second, low, high in TAU_RANGES:
         cells: list[float | str] = []
         for name in (PASCAL, ABSTRACT):
-            names = list(by_set[name].upper)
+            names = list(bounds_by_set[name].upper)
             tau = math.nan
             if first in names and second in names:
-                tau = float(by_set[name].image_taus[names.index(first), names.index(second)])
+                tau = float(bounds_by_set[name].image_taus[names.index(first), names.index(second)])
             cells += [tau, "yes" if low - ROUNDING <= tau <= high + ROUNDING else "no"]
-        rows_of_taus.append(
-            (f"{_short_name(first)}, {_short_name(second)}", f"{low:.2f} to {high:.2f}", *cells)
-        )
+        rows.append((f"{_short_name(first)}, {_short_name(second)}", f"{low:.2f} to {high:.2f}", *cells))
     title = "Kendall's tau-b between metrics over images, beside the printed ranges"
-    columns_of_taus = [
+    columns = [
         ("metrics", "text"), ("printed", "text"), ("PASCAL-50S", "coefficient"), ("inside", "text"),
         ("ABSTRACT-50S", "coefficient"), ("is inside", "text"),
     ]  # fmt: skip
     sentence = "The paper prints the range of tau-b over its eight datasets, of which two are at hand."
-    run.tabulate(
-        "taus", "How metrics agree on images (section 4.2)", sentence, title, columns_of_taus, rows_of_taus
-    )
+    run.add_table_section("taus", "How metrics agree on images (section 4.2)", sentence, title, columns, rows)
 
 
 def _tau_plot(name: str, bounds: Bounds) -> Plot:

@@ -17,7 +17,8 @@ DATA, WAVES = "wmt24-news-systems", 4
 LANGUAGE_CODES = {
     "eng": "en", "ces": "cs", "hin": "hi", "zho": "zh", "jpn": "ja", "rus": "ru", "ukr": "uk", "isl": "is", "spa": "es"
 }  # fmt: skip
-# Columns of the files beside those of the layout "appraise".
+# Columns of the files beside those of the layout "appraise", by the names under which Quorum reads them. The unit is
+# put together from three columns.
 ADDED_COLUMNS = {
     "unit": ("{trgLang}/{system}/{itemID}",),
     "document": ("docID",),
@@ -27,7 +28,7 @@ ADDED_COLUMNS = {
 
 
 def analyse(run: Run) -> None:
-    if not run.has(DATA):
+    if not run.has_data(DATA):
         return
     layout = read_layouts()["appraise"]
     read_file = layout.model_copy(update={"columns": {**layout.columns, **ADDED_COLUMNS}}).reader(
@@ -39,25 +40,25 @@ def analyse(run: Run) -> None:
         for record in read_file(path, Columns(()), ImportNotes(), None):
             codes = (LANGUAGE_CODES[record.values[side]] for side in ("from", "to"))
             rows_by_languages["-".join(codes)].append(record.values)
-    values: dict[str, float] = {}
+    system_figures: dict[str, float] = {}  # by id of the published number
     for languages, rows in sorted(rows_by_languages.items()):
-        # By system and segment, the indices of the judgments in `rows`.
+        # Indices of the judgments in `rows`, by system and by number of the segment.
         texts: defaultdict[str, dict[int, list[int]]] = defaultdict(dict)
         for index, row in enumerate(rows):
             texts[row["system"]].setdefault(int(row["image"]), []).append(index)
         systems = rank_systems(score_segments(list(map(_read_judgment, rows)), texts), "greater")
-        run.judged(f"{languages}: {len(rows):,} judgments of {len(systems)} systems, as published.")
+        run.note_judgments(f"{languages}: {len(rows):,} judgments of {len(systems)} systems, as published.")
         for system in systems:
             for name in ("score", "best", "worst"):
-                values[f"{languages}/{system.system}/{name}"] = getattr(system, name)
+                system_figures[f"{languages}/{system.system}/{name}"] = getattr(system, name)
     for number in run.pack.numbers:
-        if number.id in values:
-            run.number(number.id, Estimate(values[number.id]))
+        if number.id in system_figures:
+            run.number(number.id, Estimate(system_figures[number.id]))
         else:
             run.missing(number.id, "the files have no judgments of it")
 
 
 def _read_judgment(row: Mapping[str, Any]) -> JudgedText:
-    """Read a judgment from a row. The names of documents contain their domain, as in test-en-news_bbc.1."""
+    """Read a judgment from a row. The third part of a document's name is its domain: news in test-en-news_bbc.1."""
     domain = row["document"].replace("_", "-").split("-")[2]
     return JudgedText(row["worker"], {"spans": [], "score": float(row["score"])}, row["document"], domain)
