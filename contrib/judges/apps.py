@@ -60,5 +60,5 @@ class JudgesConfig(Feature):
         from judgments.models.studies import reasons_against_discarding
 
         reasons_against_discarding.connect(
-            lazy_function("contrib.judges.stored_answers.why_pages_are_used"), weak=False
+            lazy_function("contrib.judges.stored_answers.reason_against_discarding"), weak=False
         )

@@ -1,4 +1,4 @@
-"""Send prompts to a model at an OpenAI-compatible endpoint, and tell errors to retry later from permanent ones."""
+"""Send prompts to a model at an OpenAI-compatible endpoint. Temporary errors differ from permanent ones."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Endpoint(Client):
         """Send one request.
 
         Args:
-            options: the model, and the settings CALL_OPTIONS.
+            options: the model, and the settings of ``CALL_OPTIONS``.
             call_id: identifies the call, for endpoints that never repeat an identified call.
 
         Raises:
@@ -105,22 +105,22 @@ class Endpoint(Client):
         body = {**options, "messages": list(chat_prompt.messages)}
         try:
             # without retries, since the possible cost of each call is booked before it
-            answer = self.send("POST", "chat/completions", body=body, headers={"Idempotency-Key": call_id})
+            response = self.send("POST", "chat/completions", body=body, headers={"Idempotency-Key": call_id})
         except CallFailed as error:
             raise AskLater(f"it {error}", may_have_charged=error.sent) from None
-        status = answer.status
-        if answer.is_temporary or status == HTTPStatus.CONFLICT:
+        status = response.status
+        if response.is_temporary or status == HTTPStatus.CONFLICT:
             # A gateway can send these statuses although the model has replied and charged.
             may_have_charged = status == HTTPStatus.REQUEST_TIMEOUT or (
                 status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.SERVICE_UNAVAILABLE
             )
             raise AskLater(
-                f"it answers {status}", may_have_charged=may_have_charged, wait_seconds=answer.wait
+                f"it answers {status}", may_have_charged=may_have_charged, wait_seconds=response.wait
             )
         if status != HTTPStatus.OK:
-            detail = _clean_text(answer.content.decode(errors="replace"))
+            detail = _clean_text(response.content.decode(errors="replace"))
             raise EvaluationError(f"{self.host} refuses to answer ({status}): {detail[:MAX_DETAIL_LENGTH]}")
-        return _read_reply(answer.content)
+        return _read_reply(response.content)
 
 
 def _read_reply(body: bytes) -> Reply:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common.amounts import coefficient, json_float
-from contrib.judges.comparison import ALL_ITEMS
 from contrib.judges.prompts import has_orders
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.models import Analysis
@@ -25,23 +24,28 @@ from judgments.kinds import KINDS
 from judgments.models import Study
 
 PEOPLE_LABEL = "people among themselves"
+ALL_ITEMS = "all items"
 UNBIASED_VALUES = {"consistent": "1", "difference": "0", "length": "0", "own": "0"}
 
+# The name of the judge, and an entry of "estimates" in a stored comparison, which names its target in "of".
+_NamedEstimates = Sequence[tuple[str, Mapping[str, Any]]]
 
-def sentences_of(judge: Mapping[str, Any]) -> Sequence[str]:
-    """Return whether the judge may replace a person, and whether it was removed since the comparison.
+
+def describe_test(judge: Mapping[str, Any]) -> Sequence[str]:
+    """Return sentences that say whether a judge may replace a person, and whether it was removed afterwards.
 
     Args:
         judge: the entry of the judge in a stored comparison (``comparison.py``).
     """
     test, name = judge["test"], judge["name"]
-    verdict = "may" if test.get("passed") else "may not"
-    sentences = [
-        f"{name}: not tested, as {test['reason']}."
-        if test["reason"]
-        else f"{name}: {verdict} replace a person here: it won against {test['won']} of {test['people']} people "
-        f"(half are needed), with epsilon {test['epsilon']:g}."
-    ]
+    if test["reason"]:
+        sentences = [f"{name}: not tested, as {test['reason']}."]
+    else:
+        verdict = "may" if test.get("passed") else "may not"
+        sentences = [
+            f"{name}: {verdict} replace a person here: it won against {test['won']} of {test['people']} people "
+            f"(half are needed), with epsilon {test['epsilon']:g}."
+        ]
     if judge.get("removed_at"):
         sentences.append(f"{name} was removed since; its figures are of the answers that it had.")
     return sentences
@@ -53,33 +57,38 @@ def judges_section(study: Study) -> Section | None:
     if analysis is None:
         return None
     judges, people = analysis.result["judges"], analysis.result["people"]
-    sentences = [sentence for judge in judges for sentence in sentences_of(judge)]
+    sentences = [sentence for judge in judges for sentence in describe_test(judge)]
     if analysis.judgments != str(signature_of_study(study)):
         sentences.append(render_sentence("judges-old"))
     tables = [_agreement_table(judges, people)]
     # If people judged every item, a judge adds nothing.
-    rows = [(judge["name"], row) for judge in judges for row in judge["estimates"] if row["unlabelled"]]
+    estimates = [
+        (judge["name"], estimate)
+        for judge in judges
+        for estimate in judge["estimates"]
+        if estimate["unlabelled"]
+    ]
     plots = []
-    if rows:
+    if estimates:
         # Units with several texts have shares of votes, from 0 to 1; single texts have mean answers.
         number_format = "coefficient" if has_orders(KINDS[study.protocol]) else "number"
-        data = _estimates_table(rows, number_format)
-        tables.append(data)
-        plots.append(_plot_estimates(rows, number_format, data))
+        estimates_table = _estimates_table(estimates, number_format)
+        tables.append(estimates_table)
+        plots.append(_plot_estimates(estimates, number_format, estimates_table))
     return section("judges", sentences, plots, tables)
 
 
 def describe_unbiased_share(side: Mapping[str, Any]) -> str:
-    """Return how often an unbiased judge chooses the text that is shown first.
+    """Return, as text, how often an unbiased judge chooses the text that is shown first.
 
     Args:
-        side: the bias by side of a stored comparison.
+        side: the bias by side of a stored comparison: a result of ``position_bias``.
     """
     return coefficient(side.get("by_chance", 0.5))  # results of earlier versions are only about pairs
 
 
 def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, Any]) -> Table:
-    """Return the table of agreement and biases of each judge, next to people among themselves."""
+    """Return the table of the agreement and the biases of each judge, and of people's agreement among themselves."""
     rows: list[tuple[Cell, ...]] = []
     if people.get("agreement"):
         agreement = estimate_of(people["agreement"])
@@ -87,7 +96,7 @@ def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, A
     for judge in judges:
         test, side = judge["test"], judge["side"] or {}
         figures: dict[str, Mapping[str, Any] | None] = {
-            # the interval of the advantage is "low" and "high" of the test
+            # The interval of the advantage is "low" and "high" of the test.
             "advantage": None if test["reason"] else {"value": test["advantage"], **test},
             "agreement": judge["agreement"],
             "alpha": judge["alpha"],
@@ -110,21 +119,21 @@ def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, A
     return table("judges", rows)
 
 
-def _estimates_table(rows: Sequence[tuple[str, Mapping[str, Any]]], number_format: str) -> Table:
+def _estimates_table(estimates: _NamedEstimates, number_format: str) -> Table:
     """Return the table of estimates of what people would say."""
     return table(
         "judges-estimates",
         [
             (
                 judge,
-                row["of"] or ALL_ITEMS,
-                estimate_of(row),
-                _people_estimate(row),
-                row["labelled"],
-                row["labelled"] + row["unlabelled"],
-                json_float(row["effective"]),
+                estimate["of"] or ALL_ITEMS,
+                estimate_of(estimate),
+                _people_estimate(estimate),
+                estimate["labelled"],
+                estimate["labelled"] + estimate["unlabelled"],
+                json_float(estimate["effective"]),
             )
-            for judge, row in rows
+            for judge, estimate in estimates
         ],
         [
             ("judge", "text"), ("of", "text"), ("estimate", number_format), ("people alone", number_format),
@@ -133,23 +142,25 @@ def _estimates_table(rows: Sequence[tuple[str, Mapping[str, Any]]], number_forma
     )  # fmt: skip
 
 
-def _people_estimate(row: Mapping[str, Any]) -> Estimate:
-    return Estimate(row["people"], row["people_low"], row["people_high"], row["labelled"])
+def _people_estimate(estimate: Mapping[str, Any]) -> Estimate:
+    """Return the estimate by people's answers alone."""
+    return Estimate(estimate["people"], estimate["people_low"], estimate["people_high"], estimate["labelled"])
 
 
-def _plot_estimates(rows: Sequence[tuple[str, Mapping[str, Any]]], number_format: str, data: Table) -> Plot:
-    targets = list(dict.fromkeys(row["of"] for _, row in rows))
-    # Estimates of people are of the units that a judge answered. With several judges, the last judge's are drawn.
-    panels = {"people alone": {row["of"]: _people_estimate(row) for _, row in rows}}
-    for judge, row in rows:
-        panels.setdefault(f"with {judge}", {})[row["of"]] = estimate_of(row)
+def _plot_estimates(estimates: _NamedEstimates, number_format: str, estimates_table: Table) -> Plot:
+    targets = list(dict.fromkeys(estimate["of"] for _, estimate in estimates))
+    # Estimates by people alone are of the units that a judge answered. If there are several judges, those of the last
+    # judge are drawn.
+    panels = {"people alone": {estimate["of"]: _people_estimate(estimate) for _, estimate in estimates}}
+    for judge, estimate in estimates:
+        panels.setdefault(f"with {judge}", {})[estimate["of"]] = estimate_of(estimate)
     drawing = DotPlot(
         tuple(target or ALL_ITEMS for target in targets),
         tuple(
-            DotPanel(title, tuple(estimates.get(target, Estimate(None)) for target in targets))
-            for title, estimates in panels.items()
+            DotPanel(title, tuple(by_target.get(target, Estimate(None)) for target in targets))
+            for title, by_target in panels.items()
         ),
         "what people would say, 95 % interval",
         number_format,
     )
-    return plot(render_sentence("judges-estimates"), drawing, data)
+    return plot(render_sentence("judges-estimates"), drawing, estimates_table)

@@ -12,7 +12,7 @@ from judgments.studies.studies import find_study
 
 
 def ask_judge(
-    run: JobRun, *, study: str, budget: str, price_in: str = "0", price_out: str = "0", **values: Any
+    run: JobRun, *, study: str, budget: str, price_in: str = "0", price_out: str = "0", **options: Any
 ) -> dict[str, Any]:
     """Ask a model. A repeated job continues where an interrupted job stopped."""
     result = ask_model(
@@ -21,7 +21,7 @@ def ask_judge(
         budget=Decimal(budget),
         price_in=Decimal(price_in),
         price_out=Decimal(price_out),
-        **values,
+        **options,
     )
     return {
         "answered": result.answer_count,
@@ -31,7 +31,8 @@ def ask_judge(
     }
 
 
-def compare_judges(run: JobRun, *, study: str, **values: Any) -> None:
-    comparison = compare_judges_with_people(study=find_study(study), progress=run.progress, **values)
+def compare_judges(run: JobRun, *, study: str, **settings: Any) -> None:
+    """Compare all judges of a study with its people, and store the comparison."""
+    comparison = compare_judges_with_people(study=find_study(study), progress=run.progress, **settings)
     with run.commit() as result:
         result |= {"analysis": store_comparison(comparison).pk, "judges": len(comparison.result["judges"])}

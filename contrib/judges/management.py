@@ -30,7 +30,7 @@ class AskJudge(OperationCommand):
         self.say(answers.describe())
 
 
-BLANK = " "
+BLANK = " "  # of cells without a value
 AGREEMENT_COLUMNS = [
     ("judge", "text"), ("agreement", "coefficient"), ("alpha with people", "coefficient"),
     ("same in both orders", "percent"), ("units", "count"),
@@ -55,7 +55,7 @@ class CompareJudges(OperationCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         from contrib.judges.comparison import compare_judges_with_people, store_comparison
-        from contrib.judges.findings import sentences_of
+        from contrib.judges.findings import describe_test
 
         study, values = self.study_and_values(options)
         with progress_bar() as progress:
@@ -68,7 +68,7 @@ class CompareJudges(OperationCommand):
         }
         self.write_output(options, {**about, **comparison.result})
         for judge in comparison.result["judges"]:
-            for sentence in sentences_of(judge):
+            for sentence in describe_test(judge):
                 self.say(sentence)
         people = comparison.result["people"].get("agreement")
         rows: list[tuple[Cell, ...]] = []
@@ -116,7 +116,7 @@ class RemoveJudge(OperationCommand):
 class ImportJudge(FileOperationCommand):
     operation = operation_at("contrib.judges.operations.import_judge")
     parameter = "answers"
-    other_parameters = "contrib.judges.operations.JudgeFile"
+    other_parameters = "contrib.judges.operations.ImportJudgeOptions"
     expected = "CSV or JSON lines"
     help = (
         "Take in a judge's answers: CSV with a header line, or JSON lines, with unit, value, and rater and order if "

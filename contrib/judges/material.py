@@ -1,4 +1,4 @@
-"""Load the answers of people and judges to the same units as arrays, from which ``comparison.py`` computes."""
+"""Load the answers of people and of judges to the same units as arrays, which ``comparison.py`` compares."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from judgments.models.credits import credited_systems
 from quorum.numeric.arrays import Flags, Floats, Ints, places_in
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE
 
-UNDECIDED_CODE = -1  # also the code for a judge whose answers differ between the two orders
+UNDECIDED_CODE = (
+    -1
+)  # the label of a unit whose most frequent answers tie, such as a judge's in the two orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,8 @@ class AnswerSummary:
             half; nan without answers.
         shares: (U, S) share of votes for each text; nan without answers. (U, 0) if units show a single text.
         label_counts: (U, L) number of answers by label; (U, 0) if answers are not labels.
-        label: (U,) most frequent label, UNDECIDED_CODE on a tie; the mean if answers are not labels; nan without
-            answers.
+        label: (U,) most frequent label, or UNDECIDED_CODE if several are; the mean if answers are not labels; nan
+            without answers.
     """
 
     unit_index: Ints
@@ -91,10 +93,10 @@ class JudgeAnswers(AnswerSummary):
 
 
 def load_material(study: Study, kind: Kind, table: Any) -> JudgeMaterial:
-    """Load people's included judgments and what units show.
+    """Load people's included judgments, and what the units show.
 
     Args:
-        table: all judgments of the study, as a JudgmentTable.
+        table: all judgments of the study, a ``JudgmentTable``.
     """
     units = study_units(study).judged_units
     is_counted = table.is_counted
@@ -126,13 +128,16 @@ def _summarise_answers(
     unit_count, text_count = text_shape
     numbers = [_number_of(kind, answer) for answer in answers] if kind.is_open else answers
     value = np.array(numbers, dtype=np.float64)
-    value = value % MUCH if kind.two_sided else value  # the side, without strength and confidence
+    if kind.two_sided:
+        value = (
+            value % MUCH
+        )  # the last digit of an answer to a pair is the side; the others are strength and confidence
     answer_counts = np.bincount(unit_index, minlength=unit_count)
     divisors = np.where(answer_counts, answer_counts, np.nan)
     label = mean = np.bincount(unit_index, weights=value, minlength=unit_count) / divisors
     shares = label_counts = np.empty((unit_count, 0))
     if is_nominal(kind):
-        # labels are codes up to NEITHER, or positions of texts
+        # Labels are codes of sides, of which NEITHER is the largest, or positions of texts.
         label_counts = np.zeros((unit_count, 1 + max(NEITHER, text_count)))
         np.add.at(label_counts, (unit_index, value.astype(np.int64)), 1.0)
         is_mode = label_counts == label_counts.max(axis=1, keepdims=True)
@@ -156,13 +161,19 @@ def is_nominal(kind: Kind) -> bool:
 
 
 def _number_of(kind: Kind, answer: Any) -> float:
-    """Return the position of the best text, or the score of marked errors."""
+    """Return the answer as a number: the position of the best text, or the score of marked errors."""
+    # The key "" of the codes of an answer that marks errors is its score.
     return float(answer[BEST] if kind.names_best else kind.aggregation.codes(None, answer)[""])
 
 
 @dataclass(frozen=True, slots=True)
 class _ShownText:
-    """The index of a text in the (U, S) table of texts, and the row ids of systems that a file credits with it."""
+    """A text that a unit shows.
+
+    Attributes:
+        unit_index, text_index: its row and column in the (U, S) arrays of a ``JudgeMaterial``.
+        file_credits: row ids of the systems that the study's file credits with the text.
+    """
 
     unit_index: int
     text_index: int
@@ -172,7 +183,7 @@ class _ShownText:
 def _lengths_and_systems(study: Study, kind: Kind, unit_ids: Ints) -> tuple[Floats, dict[str, Flags]]:
     """Return ``lengths`` and ``systems`` of a ``JudgeMaterial``.
 
-    The systems of a pair are in its row. Those of other texts are found among the outputs of the study.
+    The row of a pair names its two systems. The systems of other texts are found among the outputs of the study.
     """
     rows = Unit.objects.filter(study=study, control=False).order_by()
     text_count = 2
@@ -182,7 +193,7 @@ def _lengths_and_systems(study: Study, kind: Kind, unit_ids: Ints) -> tuple[Floa
     text_shape = (len(unit_ids), text_count)
     lengths = np.full(text_shape, np.nan)
     systems: defaultdict[str, Flags] = defaultdict(lambda: np.zeros(text_shape, dtype=np.bool_))
-    # by image and text
+    # By row id of the image and key of the text, since several units may show a text.
     shown_texts: defaultdict[tuple[int, str], list[_ShownText]] = defaultdict(list)
     index_by_unit = {pk: index for index, pk in enumerate(unit_ids.tolist())}
     columns = ("pk", "item_id", "content", "systems", "first__text_key", "first__text", "second__text")
@@ -191,8 +202,8 @@ def _lengths_and_systems(study: Study, kind: Kind, unit_ids: Ints) -> tuple[Floa
         *columns, *pair_columns
     ).iterator(ROWS_PER_BATCH):
         unit_index = index_by_unit[pk]
-        options = content["options"] if kind.names_best else ()
-        for text_index, text in enumerate([option["text"] for option in options] or (left, right)):
+        options = [option["text"] for option in content["options"]] if kind.names_best else []
+        for text_index, text in enumerate(options or (left, right)):
             if text is not None:
                 lengths[unit_index, text_index] = len(text.split())
         for text_index, name in enumerate(pair_systems):
@@ -200,13 +211,13 @@ def _lengths_and_systems(study: Study, kind: Kind, unit_ids: Ints) -> tuple[Floa
                 systems[name][unit_index, text_index] = True
         if kind.two_sided:
             continue
-        # A list has credits for each option; another unit has them for its only text.
-        captions = [text_key(option["text"]) for option in options] or [first_key]
-        credits_by_caption = (file_credits or [()] * len(captions)) if options else [file_credits]
-        for text_index, (caption, caption_credits) in enumerate(
-            zip(captions, credits_by_caption, strict=True)
-        ):
-            shown_texts[item, caption].append(_ShownText(unit_index, text_index, caption_credits))
+        if options:
+            text_keys = list(map(text_key, options))
+            credits_of_texts = file_credits or [()] * len(options)  # a list of systems for each option
+        else:
+            text_keys, credits_of_texts = [first_key], [file_credits]
+        for text_index, (key, text_credits) in enumerate(zip(text_keys, credits_of_texts, strict=True)):
+            shown_texts[item, key].append(_ShownText(unit_index, text_index, text_credits))
     _mark_outputs(study, shown_texts, systems)
     return lengths, dict(sorted(systems.items()))
 
@@ -214,21 +225,24 @@ def _lengths_and_systems(study: Study, kind: Kind, unit_ids: Ints) -> tuple[Floa
 def _mark_outputs(
     study: Study, shown_texts: Mapping[tuple[int, str], Sequence[_ShownText]], systems: Mapping[str, Flags]
 ) -> None:
-    """Mark in ``systems`` the texts that each system gave, unless a file credits other systems with them."""
+    """Mark in ``systems`` the texts that are outputs of each system, unless a file credits other systems with them.
+
+    ``shown_texts`` are the texts by row id of the image and key of the text.
+    """
     if not shown_texts:
         return
     outputs = Output.objects.of_study(study).annotations().order_by()
     if len(shown_texts) < ROWS_PER_BATCH:
         outputs = outputs.filter(item__in={item for item, _ in shown_texts})
     rows = outputs.values_list("item_id", "caption__text_key", "system", "system__name")
-    for item, caption, system, name in rows.iterator(ROWS_PER_BATCH):
-        for text in shown_texts.get((item, caption), ()):
+    for item, key, system, name in rows.iterator(ROWS_PER_BATCH):
+        for text in shown_texts.get((item, key), ()):
             if system in credited_systems(text.file_credits, (system,)):
                 systems[name][text.unit_index, text.text_index] = True
 
 
 def load_answers(judge: Judge, material: JudgeMaterial) -> tuple[JudgeAnswers, str]:
-    """Return a judge's answers, and their hash."""
+    """Return the usable answers of a judge, and a hash of them."""
     rows = JudgeAnswer.objects.filter(judge=judge, state=JudgeAnswer.State.ANSWERED).order_by(
         "unit_id", "rater", "swapped"
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
@@ -51,7 +54,11 @@ class Judge(models.Model):
 
 
 class JudgeAnswer(models.Model):
-    """A judge's answer to a unit whose texts are shown in one order. The row is stored before the call."""
+    """A judge's answer to a unit whose texts are shown in one order.
+
+    If a model is asked, the row is stored before the call. ``request`` identifies what was sent, so that an earlier
+    reply to the same request can be used again.
+    """
 
     of_study = ("judge__study",)
 
@@ -99,3 +106,8 @@ class JudgeAnswer(models.Model):
 
     def __str__(self) -> str:
         return f"{self.judge_id}: {self.value if self.answer is None else self.answer}"
+
+
+def answer_fields(answer: Any) -> dict[str, Any]:
+    """Return the field of ``JudgeAnswer`` that stores an answer: ``answer`` for JSON objects, and else ``value``."""
+    return {"answer": answer} if isinstance(answer, Mapping) else {"value": answer}

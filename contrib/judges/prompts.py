@@ -27,13 +27,18 @@ from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_
 MAX_SIDE_PIXELS = 1024  # of the longer side of a picture that is sent
 # Larger JPEG pictures are decoded at a reduced size, which changes the bytes that are sent.
 MAX_JPEG_PIXELS = 24_000_000
-# of a picture whose longer side has MAX_SIDE_PIXELS; the most that was found is 25,501, for a small model with tiles of
-# 512 pixels
+# Tokens of a picture whose longer side has MAX_SIDE_PIXELS, at most. The most expensive model that was found takes
+# 25,501, for tiles of 512 pixels.
 PICTURE_TOKENS = 30_000
 MESSAGE_TOKENS = 64  # tokens that a chat adds to the tokens of its texts
 # People's pages call the two candidates B and C, too. A is the reference of a triplet.
 SIDE_WORDS = {FIRST: "B", SECOND: "C", NO_DIFFERENCE: "no difference", NEITHER: "neither"}
-CONFIDENCE_WORDS = ("", ", a guess", ", fairly sure", ", certain")  # by confidence; the first has none
+CONFIDENCE_WORDS = (
+    "",
+    ", a guess",
+    ", fairly sure",
+    ", certain",
+)  # by confidence, which is 0 if it is not asked
 MAX_REPLY_TOKENS = 16
 MAX_MARKS_TOKENS = 1_000  # of a reply that marks errors
 CALL_OPTIONS = ("temperature", "max_tokens")  # settings in the body of a call, in addition to the model
@@ -41,12 +46,18 @@ CALL_OPTIONS = ("temperature", "max_tokens")  # settings in the body of a call, 
 
 @dataclass(frozen=True, slots=True)
 class ChatPrompt:
-    """Chat messages. `max_prompt_tokens` bounds their cost, since no token is shorter than a byte."""
+    """The messages of a request to a chat model.
+
+    Attributes:
+        messages: the messages in OpenAI's format, such as ``{"role": "user", "content": "B: A dog."}``.
+        max_prompt_tokens: an upper bound of the number of tokens, by which the possible cost is computed.
+    """
 
     messages: tuple[Mapping[str, Any], ...]
     max_prompt_tokens: int
 
     def digest(self, settings: Mapping[str, Any]) -> str:
+        """Return the SHA-256 hash of the messages and the settings of the call, by which equal requests are found."""
         text = json.dumps([self.messages, dict(settings)], sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -71,9 +82,12 @@ def has_orders(kind: Kind) -> bool:
 
 
 def order_of(kind: Kind, unit: Unit, *, swapped: bool) -> Any:
-    """Return the unit's own order of texts, or the reverse order if ``swapped``, as ``kind.sides`` expects it.
+    """Return the order in which the texts of a unit are shown, as ``present_unit`` of a kind takes it.
 
     For two texts, this is whether they are swapped; for a list, the index of each text; for a single text, None.
+
+    Args:
+        swapped: whether the order is the reverse of the unit's own.
     """
     if not kind.names_best:
         return swapped if kind.two_sided else None
@@ -102,7 +116,9 @@ def instructions_of(kind: Kind, design: StudyDesign) -> str:
         labels_of_ends = design.labels or (tuple(design.scale.labels.values()) if design.scale else ())
         ends = [
             f"{number_text(value)} means: {label}"
-            for value, label in zip(kind.labelled, labels_of_ends, strict=False)  # labels are optional
+            for value, label in zip(
+                kind.labelled, labels_of_ends, strict=False
+            )  # a scale need not have labels
         ]
         number = f"number from {number_text(scale.low)} to {number_text(scale.high)}"
         number = f"whole {number}" if scale.step == 1 else f"{number} in steps of {number_text(scale.step)}"
@@ -111,10 +127,11 @@ def instructions_of(kind: Kind, design: StudyDesign) -> str:
 
 
 def allowed_replies(kind: Kind) -> dict[str, float]:
-    """Return the answer that each allowed reply stands for, by reply, for a kind with choices."""
+    """Return the allowed replies of a kind with choices, and the answer that each stands for: ``{"B": 1, "C": 2}``."""
     if not kind.two_sided:
         return {choice.code: choice.value for choice in kind.choices}
-    # The digits of a pair's answer are its confidence, its strength and its side (pair_answers.py of the library).
+    # The answer to a pair is a number of three digits: the confidence, the strength and the side (pair_answers.py of
+    # the library).
     parts = [(int(value) // SURE, int(value) % SURE >= MUCH, int(value) % MUCH) for value in kind.values]
     asks_strength = any(is_much for _, is_much, _ in parts)
     replies: dict[str, float] = {}
@@ -154,7 +171,9 @@ def prompt_about(
     content: Any = text
     if picture:
         content = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": picture}}]
-    byte_count = len((prompt + text).encode())
+    byte_count = len(
+        (prompt + text).encode()
+    )  # an upper bound of the tokens, since no token is shorter than a byte
     return ChatPrompt(
         messages=({"role": "system", "content": prompt}, {"role": "user", "content": content}),
         max_prompt_tokens=byte_count + MESSAGE_TOKENS + (PICTURE_TOKENS if picture else 0),
@@ -162,7 +181,10 @@ def prompt_about(
 
 
 def picture_of(item: Item) -> str:
-    """Return an image's picture as a data URL, upright and without metadata; else its external address, or ""."""
+    """Return an image's picture as a data URL, upright and without metadata.
+
+    If the picture is not stored here, return its external address, or "".
+    """
     if not item.picture:
         return item.url
     try:
@@ -181,10 +203,10 @@ def picture_of(item: Item) -> str:
 
 
 def read_reply(kind: Kind, reply: str, *, swapped: bool, unit: Any = None) -> Any:
-    """Return the answer in the unit's own order of texts, not in the order of the prompt.
+    """Return the answer that a reply gives, for the unit's own order of texts; None if it is no allowed answer.
 
-    Return None unless the reply is one of the allowed answers and nothing else. Outer blanks do not matter. Nor do
-    case and a final full stop, except for marked errors, which may stand in a code fence.
+    The reply must be an answer and nothing else. Outer blanks do not matter. Nor do case and a final full stop, except
+    for marked errors, which are JSON that may stand in a code fence.
 
     Args:
         swapped: whether the prompt showed the texts in the reverse order.

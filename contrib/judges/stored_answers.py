@@ -1,4 +1,4 @@
-"""What other features need of stored answers: their values, and whether pages of work must be kept for them."""
+"""Give other features the stored answers of judges, and say whether a study's pages of work must be kept for them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def answers_of_judges(study: Study) -> Iterator[tuple[str, int, float | None]]:
     yield from answers.order_by("pk").values_list("judge__name", "unit_id", "value").iterator(ROWS_PER_BATCH)
 
 
-def why_pages_are_used(study: Study, **_signal: Any) -> str:
+def reason_against_discarding(study: Study, **_signal: Any) -> str:
     """Return why the study's pages of work cannot be discarded, or "" if it has no judge."""
     if not Judge.objects.filter(study=study).exists():
         return ""

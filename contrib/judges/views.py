@@ -42,10 +42,10 @@ def can_have_judges(study: Study) -> bool:
 
 @study_page("judges", "Judges", order=55, has_tab=can_have_judges, section=StudySection.FINDINGS)
 def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    answered = Count("answers", filter=Q(answers__state=JudgeAnswer.State.ANSWERED))
-    failed = Count("answers", filter=Q(answers__state=JudgeAnswer.State.FAILED))
     judges = Judge.objects.filter(study=study).annotate(
-        all_answers=Count("answers"), answered=answered, failed=failed
+        all_answers=Count("answers"),
+        answered=Count("answers", filter=Q(answers__state=JudgeAnswer.State.ANSWERED)),
+        failed=Count("answers", filter=Q(answers__state=JudgeAnswer.State.FAILED)),
     )
     newest = list(judges.order_by("-pk")[: MAX_SHOWN_JUDGES + 1])  # one more tells whether some are left out
     has_hidden_judges = len(newest) > MAX_SHOWN_JUDGES
@@ -73,7 +73,7 @@ def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _describe_costs(judge: Judge) -> str:
-    """Return what was spent and the budget, in the endpoint's currency; "" for an imported judge."""
+    """Return the spent amount and the budget, such as "0.1234 / 2.00"; "" for an imported judge."""
     if not judge.prompt:
         return ""
     return f"{judge.spent / MILLION:.4f} / {judge.budget / MILLION:.2f}"
@@ -98,7 +98,7 @@ def describe_verdict(test: Mapping[str, Any]) -> str:
 
 
 def _biases(judge: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]]:
-    """Return each bias that was measured: its label, its estimate, and the value of an unbiased judge.
+    """Return each measured bias: its label, its estimate, and the value of an unbiased judge as text.
 
     Args:
         judge: the entry of the judge in a stored comparison: ``side`` is the bias by order of the texts,

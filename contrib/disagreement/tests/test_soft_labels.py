@@ -18,7 +18,7 @@ from common.files import NanAsNullEncoder, indented_json
 from config.api.framework import NanAsNullRenderer
 from contrib.disagreement.analysis import compute_disagreement
 from contrib.disagreement.wording import describe_disagreement
-from contrib.judges.operations import store_answers
+from contrib.judges.importing import store_answers
 from evaluation.data.export.exporting import export_judgments
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Prediction

@@ -23,13 +23,13 @@ from PIL import ExifTags, Image
 from pytest_django import Settings
 
 from common.errors import DataConflict, WrongState
-from contrib.judges import asking
+from contrib.judges import runs
 from contrib.judges.asking import ask_model
 from contrib.judges.comparison import compare_judges_with_people, sizes_of_curve, store_comparison
 from contrib.judges.endpoint import AskLater, Endpoint, Reply
+from contrib.judges.importing import store_answers
 from contrib.judges.models import Judge, JudgeAnswer
 from contrib.judges.operations import start_judge_run as ask_operation
-from contrib.judges.operations import store_answers
 from contrib.judges.prompts import ChatPrompt, instructions_of, picture_of, read_reply
 from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from contrib.rehearsals.simulation.run import rehearse
@@ -168,7 +168,7 @@ def test_faults_are_tried_again_and_no_answer_is_stored_twice(chat: FakeChat, ca
 
 def test_calls_that_come_too_early_together_are_one_pause(chat: FakeChat) -> None:
     study = make_study("graded")
-    chat.faults = [503] * asking.PARALLEL_CALLS * (asking.MAX_WAITS - 1)
+    chat.faults = [503] * runs.PARALLEL_CALLS * (runs.MAX_WAITS - 1)
     asked = ask_model(study=study, name="m", model="small", **FREE)
     assert (asked.remaining_count, asked.reason) == (0, "")
 
@@ -200,7 +200,7 @@ def test_an_answer_that_is_none_is_never_guessed(chat: FakeChat) -> None:
     chat.answers = lambda body: "3" if text in body["messages"][1]["content"][0]["text"] else "4 or 3"
     asked = ask_model(study=study, name="m", model="small", **FREE)
     assert (asked.answer_count, asked.failure_count) == (1, len(others))
-    assert len(chat.calls) == 1 + len(others) * asking.MAX_TRIES
+    assert len(chat.calls) == 1 + len(others) * runs.MAX_TRIES
     assert set(JudgeAnswer.objects.values_list("reply", "value")) == {("3", 3), ("4 or 3", None)}
     assert "without a usable one" in asked.describe()
 
@@ -268,12 +268,12 @@ def test_a_run_that_was_killed_is_continued_and_its_open_calls_are_paid_once_mor
     with pytest.raises(Killed):  # between the rows that announce calls and those of the replies
         ask_model(study=study, name="m", model="small", budget=Decimal(1), endpoint=Deadly(), **PRICED)
     judge = Judge.objects.get()
-    assert (judge.spent, judge.answers.filter(state="asked").count()) == (0, asking.PARALLEL_CALLS)
+    assert (judge.spent, judge.answers.filter(state="asked").count()) == (0, runs.PARALLEL_CALLS)
     open_money = judge.reserved
 
     early = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
     assert early.reason.startswith("4 calls of another run may be in progress")
-    JudgeAnswer.objects.filter(state="asked").update(asked_at=timezone.now() - 2 * asking.STALE_AFTER)
+    JudgeAnswer.objects.filter(state="asked").update(asked_at=timezone.now() - 2 * runs.STALE_AFTER)
     late = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
     count = Unit.objects.filter(study=study, control=False).count() * 2
     assert (late.answer_count, late.remaining_count, late.reason) == (count, 0, "")

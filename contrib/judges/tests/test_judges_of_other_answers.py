@@ -14,8 +14,8 @@ from pytest_django import Settings
 
 from contrib.judges.asking import ask_model
 from contrib.judges.comparison import compare_judges_with_people
+from contrib.judges.importing import store_answers
 from contrib.judges.models import JudgeAnswer
-from contrib.judges.operations import store_answers
 from contrib.judges.prompts import MAX_MARKS_TOKENS, instructions_of, read_reply
 from contrib.judges.views import can_have_judges
 from evaluation.errors import EvaluationError
