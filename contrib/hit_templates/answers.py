@@ -1,4 +1,7 @@
-"""Read the answers to a template's questions from a submitted form, and check them."""
+"""Read the answers to a template's questions from a submitted form, and check them.
+
+An answer is an object with a value for each question: ``{"tone": "positive", "stars": 4, "boxes": ["a", "b"]}``.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,10 @@ from typing import Any
 from django.utils.translation import gettext, gettext_lazy
 
 from common.amounts import spell_number
-from contrib.hit_templates.questions import FormQuestion, as_number
+from contrib.hit_templates.questions import FormQuestion
 from judgments.kinds.base import RefusedAnswer
 
+GREATEST_NUMBER = 1e15  # largest number that can be typed; up to it, whole numbers are exact
 MAX_NAMES_LISTED = 8  # names or values that an error message lists
 STEP_TOLERANCE = 1e-6  # tolerance as a fraction of a step, so that 0.3 counts as a multiple of 0.1
 NO_ANSWER = gettext_lazy("“%(name)s” has no answer yet.")
@@ -24,7 +28,7 @@ TOO_LONG = gettext_lazy("“%(name)s” is too long. Maximum number of character
 def checked_answer(questions: Sequence[FormQuestion], answer: Any) -> dict[str, Any]:
     """Return an answer in its stored form: a text, a number, or a list of ticked values, by name of the question.
 
-    Unanswered questions are omitted, except check boxes. Hidden constants get the template's value.
+    Unanswered questions are left out, except check boxes, for which the list is empty. Hidden constants are added.
 
     Raises:
         ValueError: the answer is invalid; the message ends with what was expected.
@@ -109,6 +113,15 @@ def _clean_number(question: FormQuestion, value: Any) -> int | float | None:
     return number
 
 
+def as_number(value: Any) -> int | float | None:
+    """Return a finite number, as int if it is whole; None for other values."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    if not abs(value) <= GREATEST_NUMBER:  # the comparison is false for nan, too
+        return None
+    return int(value) if float(value).is_integer() else float(value)
+
+
 def _is_in_range(question: FormQuestion, number: float) -> bool:
     """Return whether a number keeps the bounds and the step of a question."""
     if question.low is not None and number < question.low:
@@ -122,6 +135,7 @@ def _is_in_range(question: FormQuestion, number: float) -> bool:
 
 
 def _range_text(question: FormQuestion) -> str:
+    """Return the range of a number as the end of a sentence, such as " from 1 to 5"; "" without bounds."""
     low, high = (None if bound is None else spell_number(bound) for bound in (question.low, question.high))
     if low is not None and high is not None:
         return gettext(" from %(low)s to %(high)s") % {"low": low, "high": high}
@@ -169,7 +183,7 @@ CLEANER_BY_SHAPE = {
 def initial_answer(questions: Sequence[FormQuestion]) -> dict[str, Any]:
     """Return the answer that the page shows before the worker changes it, in its stored form.
 
-    Sliders are left out, since they must be moved.
+    Sliders without a value are left out, since they must be moved.
     """
     answer: dict[str, Any] = {}
     for question in questions:
@@ -177,7 +191,9 @@ def initial_answer(questions: Sequence[FormQuestion]) -> dict[str, Any]:
         if question.shape == "several":
             answer[question.name] = chosen_values
         elif question.shape == "choice":
-            answer |= {question.name: chosen_values[-1]} if chosen_values and chosen_values[-1] else {}
+            # If the template chooses several options, the last one counts, as in browsers. An empty one is no answer.
+            if chosen_values and chosen_values[-1]:
+                answer[question.name] = chosen_values[-1]
         elif question.shape == "number":
             answer |= _number_answer(question.name, question.preset)
         elif question.shape == "text" and question.preset.strip():
@@ -186,7 +202,10 @@ def initial_answer(questions: Sequence[FormQuestion]) -> dict[str, Any]:
 
 
 def _default_of_slider(question: FormQuestion) -> str:
-    """Return the value that a form sends for a slider that was not moved (HTML Standard)."""
+    """Return the value that a form sends for a slider that was not moved: its middle (HTML Standard).
+
+    Return "" for other questions.
+    """
     if question.control != "range" or question.low is None or question.high is None:
         return ""
     middle = question.low + (question.high - question.low) / 2
@@ -196,7 +215,10 @@ def _default_of_slider(question: FormQuestion) -> str:
 
 
 def _number_answer(name: str, text: str) -> dict[str, Any]:
-    """Return {name: number} for a text with a number; {} for a blank text. Other texts are kept, and refused later."""
+    """Return ``{name: number}`` for a text with a number, and {} for a blank text.
+
+    Other texts are the value instead of a number. They are refused when the answer is checked.
+    """
     if not text.strip():
         return {}
     try:
@@ -209,9 +231,14 @@ def _number_answer(name: str, text: str) -> dict[str, Any]:
 def answer_of_form(
     form: Mapping[str, Any], prefix: str, questions: Sequence[FormQuestion]
 ) -> dict[str, Any] | None:
-    """Read ``<prefix>-<question>`` and, for check boxes, ``<prefix>-<question>-<option>``.
+    """Return the answer in a submitted form, which is not checked yet.
 
-    Return None if the answer is empty, or if it is still the initial one and ``<prefix>-none`` is not set.
+    Return None if there is none: no field begins with the prefix, or the answer is still the initial one, and the
+    worker did not confirm it with the check box ``<prefix>-none``.
+
+    Args:
+        form: the fields of the form: ``<prefix>-<question>`` and, for check boxes, ``<prefix>-<question>-<option>``,
+            where questions and options are numbered from 0.
     """
     if not any(name.startswith(f"{prefix}-") for name in form):
         return None
@@ -227,6 +254,7 @@ def answer_of_form(
             answer |= _number_answer(question.name, text)
         elif question.shape != "fixed" and text.strip():
             answer[question.name] = text
+    # What the form sends if the worker changed nothing, which includes the sliders.
     untouched_answer = initial_answer(questions)
     for question in questions:
         if question.name in answer and question.name not in untouched_answer:

@@ -1,4 +1,4 @@
-"""Control items of HIT templates (rows with expected answers, repeated rows), and simulated answers to questions."""
+"""Make control items of HIT templates from rows with expected answers, and simulate answers to questions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from django.utils.translation import gettext
 from common.errors import DesignError
 from contrib.hit_templates.expected_answers import (
     ROUNDING,
-    ExpectedProblem,
-    example_of,
-    expected_columns,
-    expected_of,
+    ExpectedAnswerProblem,
+    example_answer,
+    expected_answer_columns,
     meets_expectation,
-    reason_of,
+    read_expected_answers,
+    read_explanation,
 )
 from contrib.hit_templates.filling import filled_questions
 from contrib.hit_templates.questions import FormQuestion
@@ -38,7 +38,10 @@ SIMULATED_TEXT = "An answer of a simulated worker."
 
 
 def control_contradictions(template: TemplateForm, design: StudyDesign) -> Iterator[str]:
-    """Yield clauses about control items that contradict a template. Each begins with a study-file key."""
+    """Yield a clause for each setting of the design's control items that a template does not allow.
+
+    Each clause begins with the key of the setting in a study file.
+    """
     if design.controls.known:
         yield (
             gettext(
@@ -69,12 +72,16 @@ def control_contradictions(template: TemplateForm, design: StudyDesign) -> Itera
 
 
 def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> list[KnownItem]:
-    """Return the rows with expected answers as known items.
+    """Return the rows with expected answers as known items, from which control items are made.
+
+    Args:
+        rows: all rows of the inputs; the cells of a row are its ``fields``.
+        dataset: the name of the dataset, for error messages.
 
     Raises:
         DesignError: the page shows a column with expected answers, or a cell is not a possible answer.
     """
-    answer_columns = expected_columns((name for name, _ in rows[0].fields), template.questions)
+    answer_columns = expected_answer_columns((name for name, _ in rows[0].fields), template.questions)
     shown_field = next((name for name in template.fields if name in answer_columns), None)
     if shown_field is not None:
         raise DesignError(
@@ -89,8 +96,8 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
     for number, row in enumerate(rows, start=1):
         cells = dict(row.fields)
         try:
-            expected = expected_of(filled_questions(template.questions, cells), cells)
-        except ExpectedProblem as problem:
+            expected = read_expected_answers(filled_questions(template.questions, cells), cells)
+        except ExpectedAnswerProblem as problem:
             raise DesignError(
                 gettext(
                     "controls.kinds contains %(known_good)r, but the right answer of %(name)s in "
@@ -113,7 +120,7 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
                 first=None,
                 second=None,
                 expected=expected,
-                explanation=reason_of(cells),
+                explanation=read_explanation(cells),
             )
             known_items.append(item)
     if not known_items:
@@ -131,7 +138,7 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
 
 
 def known_control(slot: ControlSlot, items: Sequence[KnownItem]) -> Group:
-    """Return the control item of a known row. The known items of a template are single rows."""
+    """Return the control item that shows a known item, of which ``items`` has only one for a template."""
     (item,) = items
     row, fields = item.image, dict(item.image.fields)
     unit = UnitSpec(
@@ -153,11 +160,17 @@ def draw_known_answer(
     right: bool,
     rng: np.random.Generator,
 ) -> dict[str, Any]:
-    """Return an answer that meets all expectations or, if not ``right``, fails one of them."""
+    """Return a simulated answer to a control item.
+
+    Args:
+        expected: the expectations of the control item, by question.
+        random_answer: a possible answer, whose values are kept where nothing is expected.
+        right: whether the answer meets all expectations, or else fails one of them.
+    """
     by_name = {question.name: question for question in questions}
     answer = random_answer | {
-        name: example_of(by_name[name], expected_answer, random_answer.get(name))
-        for name, expected_answer in expected.items()
+        name: example_answer(by_name[name], expectation, random_answer.get(name))
+        for name, expectation in expected.items()
     }
     if right:
         return answer
@@ -175,15 +188,22 @@ def draw_random_answer(question: FormQuestion, rng: np.random.Generator) -> Any:
     if question.shape == "choice":
         return values[int(rng.integers(len(values)))]
     if question.shape == "several":
+        draws = rng.random(
+            len(question.options)
+        ).tolist()  # one for each option, also for those that must be ticked
         return [
-            option.value for option in question.options if bool(rng.random() < TICK_CHANCE) | option.required
+            option.value
+            for option, draw in zip(question.options, draws, strict=True)
+            if option.required or draw < TICK_CHANCE
         ]
     if question.shape == "number":
         step = question.step or 1.0
         low = question.low if question.low is not None else 0.0
         high = question.high if question.high is not None else low + 100.0
         if question.low is None and high < 0:
-            low = step * math.floor((high - 100.0) / step)  # steps are counted from 0
+            low = step * math.floor(
+                (high - 100.0) / step
+            )  # a multiple of the step, as steps are counted from 0
         step_count = int((high - low) / step + ROUNDING)
         return low + step * int(rng.integers(step_count + 1))
     return SIMULATED_TEXT[: question.max_length]

@@ -17,7 +17,7 @@ class Element:
     Attributes:
         question_index: index of the question to which a control belongs; -1 for other elements.
         option_index: index of the option that a radio button, a check box or an option element stands for; else -1.
-        built_in: whether the text is our own, and translated when it is shown.
+        built_in: whether the text is Quorum's own instead of the template's, and so is translated when it is shown.
     """
 
     tag: str
@@ -34,6 +34,7 @@ def inner_text(element: Element) -> str:
 
 
 def _texts(element: Element) -> Iterator[str]:
+    """Yield the texts inside an element, without those of controls, and blanks between blocks."""
     for node in element.children:
         if isinstance(node, str):
             yield node

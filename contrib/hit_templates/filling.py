@@ -1,7 +1,8 @@
-"""Fill a template's page with a row's cells, as HTML for one step of a form.
+"""Fill the page of a template with the cells of a row, as HTML for one step of a worker's form.
 
-A cell is always text: it cannot create a tag or an attribute, nor an address other than http, https and the row's
-own picture. Ids and names are unique to the step.
+A cell is always text: it cannot create a tag or an attribute. It can only be an address of http or https, or that of
+the row's own picture. Since a form can have several steps with the same page, ids and names contain the step's
+position.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from contrib.hit_templates.questions import TOLERANCE_ATTRIBUTE, FormQuestion
 from contrib.hit_templates.reading import TemplateForm
 
 PICTURE_COLUMN = "picture"  # the column with the picture that was imported with the row
-# attributes with ids of other elements
+# Attributes that refer to other elements by their ids.
 REFERENCE_ATTRIBUTES = ("for", "headers", "aria-labelledby", "aria-describedby")
 ADDRESS_ATTRIBUTES = ("href", "src", "poster")
-# attributes that are set from the answer instead of the template
+# Attributes that are set from the question and the answer instead of the template.
 ANSWER_ATTRIBUTES = {"name", "value", "checked", "selected", "type"}
 
 
@@ -59,8 +60,8 @@ class _Step:
     """The values with which the page of one step is filled.
 
     Attributes:
-        position: position of the unit, from 1.
-        cells: the cells of its row, by column.
+        position: position of the step's unit in the form, from 1.
+        cells: the cells of the unit's row, by column.
         picture: address of the row's own picture; "" without one.
         questions: the questions with the cells filled in.
         answer: the answer that the page shows.
@@ -89,8 +90,8 @@ def fill_page(
 
     Args:
         position: position of the unit, from 1; ids begin with ``t<position>-``, names with ``u<position>-``.
-        answer: from ``checked_answer`` or ``answer_of_form``; None if unanswered.
-        picture: address of the row's own picture.
+        answer: the worker's answer, which need not be valid; None if there is none. The initial one is shown then.
+        picture: address of the row's own picture; "" without one.
     """
     questions = filled_questions(template.questions, cells)
     radio_indices = [index for index, question in enumerate(questions) if question.control == "radio"]
@@ -109,6 +110,7 @@ def fill_page(
 
 
 def _labelled_ids(page: Sequence[Element | str]) -> Iterator[str]:
+    """Yield the ids to which label elements refer."""
     for node in page:
         if isinstance(node, Element):
             if node.tag == "label" and node.attributes.get("for"):
@@ -142,7 +144,10 @@ def _render_nodes(nodes: Sequence[Element | str], step: _Step, *, inside_label: 
 
 
 def _fill_attributes(element: Element, step: _Step) -> Iterator[tuple[str, str]]:
-    """Yield the template's attributes with cells filled in, unique ids and safe addresses, and a few of our own."""
+    """Yield the attributes of the template with cells filled in, unique ids and safe addresses.
+
+    Attributes that pictures, sounds and films always have are added.
+    """
     prefix = f"t{step.position}-"
     for name, value in element.attributes.items():
         if name == TOLERANCE_ATTRIBUTE or (element.question_index >= 0 and name in ANSWER_ATTRIBUTES):
@@ -168,7 +173,10 @@ def _fill_attributes(element: Element, step: _Step) -> Iterator[tuple[str, str]]
 
 
 def _safe_address(tag: str, text: str, step: _Step) -> str:
-    """Return the address of a link or a picture; "" if it is not allowed."""
+    """Return the filled address of an element if it is allowed, or else "".
+
+    Allowed are the row's own picture, http, https and, for links, mailto and elements of the page.
+    """
     address = text.strip()
     if tag == "a" and address.startswith("#"):
         return f"#t{step.position}-{address[1:]}"
@@ -189,7 +197,11 @@ def _safe_address(tag: str, text: str, step: _Step) -> str:
 def _fill_control(
     element: Element, attributes: dict[str, str], step: _Step, *, inside_label: bool
 ) -> dict[str, str]:
-    """Return the attributes of a control with its name, its value, and the answer as its state."""
+    """Return the attributes of a control: those of the template, its name and value, and the state of the answer.
+
+    The ``data-`` attributes are read by ``template.js``, except ``data-key``, the key that chooses the button, which
+    ``steps.js`` reads.
+    """
     question = step.questions[element.question_index]
     if element.tag == "option":
         option = question.options[element.option_index]
@@ -205,9 +217,8 @@ def _fill_control(
         option = question.options[element.option_index]
         control_attributes["value"] = option.value
         answer = step.answer.get(question.name)
-        if answer is not None and (
-            option.value in answer if isinstance(answer, list) else option.value == answer
-        ):
+        chosen_values = answer if isinstance(answer, list) else [answer]
+        if option.value in chosen_values:
             control_attributes["checked"] = ""
         control_attributes["type"] = question.control
         if question.control == "checkbox":
@@ -220,7 +231,7 @@ def _fill_control(
             question.preset if question.shape == "fixed" else str(step.answer.get(question.name, ""))
         )
         if question.control == "range" and question.name not in step.answer:
-            control_attributes["data-open"] = ""
+            control_attributes["data-open"] = ""  # the slider is not answered yet
     if question.shape in ("text", "number") and question.control != "range":
         control_attributes["autocomplete"] = "off"
     if question.shape == "text":

@@ -1,4 +1,7 @@
-"""Import a HIT template and its inputs as a draft study. Both are checked first; then all is stored, or nothing."""
+"""Import a HIT template and its inputs, a CSV file with a row for each unit, as a draft study.
+
+Template and inputs are checked first. Then dataset and study are stored in one transaction.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,11 @@ from django.db import transaction
 
 from common.errors import DataConflict
 from contrib.hit_templates.elements import fields_in
-from contrib.hit_templates.expected_answers import ExpectedProblem, expected_columns, expected_of
+from contrib.hit_templates.expected_answers import (
+    ExpectedAnswerProblem,
+    expected_answer_columns,
+    read_expected_answers,
+)
 from contrib.hit_templates.filling import filled_questions
 from contrib.hit_templates.kind import HITTemplate
 from contrib.hit_templates.reading import TemplateForm, TemplateProblem, read_template
@@ -30,7 +37,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 INPUTS_FORMAT = "inputs"
-# a tag or an entity of HTML
+# A tag or an entity of HTML.
 MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|&(amp|lt|gt|quot|#\d+);")
 MAX_NAMES_LISTED = 5
 ROWS_PER_REPORT = 1_000  # rows between two reports of progress
@@ -46,8 +53,8 @@ class CheckedTemplate:
         columns: the columns of the inputs.
         first_row: the texts of the first row of the inputs, by column.
         row_count: number of rows of the inputs.
-        known_row_count: number of rows with expected answers, usable as control items.
-        omission_notes: notes on the parts of the template that are left out.
+        known_row_count: number of rows with expected answers, which can be control items.
+        omission_notes: sentences about parts of the template that are left out, and about unusual cells.
     """
 
     source: str
@@ -73,7 +80,7 @@ def check_template(
     first_row: dict[str, str] = {}
     row_count = known_row_count = 0
     unusable_answers: list[str] = []  # sentences about cells with expected answers
-    # numbers of cells with HTML, and of empty cells that would be options, by column
+    # Numbers of cells with HTML, and of empty cells in place of an option, by column.
     markup_counts: Counter[str] = Counter()
     empty_counts: Counter[str] = Counter()
     option_columns = _option_columns(template)
@@ -86,8 +93,8 @@ def check_template(
             progress(0.5, f"{row_count:,} rows")
         try:
             cells = dict(row.fields)
-            known_row_count += bool(expected_of(filled_questions(template.questions, cells), cells))
-        except ExpectedProblem as problem:
+            known_row_count += bool(read_expected_answers(filled_questions(template.questions, cells), cells))
+        except ExpectedAnswerProblem as problem:
             unusable_answers.append(f"{row.image}, column “{problem.column}”: {problem}")
         for name, cell in row.fields:
             if MARKUP.search(cell):
@@ -136,7 +143,7 @@ def _describe_cells(
 ) -> list[str]:
     """Return sentences about unused columns, HTML in cells, and empty options."""
     sentences = []
-    answer_columns = expected_columns(columns, template.questions)
+    answer_columns = expected_answer_columns(columns, template.questions)
     unused = [
         name
         for name in columns
@@ -164,7 +171,7 @@ def _describe_known_rows(
     template: TemplateForm, columns: tuple[str, ...], known_row_count: int, unusable_answers: list[str]
 ) -> list[str]:
     """Return sentences about rows with expected answers, and about answers that cannot be used."""
-    answer_columns = expected_columns(columns, template.questions)
+    answer_columns = expected_answer_columns(columns, template.questions)
     if not answer_columns:
         return []
     sentences = []
@@ -185,11 +192,12 @@ def _format_rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
 
 
-def make_draft_design(*, source: str, slug: str, name: str = "", **values: Any) -> StudyDesign:
+def make_draft_design(*, source: str, slug: str, name: str = "", **design_fields: Any) -> StudyDesign:
     """Return the design of a study of the template. Raise DesignError if it is invalid.
 
     Args:
-        values: further keys of the design.
+        source: the HTML of the template.
+        design_fields: further fields of the design.
     """
     return make_design(
         {
@@ -198,7 +206,7 @@ def make_draft_design(*, source: str, slug: str, name: str = "", **values: Any) 
             "dataset": slug,
             "protocol": HITTemplate.name,
             "template": {"html": source},
-            **values,
+            **design_fields,
         }
     )
 
@@ -213,20 +221,21 @@ def import_template(
     encoding: str | None = None,
     user: User | None = None,
     progress: Progress = no_progress,
-    **values: Any,
+    **design_fields: Any,
 ) -> tuple[Study, CheckedTemplate]:
     """Store a dataset of the inputs and a draft study, both named ``slug``, in one transaction.
 
     Args:
+        source: the HTML of the template.
         name: the study's name for workers; if empty, the slug.
         images: a folder with the pictures of column ``picture``, or the address to which their names are added.
-        values: further keys of the design.
+        design_fields: further fields of the design.
 
     Raises:
         DataConflict: the study exists, or the dataset exists with other rows.
     """
     checked = check_template(source=source, inputs=inputs, encoding=encoding, progress=progress)
-    design = make_draft_design(source=source, slug=slug, name=name, **values)
+    design = make_draft_design(source=source, slug=slug, name=name, **design_fields)
     if Study.objects.filter(slug=slug).exists():
         raise DataConflict(f"A study {slug!r} already exists; choose another slug.")
     if user is not None and Dataset.objects.filter(name=slug).exists():

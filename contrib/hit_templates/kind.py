@@ -1,4 +1,4 @@
-"""The kind of HIT templates: the researcher's own page."""
+"""The kind of HIT templates, in which workers fill in a page that the researcher wrote."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 RECOVERY_TOLERANCE = 0.1  # largest distance of a rehearsal's mean from the truth, as a fraction of the range
-# Initial values of a new study's form.
+# The template in the form of a new study.
 INITIAL_TEMPLATE = """<blockquote>${text}</blockquote>
 <fieldset>
   <legend>Does this text make sense?</legend>
@@ -53,7 +53,7 @@ INITIAL_TEMPLATE = """<blockquote>${text}</blockquote>
 
 
 class TemplateColumns(TemplatePart, AnswerFileFormat):
-    """The files of answers, to which the cells of a row are added as columns."""
+    """The format of exported answers, to which the cells of the row are added as columns."""
 
     def fields(self, content: Mapping[str, Any]) -> dict[str, str]:
         return dict(content.get("fields", {}))
@@ -78,7 +78,7 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
         random_answer = self.draw_truth(unit, [], rng)
         if right is None:
             return random_answer
-        if unit.control_kind == KNOWN_GOOD:  # the content is an expectation, not an answer
+        if unit.control_kind == KNOWN_GOOD:  # the truth is expectations, not an answer
             return draw_known_answer(self._kind.questions(unit), truth, random_answer, right=right, rng=rng)
         if right:
             return dict(truth)
@@ -89,24 +89,25 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
         return dict(truth) | {name: random_answer[name]}
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
-        """Return whether closed questions equal the truth, and means of numbers are close to it."""
+        """Return whether the outcomes of closed questions equal the truth, and means of numbers are close to it."""
         for question in self._kind.form.questions:
-            answer = (consensus.answer or {}).get(question.name)
-            if answer is None or question.shape in ("text", "fixed"):
+            outcome = (consensus.answer or {}).get(question.name)
+            if outcome is None or question.shape in ("text", "fixed"):
                 continue
             if question.shape == "number":
-                # without bounds, simulated numbers go from 0 to 100
-                value_range = (question.high or 0.0) - (question.low or 0.0) or 100.0
-                error = abs(answer["mean"] - truth.get(question.name, answer["mean"]))
-                if error > RECOVERY_TOLERANCE * value_range:
+                range_width = (question.high or 0.0) - (question.low or 0.0)
+                if not range_width:
+                    range_width = 100.0  # without bounds, simulated numbers go from 0 to 100
+                error = abs(outcome["mean"] - truth.get(question.name, outcome["mean"]))
+                if error > RECOVERY_TOLERANCE * range_width:
                     return False
-            elif answer["answer"] != truth.get(question.name):
+            elif outcome["answer"] != truth.get(question.name):
                 return False
         return True
 
 
 class ShownRow(ShownContent):
-    """The cells of a row of inputs, by column."""
+    """What a unit shows: the cells of a row of inputs, by column."""
 
     fields: dict[str, str]
 
@@ -114,7 +115,8 @@ class ShownRow(ShownContent):
 class HITTemplate(OpenKind):
     """Fill in a form that the researcher wrote in HTML. An answer is an object with a value for each question.
 
-    ``source`` is the HTML of a study's template; "" for the kind without a study.
+    Args:
+        source: the HTML of a study's template; "" for the kind without a study.
     """
 
     name = "template"
@@ -186,7 +188,7 @@ class HITTemplate(OpenKind):
         yield from control_contradictions(template, design)
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Return one unit per row. If the design wants it, rows with expected answers become control items."""
+        """Return one unit for each row. If the design asks for it, rows with expected answers are control items."""
         rows = [image for image in material.images if image.fields]
         if not rows:
             raise DesignError(
@@ -241,7 +243,7 @@ class HITTemplate(OpenKind):
         )
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
-        """Return the questions, and the cells of the columns that the page shows."""
+        """Return the questions, and the cells of the columns that the template has as fields."""
         cells = unit.content["fields"]
         return {
             "fields": {name: cells.get(name, "") for name in self.form.fields},
@@ -258,10 +260,6 @@ class HITTemplate(OpenKind):
         return self if self._source or design is None else HITTemplate(design.template.html)
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, Any] | None:
-        """Read the fields ``u<position>-<question>`` and ``u<position>-none``.
-
-        A check box is ``u<position>-<question>-<option>``, with the 0-based number of the option.
-        """
         return answer_of_form(form, f"u{position}", self.questions(unit))
 
     def without_texts(self, answer: Any) -> Any:
@@ -295,12 +293,14 @@ def _describe_question(question: FormQuestion) -> dict[str, Any]:
 
 
 def _as_text(value: Any) -> str:
+    """Return the answer to a question, or the expectation of one, as text."""
     if isinstance(value, Mapping):
         return expectation_text(value)
     return ", ".join(value) or "–" if isinstance(value, list) else str(value)
 
 
 def _outcome_text(outcome: Mapping[str, Any]) -> str:
+    """Return the outcome of a question in a consensus (``AnswersByQuestion.combine``) as text."""
     if "mean" in outcome:
         return f"mean {outcome['mean']:g}"
     if "answer" in outcome:

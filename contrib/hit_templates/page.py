@@ -34,7 +34,8 @@ from judgments.models import Dataset, Study
 from judgments.studies.pages import Context, StartPage
 from judgments.studies.study_page import add_start_page, study_page_address
 
-# by preview key: the upload with the inputs of the template that was checked last
+# The session key of {PREVIEW: UPLOAD}: the stored preview of the template that was checked last, and the name of the
+# upload with its inputs and pictures.
 CHECKED_UPLOAD_KEY = "quorum-brought"
 
 
@@ -92,22 +93,27 @@ class HITTemplateForm(forms.Form):
 
 
 def upload_template(request: HttpRequest, context: Context) -> HttpResponse:
-    """Upload a template, check it, and create the study. Before the last step, only the upload is stored."""
+    """Show the form, check an uploaded template and show its preview, or create the study of the preview.
+
+    Until the study is created, only the upload and the preview are stored.
+    """
     context |= {"title": gettext("New study")}
     if request.method == "POST" and "_create" in request.POST:
         return _create_study(request, context)
     form = HITTemplateForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
-        values = form.cleaned_data
-        design_values = {"source": values["template"], "slug": values["slug"], "name": values["name"]}
+        cleaned = form.cleaned_data
+        design_values = {"source": cleaned["template"], "slug": cleaned["slug"], "name": cleaned["name"]}
         try:
-            _refuse_existing_slug(values["slug"])
-            make_draft_design(**design_values)
-            upload = uploads.store_upload([values["inputs"]], values.get("pictures"))
+            _refuse_existing_slug(cleaned["slug"])
+            make_draft_design(**design_values)  # raises an error if the design is invalid
+            upload = uploads.store_upload([cleaned["inputs"]], cleaned.get("pictures"))
             with uploads.open_upload(upload) as files:
-                checked = check_template(source=values["template"], inputs=files.path)
+                checked = check_template(source=cleaned["template"], inputs=files.path)
             context |= _store_preview(request, upload, design_values, checked)
-        except RequestBytesExceeded:  # a draft can still be viewed and discarded
+        except (
+            RequestBytesExceeded
+        ):  # Too large for a preview. A job creates the draft, which can be discarded.
             return _start_job(request, {"upload": upload, **design_values})
         except QuorumError as error:
             form.add_error(None, str(error))
@@ -132,7 +138,7 @@ def _render_page(request: HttpRequest, context: Context) -> HttpResponse:
 def _store_preview(
     request: HttpRequest, upload: str, design_values: dict[str, str], checked: CheckedTemplate
 ) -> dict[str, Any]:
-    """Store a preview of the draft in the session, and discard earlier uploads. Return the context that shows it."""
+    """Store a preview of the draft in the session, and discard earlier uploads. Return the template context for it."""
     design = make_draft_design(**design_values)
     for earlier_upload in set(request.session.get(CHECKED_UPLOAD_KEY, {}).values()) - {upload}:
         uploads.discard_upload(earlier_upload)
@@ -175,14 +181,13 @@ def _question_rows(checked: CheckedTemplate) -> list[dict[str, str]]:
     rows = []
     for question in checked.template.questions:
         options = ", ".join(option.value or "–" for option in question.options)
+        is_required = question.required or any(option.required for option in question.options)
         rows.append(
             {
                 "name": question.name,
                 "label": "" if question.label == question.name else question.label,
                 "answer_form": f"{control_names[question.control]}{f' {options}' if options else ''}",
-                "required": gettext("yes")
-                if question.required or any(option.required for option in question.options)
-                else gettext("no"),
+                "required": gettext("yes") if is_required else gettext("no"),
             }
         )
     return rows
@@ -209,10 +214,15 @@ def _create_study(request: HttpRequest, context: Context) -> HttpResponse:
                 images=files.pictures,
                 user=signed_in(request),
             )
-    except RequestBytesExceeded:  # there are many pictures, which were not checked before
+    except RequestBytesExceeded:  # There are many pictures, which the preview did not check.
         del request.session[CHECKED_UPLOAD_KEY]
-        design_values = {"source": design.template.html, "slug": design.slug, "name": design.name}
-        return _start_job(request, {"upload": upload, **design_values})
+        job_arguments = {
+            "upload": upload,
+            "source": design.template.html,
+            "slug": design.slug,
+            "name": design.name,
+        }
+        return _start_job(request, job_arguments)
     except QuorumError as error:
         messages.error(request, gettext("Nothing was created. %(error)s") % {"error": error})
         return _render_page(request, context | {"form": form})

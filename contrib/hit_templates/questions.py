@@ -1,23 +1,24 @@
-"""Find the questions of a template's page. Controls with the same name form one question."""
+"""Find the questions that a template's page asks. Radio buttons or check boxes with the same name form one question."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from contrib.hit_templates.elements import FIELD, Element, inner_text, walk_elements
+from contrib.hit_templates.elements import FIELD, Element, walk_elements
+from contrib.hit_templates.labels import ControlLabels
 
 Shape = Literal["choice", "several", "number", "text", "fixed"]
 MAX_NAME_LENGTH = 100  # characters of a question's name
 MAX_TEXT_LENGTH = 10_000  # characters of a written answer
-GREATEST_NUMBER = 1e15  # largest number that can be typed; up to it, whole numbers are exact
 MAX_QUESTIONS = 500
 TOLERANCE_ATTRIBUTE = "data-within"  # the tolerance of a number, which workers do not see
 BUTTONS = {"submit", "reset", "button", "image"}
 UNSUPPORTED_TYPES = {"file", "password"}
 GROUPED_TYPES = ("radio", "checkbox")
-# choice: one of the options; several: any of them; fixed: a hidden constant
+# The shape of the answer by the type of the control. A "choice" is one of the options, "several" are any of them, and
+# "fixed" is a hidden constant.
 SHAPES: dict[str, Shape] = {
     "radio": "choice",
     "checkbox": "several",
@@ -42,11 +43,11 @@ CONTROL_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class FormOption:
-    """An option of a choice; value and label may contain ``${field}``.
+    """An option of a question. Its value and its label may contain ``${field}``.
 
     Attributes:
-        required: whether it is a checkbox that must be ticked.
-        is_chosen: whether the template chooses it before the worker does.
+        required: whether the option is a check box that must be ticked.
+        is_chosen: whether the option is chosen when the page is opened.
     """
 
     value: str
@@ -60,15 +61,15 @@ class FormQuestion:
     """A question of the form.
 
     Attributes:
-        name: the name of its control, as in the answer and the results file.
-        control: a key of ``SHAPES``.
+        name: the name of its controls, which is its key in answers and in results files.
+        control: the type of its controls, a key of ``SHAPES``.
         label: the text that names the question on the page; may contain ``${field}``.
-        required: whether an answer is needed. Single checkboxes have ``required`` of their own.
-        options: the options of a choice.
-        low, high, step: bounds and step of a number; None if unbounded.
+        required: whether an answer is needed. For check boxes, each option says whether it must be ticked.
+        options: the options, if the question has some to choose from.
+        low, high, step: bounds and step of a number; None if there is none.
         max_length: largest number of characters of a text.
-        preset: initial value of text, number and fixed; may contain ``${field}``.
-        tolerance: tolerance around the expected answer, for a number.
+        preset: initial value of a text or a number, or the hidden constant; may contain ``${field}``.
+        tolerance: how far a number may be from the expected answer; None if the template does not say.
     """
 
     name: str
@@ -88,58 +89,18 @@ class FormQuestion:
         return SHAPES[self.control]
 
 
-class _Labels:
-    """The labels of a page's controls: the text of a label element, and the legend of the field set around them."""
-
-    def __init__(self, page: list[Element | str]) -> None:
-        self._label_by_id: dict[str, str] = {}
-        # by the identity of the control's element: the label element around it, and the legend
-        self._outer_label: dict[int, str] = {}
-        self._legend: dict[int, str] = {}
-        self._read_labels(page, outer_label="", legend="")
-
-    def _read_labels(self, nodes: list[Element | str], outer_label: str, legend: str) -> None:
-        for node in nodes:
-            if not isinstance(node, Element):
-                continue
-            inner_label, inner_legend = outer_label, legend
-            if node.tag == "label":
-                inner_label = inner_text(node)
-                if node.attributes.get("for"):
-                    self._label_by_id.setdefault(node.attributes["for"], inner_label)
-            elif node.tag == "fieldset":
-                children = [child for child in node.children if isinstance(child, Element)]
-                legend_element = next((child for child in children if child.tag == "legend"), None)
-                inner_legend = inner_text(legend_element) if legend_element is not None else legend
-            elif node.tag in ("input", "select", "textarea"):
-                self._outer_label[id(node)] = outer_label
-                self._legend[id(node)] = legend
-            self._read_labels(node.children, inner_label, inner_legend)
-
-    def label_of(self, control: Element) -> str:
-        attributes = control.attributes
-        return (
-            self._outer_label.get(id(control), "")
-            or self._label_by_id.get(attributes.get("id", ""), "")
-            or attributes.get("aria-label", "")
-            or attributes.get("title", "")
-        )
-
-    def legend_of(self, control: Element) -> str:
-        return self._legend.get(id(control), "")
-
-
 def find_questions(page: list[Element | str]) -> tuple[tuple[FormQuestion, ...], list[str]]:
-    """Return the questions of a page in order, and sentences about unusable controls.
+    """Return the questions of a page in order, and sentences about controls that are left out.
 
-    Unusable controls are removed from the page. The others get the index of their question and option.
+    Controls that cannot be used are removed from the page. In the others, ``question_index`` and ``option_index`` are
+    set.
 
     Raises:
         ValueError: a name is invalid or shared by two types of controls, or bounds are not numbers, or there are
             too many questions.
     """
     _drop_unusable_ids(page)
-    labels = _Labels(page)
+    labels = ControlLabels(page)
     questions: dict[str, FormQuestion] = {}
     sentences: list[str] = []
     _read_nodes(page, labels, questions, sentences)
@@ -152,7 +113,7 @@ def find_questions(page: list[Element | str]) -> tuple[tuple[FormQuestion, ...],
 
 
 def _drop_unusable_ids(page: list[Element | str]) -> None:
-    """Remove ids that are repeated, contain a field, or are not one word. Labels could not refer to them."""
+    """Remove ids that are repeated, contain a field, or are not one word, since labels cannot refer to them."""
     element_ids: set[str] = set()
     for element in walk_elements(page):
         element_id = element.attributes.get("id", "")
@@ -164,9 +125,15 @@ def _drop_unusable_ids(page: list[Element | str]) -> None:
 
 
 def _read_nodes(
-    nodes: list[Element | str], labels: _Labels, questions: dict[str, FormQuestion], sentences: list[str]
+    nodes: list[Element | str],
+    labels: ControlLabels,
+    questions: dict[str, FormQuestion],
+    sentences: list[str],
 ) -> None:
-    """Add the questions of nodes to ``questions``, and remove unusable controls from ``nodes``."""
+    """Add the questions of nodes to ``questions``, by name, and remove controls that cannot be used from ``nodes``.
+
+    Sentences about removed controls are added to ``sentences``.
+    """
     kept_nodes: list[Element | str] = []
     for node in nodes:
         if isinstance(node, str) or node.tag not in ("input", "select", "textarea"):
@@ -189,6 +156,7 @@ def _read_nodes(
 
 
 def _control_type(element: Element) -> str:
+    """Return the type of a control. Unknown types of ``input`` are text fields, as in browsers."""
     if element.tag != "input":
         return element.tag
     input_type = element.attributes.get("type", "text").lower()
@@ -196,15 +164,36 @@ def _control_type(element: Element) -> str:
 
 
 def _read_control(
-    element: Element, control: str, labels: _Labels, questions: dict[str, FormQuestion]
+    element: Element, control: str, labels: ControlLabels, questions: dict[str, FormQuestion]
 ) -> None:
-    """Add the question of a control or, for a further radio button or check box, its option.
+    """Add the question of a control to ``questions`` or, for a further radio button or check box, its option.
 
     Raises:
         ValueError: the name is invalid, or belongs to another control.
     """
     attributes = element.attributes
-    name = " ".join(attributes["name"].split())
+    name = _checked_name(attributes["name"], control, questions)
+    question = questions.setdefault(name, FormQuestion(name, control))
+    element.question_index = list(questions).index(name)
+    if control in GROUPED_TYPES:
+        _add_option(element, question, labels)
+        return
+    question.label = labels.label_of(element) or labels.legend_of(element)
+    question.required = "required" in attributes
+    if control == "select":
+        _read_options(element, question)
+    elif SHAPES[control] == "number":
+        _read_bounds(attributes, question)
+        question.preset = attributes.get("value", "")
+    else:
+        question.max_length = _read_length(attributes.get("maxlength", ""), MAX_TEXT_LENGTH)
+        text = "".join(child for child in element.children if isinstance(child, str))
+        question.preset = text if control == "textarea" else attributes.get("value", "")
+
+
+def _checked_name(name_attribute: str, control: str, questions: dict[str, FormQuestion]) -> str:
+    """Return the name of a control without superfluous blanks. Raise ValueError if it cannot be used."""
+    name = " ".join(name_attribute.split())
     if FIELD.search(name):
         raise ValueError(
             f"The name {name[:60]!r} of {CONTROL_WORDS[control]} holds a field; expected the same name in every row."
@@ -223,47 +212,31 @@ def _read_control(
         raise ValueError(
             f"The name {name!r} belongs to {CONTROL_WORDS[control]} twice; expected a name for each."
         )
-    question = existing_question or FormQuestion(name, control)
-    questions.setdefault(name, question)
-    element.question_index = list(questions).index(name)
-    if control in GROUPED_TYPES:
-        element.option_index = len(question.options)
-        label = labels.label_of(element)
-        required = "required" in attributes
-        value = attributes.get("value", "on")
-        is_required_box = required and control == "checkbox"
-        option = FormOption(
-            value, label or value, required=is_required_box, is_chosen="checked" in attributes
-        )
-        question.options = (*question.options, option)
-        question.required |= required and control == "radio"
-        question.label = (
-            question.label or labels.legend_of(element) or _label_of_lone_checkbox(element, control, label)
-        )
-        return
-    question.label = labels.label_of(element) or labels.legend_of(element)
-    question.required = "required" in attributes
-    if control == "select":
-        _read_options(element, question)
-    elif SHAPES[control] == "number":
-        _read_bounds(attributes, question)
-        question.preset = attributes.get("value", "")
-    else:
-        question.max_length = _read_length(attributes.get("maxlength", ""), MAX_TEXT_LENGTH)
-        text = "".join(child for child in element.children if isinstance(child, str))
-        question.preset = text if control == "textarea" else attributes.get("value", "")
+    return name
 
 
-def _label_of_lone_checkbox(element: Element, control: str, label: str) -> str:
-    """Return the label of a check box without a value, which is a question of its own; "" for other controls."""
-    return label if control == "checkbox" and "value" not in element.attributes else ""
+def _add_option(element: Element, question: FormQuestion, labels: ControlLabels) -> None:
+    """Add the option of a radio button or a check box to its question."""
+    attributes = element.attributes
+    label, value = labels.label_of(element), attributes.get("value", "on")
+    is_required, is_check_box = "required" in attributes, question.control == "checkbox"
+    option = FormOption(
+        value, label or value, required=is_required and is_check_box, is_chosen="checked" in attributes
+    )
+    element.option_index = len(question.options)
+    question.options = (*question.options, option)
+    question.required |= is_required and not is_check_box
+    question.label = question.label or labels.legend_of(element)
+    # The label of a check box without a value is a question of its own, such as "I have seen this film".
+    if is_check_box and "value" not in attributes:
+        question.label = question.label or label
 
 
 def _read_options(element: Element, question: FormQuestion) -> None:
     """Read the options of a select list.
 
-    Without a selected or an empty first option, the first option would count as an answer. In this case an empty
-    option is added, and the question becomes required.
+    If no option is selected and the first one is not empty, the first one would be sent as the answer of a worker who
+    chose none. Therefore, an empty option is added in front of it, and the question becomes required.
     """
     option_elements = [child for child in walk_elements(element.children) if child.tag == "option"]
     has_selection = any("selected" in child.attributes for child in option_elements)
@@ -291,7 +264,7 @@ def _read_bounds(attributes: dict[str, str], question: FormQuestion) -> None:
             question.low if question.low is not None else 0.0,
             question.high if question.high is not None else 100.0,
         )
-        # a slider without a value counts as answered only after it was moved
+        # A slider without a value counts as answered only after it was moved.
         question.required = question.required or not attributes.get("value", "").strip()
     step = attributes.get("step", "1").strip().lower()
     if step != "any":
@@ -309,14 +282,9 @@ def _read_bounds(attributes: dict[str, str], question: FormQuestion) -> None:
         )
 
 
-def _read_number(attributes: dict[str, str], bound: str, name: str) -> float | None:
-    """Return the number in an attribute; None if it is missing.
-
-    Args:
-        bound: name of the attribute.
-        name: name of the question, for the error message.
-    """
-    text = attributes.get(bound, "").strip()
+def _read_number(attributes: dict[str, str], attribute: str, question_name: str) -> float | None:
+    """Return the number in an attribute; None if it is missing. Raise ValueError if it is no finite number."""
+    text = attributes.get(attribute, "").strip()
     if not text:
         return None
     try:
@@ -324,17 +292,18 @@ def _read_number(attributes: dict[str, str], bound: str, name: str) -> float | N
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise ValueError(f"{bound} of “{name}” is {text[:40]!r}; expected a number.")
+        raise ValueError(f"{attribute} of “{question_name}” is {text[:40]!r}; expected a number.")
     return number
 
 
 def _read_length(text: str, longest: int) -> int:
-    """Return the length in an attribute, but at most ``longest``, which is also the length if there is none."""
-    return min(int(text), longest) if text.isascii() and text.isdigit() and 0 < len(text) < 9 else longest
+    """Return the length in the text of an attribute, but at most ``longest``; ``longest`` if it is no number."""
+    is_number = text.isascii() and text.isdigit() and len(text) < 9
+    return min(int(text), longest) if is_number else longest
 
 
 def _check_options(question: FormQuestion) -> None:
-    """Raise ValueError if a choice has no option with a value, or two with the same value."""
+    """Raise ValueError if a question with options has none with a value, or two with the same value."""
     values = [option.value for option in question.options]
     if question.control in GROUPED_TYPES or question.control == "select":
         if not any(values):
@@ -344,12 +313,3 @@ def _check_options(question: FormQuestion) -> None:
             raise ValueError(
                 f"“{question.name}” has the option {repeated_value!r} twice; expected every value once."
             )
-
-
-def as_number(value: Any) -> int | float | None:
-    """Return a finite number, as int if it is whole; None for other values."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    if not abs(value) <= GREATEST_NUMBER:  # the comparison is false for nan, too
-        return None
-    return int(value) if float(value).is_integer() else float(value)

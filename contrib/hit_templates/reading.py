@@ -1,7 +1,8 @@
-"""Parse the HTML of a template for MTurk's requester pages or Turkle into a page that can be filled, with questions.
+"""Parse the HTML of a template for MTurk's requester pages or for Turkle.
 
-HTML is cleaned by a list of allowed elements, and Amazon's elements are replaced by plain ones. Styles and classes
-are removed, so that all pages look alike, light or dark, and no step can cover its surroundings.
+The result is a tree of plain elements, whose fields can be filled, and the questions that it asks. Only allowed
+elements are kept, and Amazon's elements are replaced by plain ones. Styles and classes are removed, so that all pages
+look alike, light or dark, and no step can cover its surroundings.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class TemplateForm:
     """A parsed template of plain HTML.
 
     Attributes:
-        page: its elements and texts, with controls that have the index of their question.
+        page: its elements and texts. Each control has the index of its question.
         questions: the questions in the order of the page.
         fields: the names of its fields ``${field}``.
         omission_notes: sentences about the parts that were left out or replaced.
@@ -48,10 +49,10 @@ class TemplateForm:
 
 @lru_cache(maxsize=32)  # cached, since a form shows the same template several times
 def read_template(source: str) -> TemplateForm:
-    """Parse a template written for the requester pages or Turkle.
+    """Parse a template.
 
     Raises:
-        TemplateProblem: it is too long or too deeply nested, has no question, or uses a name for two things.
+        TemplateProblem: it is too long or too deeply nested, asks no question, or has a control that cannot be used.
     """
     if len(source) > MAX_CHARACTERS:
         raise TemplateProblem(
@@ -109,7 +110,7 @@ class _TreeReader(HTMLParser):
     def handle_data(self, data: str) -> None:
         siblings = self.open_elements[-1].children
         if siblings and isinstance(siblings[-1], str):
-            siblings[-1] += data  # append, since a field must not be divided
+            siblings[-1] += data  # one text instead of two, between which a field could be divided
         else:
             siblings.append(data)
 
@@ -140,7 +141,7 @@ def _plain_page(nodes: list[Element | str], sentences: list[str]) -> list[Elemen
 
 
 def _make_check_boxes(select: Element) -> list[Element | str]:
-    """Return check boxes for the options of a multiple select list. Check boxes need no modifier key."""
+    """Return check boxes in place of a select list with several answers, for which workers need a modifier key."""
     options = [option for option in walk_elements(select.children) if option.tag == "option"]
     boxes: list[Element | str] = []
     for option in options:

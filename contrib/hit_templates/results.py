@@ -18,12 +18,12 @@ from quorum.statistics.agreement import AgreementResult, alpha_of_judgments, alp
 RESAMPLES = 1000  # for intervals of alpha
 MAX_VALUES_LISTED = 50  # number of values that are listed with their votes
 MAX_TEXTS_LISTED = 20  # number of different texts that are listed
-# a function of a unit and its answer that returns the codes for the agreement
-Codes = Callable[[Any, Any], dict[str, float]]
+# The type of ``AnswersByQuestion.codes``: a function of a unit and an answer, which returns numbers for the agreement.
+CodesFunction = Callable[[Any, Any], dict[str, float]]
 
 
 class TemplateKind(Protocol):
-    """What computing results needs of the kind ``HITTemplate``, which imports this module."""
+    """The part of the kind ``HITTemplate`` that results need. The kind itself imports this module."""
 
     @property
     def form(self) -> TemplateForm: ...
@@ -33,24 +33,26 @@ class TemplateKind(Protocol):
 
 
 class TemplatePart:
-    """A mixin for the parts of the kind (aggregation, results, rehearsal, files), which need its questions."""
+    """A mixin for the parts of the kind (aggregation, results, rehearsal, answer files), which need its questions."""
 
     def __init__(self, kind: TemplateKind) -> None:
         self._kind = kind
 
 
 class AnswersByQuestion(TemplatePart, OpenAggregation):
-    """The consensus of a form, which has an outcome for each question."""
+    """The consensus of answers to a form. It has an outcome for each question."""
 
     rule = "majority-of-answers"
     tie_rule = "no-answer"
 
     def combine(self, answers: list[Mapping[str, Any]]) -> Consensus:
-        """Return a consensus whose ``answer`` has the aggregated answers by question (README.md).
+        """Return a consensus whose ``answer`` has the outcome of each question.
 
-        ``share`` and ``margin`` are means over the closed questions. ``tie`` is true if any of them is tied.
+        An outcome is the ``answer`` that most workers gave with its ``votes``, or the ``mean`` and the ``median`` of
+        numbers, or all ``texts``; ``n`` is the number of answers. ``share`` and ``margin`` of the consensus are means
+        over the closed questions. ``tie`` is True if any of them is tied.
         """
-        combined: dict[str, Any] = {}
+        outcomes: dict[str, Any] = {}
         votes: dict[str, int] = {}
         shares, margins, ties = [], [], []
         for question in self._kind.form.questions:
@@ -58,17 +60,17 @@ class AnswersByQuestion(TemplatePart, OpenAggregation):
             if not values or question.shape == "fixed":
                 continue
             if question.shape == "number":
-                combined[question.name] = {
+                outcomes[question.name] = {
                     "n": len(values),
                     "mean": fmean(values),
                     "median": float(median(values)),
                 }
                 continue
             if question.shape == "text":
-                combined[question.name] = {"n": len(values), "texts": values}
+                outcomes[question.name] = {"n": len(values), "texts": values}
                 continue
             outcome = _combine_choices(values) if question.shape == "choice" else _combine_ticks(values)
-            combined[question.name] = outcome
+            outcomes[question.name] = outcome
             votes |= {f"{question.name}:{value}": count for value, count in outcome["votes"].items()}
             shares.append(outcome["share"])
             margins.append(outcome["margin"])
@@ -79,14 +81,14 @@ class AnswersByQuestion(TemplatePart, OpenAggregation):
             margin=fmean(margins) if margins else None,
             tie=any(ties),
             votes=votes,
-            answer=combined,
+            answer=outcomes,
         )
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:
-        """Return the codes of closed questions: the number of the chosen option (0: none), or 0 or 1 for a check box.
+        """Return a number for each closed question, and for each of its check boxes, from which alpha is computed.
 
-        Questions for a number have no codes, since their level of measurement is another. ``figures`` has the agreement
-        of each question.
+        It is the number of the chosen option, from 1, or 0 if none is chosen; for a check box, 1 if it is ticked and
+        else 0. Numbers have no codes, since they are of another level of measurement than options.
         """
         codes: dict[str, float] = {}
         for question in self._kind.questions(unit):
@@ -96,7 +98,7 @@ class AnswersByQuestion(TemplatePart, OpenAggregation):
                 codes[question.name] = float(values.index(value) + 1) if value in values else 0.0
             elif question.shape == "several":
                 ticked = answer.get(question.name, [])
-                # a tab separates the index of the box, since no name of a question contains one
+                # The key of a check box is the question, a tab, and the index of the box. No name contains a tab.
                 codes |= {
                     f"{question.name}\t{index}": float(option.value in ticked)
                     for index, option in enumerate(question.options)
@@ -105,7 +107,7 @@ class AnswersByQuestion(TemplatePart, OpenAggregation):
 
 
 def _combine_choices(values: Sequence[str]) -> dict[str, Any]:
-    """Return the value that most workers chose. Equally many votes for two values are a tie."""
+    """Return the outcome of a question with one answer: the value that most workers chose, unless there is a tie."""
     counts = Counter(values).most_common()
     best, best_count = counts[0]
     second_count = counts[1][1] if len(counts) > 1 else 0
@@ -121,11 +123,14 @@ def _combine_choices(values: Sequence[str]) -> dict[str, Any]:
 
 
 def _combine_ticks(values: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Return the boxes that more than half of the workers ticked. Exactly half is a tie."""
-    counts = Counter(box for value in values for box in value)
+    """Return the outcome of check boxes: those that more than half of the workers ticked. Exactly half is a tie.
+
+    ``values`` are the ticked values of each worker.
+    """
+    counts = Counter(_chosen_values(values))
     n = len(values)
     votes = sort_by_count(counts)
-    # There is no count for an unticked box, so a form without ticks is full agreement.
+    # A box that nobody ticked has no count. If nobody ticked any box, workers agree fully.
     margins = [abs(2 * count - n) / n for count in counts.values()]
     return {
         "n": n,
@@ -148,28 +153,31 @@ class ResultsByQuestion(TemplatePart, Results):
 
 
 def question_figures(
-    questions: Sequence[FormQuestion], codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
+    questions: Sequence[FormQuestion],
+    codes_of: CodesFunction,
+    judgments: Sequence[IncludedJudgment],
+    *,
+    seed: int,
 ) -> list[dict[str, Any]]:
     """Return the statistics of each question that is not fixed.
 
-    They are the votes of choices; mean, median, sample standard deviation and range of numbers; or texts. Choices and
-    numbers also have alpha.
-
-    Args:
-        codes: from ``AnswersByQuestion``.
+    They are the votes for options; mean, median, sample standard deviation and range of numbers; or the texts. For
+    options and numbers, there is also alpha.
     """
     return [
-        _question_statistics(question, codes, judged, seed=seed)
+        _question_statistics(question, codes_of, judgments, seed=seed)
         for question in questions
         if question.shape != "fixed"
     ]
 
 
 def _question_statistics(
-    question: FormQuestion, codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
+    question: FormQuestion, codes_of: CodesFunction, judgments: Sequence[IncludedJudgment], *, seed: int
 ) -> dict[str, Any]:
     answers = [
-        (judgment, judgment.answer[question.name]) for judgment in judged if question.name in judgment.answer
+        (judgment, judgment.answer[question.name])
+        for judgment in judgments
+        if question.name in judgment.answer
     ]
     values = [value for _, value in answers]
     figure: dict[str, Any] = {
@@ -196,14 +204,14 @@ def _question_statistics(
             "high": float(numbers.max()) if answers else None,
             "alpha": _alpha_as_json(alpha),
         }
-    return figure | _choice_statistics(question, codes, judged, values, seed=seed)
+    return figure | _choice_statistics(question, codes_of, judgments, values, seed=seed)
 
 
 def _choice_statistics(
     question: FormQuestion,
-    codes: Codes,
-    judged: Sequence[IncludedJudgment],
-    values: Iterable[Any],
+    codes_of: CodesFunction,
+    judgments: Sequence[IncludedJudgment],
+    answers: Iterable[Any],
     *,
     seed: int,
 ) -> dict[str, Any]:
@@ -211,12 +219,12 @@ def _choice_statistics(
 
     If several options can be chosen, each is a part of the question, and alpha is over all parts.
     """
-    counts = Counter(_chosen_values(values))
+    counts = Counter(_chosen_values(answers))
     sorted_counts = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
     parts = [
         (judgment.unit.pk, part, judgment.worker, code)
-        for judgment in judged
-        for part, code in codes(judgment.unit, judgment.answer).items()
+        for judgment in judgments
+        for part, code in codes_of(judgment.unit, judgment.answer).items()
         if part.partition("\t")[0] == question.name
     ]
     alpha = None
@@ -230,8 +238,12 @@ def _choice_statistics(
     }
 
 
-def _chosen_values(values: Iterable[Any]) -> list[str]:
-    return [part for value in values for part in (value if isinstance(value, list) else [value])]
+def _chosen_values(answers: Iterable[Any]) -> list[str]:
+    """Return the chosen values of all answers, each of which is a value, or a list of ticked values."""
+    chosen: list[str] = []
+    for answer in answers:
+        chosen += answer if isinstance(answer, list) else [answer]
+    return chosen
 
 
 def _alpha_as_json(result: AgreementResult | None) -> dict[str, Any]:

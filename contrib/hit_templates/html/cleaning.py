@@ -1,4 +1,4 @@
-"""Clean templates and filled pages: keep only HTML that is in lists of allowed elements and attributes."""
+"""Clean templates and filled pages: keep only elements and attributes of the lists of allowed ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import nh3
 
 from contrib.hit_templates.html.crowd_elements import ELEMENT_BUILDERS
 
-# elements that are shown unchanged
+# Elements that are shown unchanged.
 ALLOWED_ELEMENTS = {
     "a", "abbr", "audio", "b", "bdi", "bdo", "blockquote", "br", "caption", "cite", "code", "col", "colgroup", "dd",
     "del", "details", "dfn", "div", "dl", "dt", "em", "fieldset", "figcaption", "figure", "h1", "h2", "h3", "h4", "h5",
@@ -17,12 +17,12 @@ ALLOWED_ELEMENTS = {
 }  # fmt: skip
 # Landmarks of the page are reserved for our own page, so a template's landmarks become plain boxes.
 LANDMARKS = {"address", "article", "aside", "center", "footer", "header", "hgroup", "main", "nav", "section"}
-# elements that are removed with their content
+# Elements that are removed with their content.
 REMOVED_ELEMENTS = {
     "applet", "base", "canvas", "embed", "frame", "frameset", "iframe", "link", "math", "meta", "noembed", "noframes",
     "noscript", "object", "param", "portal", "script", "style", "svg", "template", "title", "button",
 }  # fmt: skip
-# the attributes that are kept, by element
+# The attributes that are kept, by element; "*" is every element.
 ATTRIBUTES = {
     "*": {"id", "title", "lang", "dir", "aria-label", "aria-labelledby", "aria-describedby"},
     "a": {"href"},
@@ -63,12 +63,12 @@ ATTRIBUTES = {
     "crowd-tab": {"header"},
     "crowd-card": {"heading", "image"},
 }  # fmt: skip
-# the same for filled pages, whose elements have attributes of our own
+# The same for filled pages, which have no elements of Amazon's, and some attributes that Quorum sets.
 FILLED_PAGE_ATTRIBUTES = {
     **{
         tag: names
         for tag, names in ATTRIBUTES.items()
-        if not tag.startswith("crowd-") and tag not in ("full-instructions",)
+        if not tag.startswith("crowd-") and tag != "full-instructions"
     },
     "*": ATTRIBUTES["*"] | {"class"},
     "a": {"href", "target", "rel"},

@@ -1,4 +1,8 @@
-"""Replace Amazon's Crowd HTML Elements by plain HTML."""
+"""Replace Amazon's Crowd HTML Elements, such as ``<crowd-slider>``, by plain HTML.
+
+ELEMENT_BUILDERS has a function for each of Amazon's elements. It gets the element, whose children are replaced already,
+and returns the nodes that take its place.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +89,9 @@ def _build_slider(element: Element) -> Nodes:
     return _labelled_control(element, Element("input", plain_attributes))
 
 
-def _tick_builder(input_type: str) -> Callable[[Element], Nodes]:
+def _button_builder(input_type: str) -> Callable[[Element], Nodes]:
+    """Return a function that replaces an element by a radio button or a check box with a label."""
+
     def build(element: Element) -> Nodes:
         control = Element("input", element.attributes | {"type": input_type})
         return [Element("label", {"class": "option"}, [control, Element("span", {}, element.children)])]
@@ -123,7 +129,7 @@ def _classifier_builder(input_type: str) -> Callable[[Element], Nodes]:
 
 
 def _read_categories(text: str, tag: str) -> list[str]:
-    """Return the categories in an attribute: JSON, or with single quotation marks, which Amazon allows."""
+    """Return the categories in an attribute, a list in JSON or with single quotation marks, which Amazon allows."""
     categories: object = None
     for read in (json.loads, ast.literal_eval):
         try:
@@ -144,38 +150,36 @@ def _read_categories(text: str, tag: str) -> list[str]:
 
 
 def name_radio_group(element: Element) -> str | None:
-    """Give all buttons of a group the same name.
+    """Give all buttons of a group the same name, as radio buttons of one question have in plain HTML.
 
-    Return a sentence if their names differed, which Amazon allows; else None.
+    Amazon allows buttons with different names. The chosen button's value is then the answer or, if values are missing
+    or equal, its name. Return a sentence about this, or None if the names did not differ.
     """
     buttons = _find_buttons(element)
+    if "required" in element.attributes:
+        for button in buttons:
+            button.attributes["required"] = ""
     names = [button.attributes.get("name", "") for button in buttons]
-    own_names = list(dict.fromkeys(name for name in names if name))
-    group_name = element.attributes.get("name") or element.attributes.get("id") or ""
-    if not buttons or (len(own_names) == 1 and len(buttons) > 1 and all(names)):
-        _require_buttons(element, buttons)
+    distinct_names = list(dict.fromkeys(name for name in names if name))
+    has_common_name = len(distinct_names) == 1 and len(buttons) > 1 and all(names)
+    if not buttons or has_common_name:
         return None
-    name = group_name or (own_names[0] if own_names else "")
+    group_name = element.attributes.get("name") or element.attributes.get("id") or ""
+    name = group_name or (distinct_names[0] if distinct_names else "")
     values = [button.attributes.get("value", "") for button in buttons]
     has_distinct_values = len(set(values)) == len(values) and all(values)
     for button, button_name, value in zip(buttons, names, values, strict=True):
         button.attributes |= {"name": name, "value": value if has_distinct_values else button_name or value}
-    _require_buttons(element, buttons)
-    if len(own_names) < 2:
+    if len(distinct_names) < 2:
         return None
     return (
-        f"The buttons {', '.join(own_names[:5])} of one group have names of their own: here they are one question, "
-        f"“{name}”, whose answer is {'the value' if has_distinct_values else 'the name'} of the chosen button."
+        f"The buttons {', '.join(distinct_names[:5])} of one group have names of their own: here they are one "
+        f"question, “{name}”, whose answer is {'the value' if has_distinct_values else 'the name'} of the chosen button."
     )
 
 
-def _require_buttons(element: Element, buttons: list[Element]) -> None:
-    if "required" in element.attributes:
-        for button in buttons:
-            button.attributes["required"] = ""
-
-
 def _find_buttons(element: Element) -> list[Element]:
+    """Return the radio buttons inside an element."""
     buttons: list[Element] = []
     for node in element.children:
         if isinstance(node, Element):
@@ -187,12 +191,11 @@ def _build_group(element: Element) -> Nodes:
     return [Element("div", {"class": "group"}, element.children)]
 
 
-# how each of Amazon's elements is replaced
 ELEMENT_BUILDERS: dict[str, Callable[[Element], Nodes]] = {
     "crowd-alert": _build_box,
     "crowd-button": _build_nothing,
     "crowd-card": _build_titled_box,
-    "crowd-checkbox": _tick_builder("checkbox"),
+    "crowd-checkbox": _button_builder("checkbox"),
     "crowd-classifier": _classifier_builder("radio"),
     "crowd-classifier-multi-select": _classifier_builder("checkbox"),
     "crowd-form": _build_box,
@@ -201,7 +204,7 @@ ELEMENT_BUILDERS: dict[str, Callable[[Element], Nodes]] = {
     "crowd-input": _build_input,
     "crowd-instructions": _build_instructions,
     "crowd-modal": _build_box,
-    "crowd-radio-button": _tick_builder("radio"),
+    "crowd-radio-button": _button_builder("radio"),
     "crowd-radio-group": _build_group,
     "crowd-slider": _build_slider,
     "crowd-tab": _build_titled_box,

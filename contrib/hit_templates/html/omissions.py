@@ -19,7 +19,7 @@ KNOWN_ADDRESS = re.compile(r"\s*(https?://|mailto:|#|$)", re.IGNORECASE)
 LIQUID_TAG = re.compile(r"\{\{|\{%")
 MAX_NAMES_LISTED = 5
 
-# the sentence for each type of omission, in the order of the page
+# The sentence for each type of omission, in the order in which they are shown.
 _SENTENCES = {
     "scripts": "%(counted)s left out: nothing of the template runs here.",
     "handlers": "What scripts did on %(named)s is left out.",
@@ -38,14 +38,15 @@ _SENTENCES = {
     "tags": "These tags are left out, their text stays: %(named)s.",
     "liquid": "Liquid ({{ … }}, {%% … %%}) is not carried out and stands on the page as it is; fields are ${name}.",
 }
-_COUNTED_SENTENCES = {
+# How one and several omissions of a type are named in its sentence.
+_COUNTED_NOUNS = {
     "scripts": ("A script", "scripts"),
     "frames": ("A frame from elsewhere", "frames from elsewhere"),
 }
 
 
 def describe_omissions(source: str) -> list[str]:
-    """Return one sentence for each type of omitted element, always in the same order."""
+    """Return a sentence for each type of omission in the HTML of a template, always in the same order."""
     scan = _OmissionScan()
     scan.feed(source)
     scan.close()
@@ -62,6 +63,7 @@ class _OmissionScan(HTMLParser):
         self._drawing_depth = 0
 
     def note(self, what: str, detail: str = "") -> None:
+        """Count an omission of the type ``what``, a key of ``_SENTENCES``, and keep its name or address."""
         self.counts[what] += 1
         if detail and detail not in self.details.setdefault(what, []):
             self.details[what].append(detail)
@@ -128,7 +130,7 @@ def _sentences(scan: _OmissionScan) -> Iterator[str]:
             names = scan.details.get(what, [])
             more = f" and {len(names) - MAX_NAMES_LISTED} more" if len(names) > MAX_NAMES_LISTED else ""
             name_list = ", ".join(names[:MAX_NAMES_LISTED]) + more
-            singular, plural = _COUNTED_SENTENCES.get(what, ("", ""))
+            singular, plural = _COUNTED_NOUNS.get(what, ("", ""))
             yield sentence % {
                 "named": name_list,
                 "bracketed": f" ({name_list})" if name_list else "",

@@ -17,7 +17,10 @@ register = template.Library()
 
 @register.simple_tag
 def filled_page(design: StudyDesign, row: Any) -> SafeString:
-    """Return the template's page for a row of the worksheet, with the draft or the stored answer."""
+    """Return the page of a template as HTML, with a worker's unfinished or stored answer to the unit.
+
+    ``row`` is the unit in a worker's form.
+    """
     answer = row.unfinished if isinstance(row.unfinished, dict) else row.value
     return fill_page(
         read_template(design.template.html),
@@ -30,7 +33,10 @@ def filled_page(design: StudyDesign, row: Any) -> SafeString:
 
 @register.simple_tag
 def default_answer(design: StudyDesign, row: Any) -> dict[str, Any]:
-    """Return the answer that the page shows at first, whether it could be submitted, and whether the worker kept it."""
+    """Return the answer that the page shows at first.
+
+    ``can_submit`` says whether this answer is valid, and ``is_unchanged`` whether the worker submitted it as it was.
+    """
     questions = filled_questions(read_template(design.template.html).questions, row.shown["fields"])
     default = initial_answer(questions)
     names = {question.name for question in questions if question.shape != "fixed"}

@@ -16,10 +16,10 @@ from common.errors import DesignError
 from contrib.hit_templates.answers import checked_answer
 from contrib.hit_templates.controls import draw_random_answer
 from contrib.hit_templates.expected_answers import (
-    ExpectedProblem,
-    expected_of,
+    ExpectedAnswerProblem,
     expected_on_repeat,
     meets_expectation,
+    read_expected_answers,
 )
 from contrib.hit_templates.filling import fill_page, filled_questions
 from contrib.hit_templates.importing import check_template
@@ -77,14 +77,17 @@ def made(folder: Path, rows: list[dict[str, str]] | None = None, **values: Any) 
 def test_an_answer_is_right_as_far_as_its_row_says(
     cells: dict[str, str], right: dict[str, Any], wrong: dict[str, Any]
 ) -> None:
-    expected = expected_of(QUESTIONS, {"text": "x", **cells})
+    expected = read_expected_answers(QUESTIONS, {"text": "x", **cells})
     assert meets_expectation(expected, right)
     assert not meets_expectation(expected, wrong)
 
 
 def test_a_row_without_a_word_about_it_expects_nothing() -> None:
     assert (
-        expected_of(QUESTIONS, {"text": "x", "Expected.tone": " ", "gold": "pos", "stars_golden": "7"}) == {}
+        read_expected_answers(
+            QUESTIONS, {"text": "x", "Expected.tone": " ", "gold": "pos", "stars_golden": "7"}
+        )
+        == {}
     )
 
 
@@ -109,8 +112,8 @@ def test_a_row_without_a_word_about_it_expects_nothing() -> None:
     ],
 )
 def test_a_cell_that_no_answer_could_meet_is_named(column: str, cell: str, said: str) -> None:
-    with pytest.raises(ExpectedProblem) as caught:
-        expected_of(QUESTIONS, {"text": "x", column: cell})
+    with pytest.raises(ExpectedAnswerProblem) as caught:
+        read_expected_answers(QUESTIONS, {"text": "x", column: cell})
     assert caught.value.column == column
     assert said in str(caught.value)
 
