@@ -13,15 +13,18 @@ from judgments.jobs.runs import JobRun
 from judgments.studies.studies import find_study
 
 
-def deposit_release(run: JobRun, *, study: str, send: bool, **values: Any) -> dict[str, Any]:
-    """Send a release to an archive, or only return the plan. A repeated job continues an interrupted one."""
+def deposit_release(run: JobRun, *, study: str, send: bool, **options: Any) -> dict[str, Any]:
+    """Send a release to an archive, or only return the plan. A repeated job continues an interrupted one.
+
+    ``options`` are the other arguments of ``plan_publication``.
+    """
     run.progress(0.01, "reading the release")
     study_row = find_study(study)
-    asker = acting_person()
-    # check the right again, since the job may have waited long
-    if send and (asker is None or not has_right(asker, Right.OWN, study_row)):
+    user = acting_person()
+    # The right is checked again, since the job may have waited long.
+    if send and (user is None or not has_right(user, Right.OWN, study_row)):
         raise PublishingError("Nothing was sent: who asked for it is no owner of the study any more.")
-    plan = plan_publication(study=study_row, **values)
+    plan = plan_publication(study=study_row, **options)
     if not send:
         return {"plan": plan.as_json(), "words": describe_plan(plan)}
     sent = send_release(plan=plan, progress=run.progress)

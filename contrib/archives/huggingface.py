@@ -1,4 +1,8 @@
-"""Send a release to the Hugging Face Hub."""
+"""Send a release to a dataset repository of the Hugging Face Hub.
+
+The files are sent in one commit. Large files go to a file store before, and the commit has pointers to them (LFS, Git
+Large File Storage).
+"""
 
 from __future__ import annotations
 
@@ -19,25 +23,23 @@ from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
 from contrib.archives.planning.files import DepositFile
 from contrib.archives.planning.plan import DepositPlan
-from contrib.archives.site import MAX_DETAIL_LENGTH, ArchiveConflict, NotAtArchive, Note, Site, UnclearOutcome
+from contrib.archives.recording import DepositRecorder
+from contrib.archives.site import MAX_DETAIL_LENGTH, ArchiveConflict, NotAtArchive, Site, UnclearOutcome
 from judgments.studies.generation.progress import Progress
 
 State = Deposit.State
 _LFS_TYPE = "application/vnd.git-lfs+json"
 LFS_HEADERS = {"Accept": _LFS_TYPE, "Content-Type": _LFS_TYPE}
-MAX_BYTES_IN_COMMIT = 16 << 20  # a larger file must go by LFS (Git Large File Storage)
+MAX_BYTES_IN_COMMIT = 16 << 20  # larger files are sent by LFS, also if the Hub does not demand it
 INITIAL_FILES = {".gitattributes"}  # files that the Hub puts into a new repository
 
 
 def send_to_huggingface(
-    site: Site, deposit: Deposit, plan: DepositPlan, note: Note, progress: Progress
+    site: Site, deposit: Deposit, plan: DepositPlan, recorder: DepositRecorder, progress: Progress
 ) -> None:
     """Bring the repository to the state that the plan describes.
 
-    A step that was done before is skipped, so a repeated call continues.
-
-    Args:
-        note: stores columns of the deposit; without columns, only checks that the release may still be sent.
+    Steps that were done before are skipped, so that a repeated call continues.
     """
     progress(0.05, "creating the repository")
     repository = deposit.repository
@@ -52,10 +54,10 @@ def send_to_huggingface(
             f"The dataset {repository} is public at {site.host}, so that what is sent there is public at once; "
             "expected publish with it, or another repository."
         )
-    note(state=State.FILLING, address=f"{site.url}/datasets/{repository}")
+    recorder.store(state=State.FILLING, address=f"{site.url}/datasets/{repository}")
     if not _has_all_files(site, api_path, plan.files):
         progress(0.2, "sending files")
-        note()
+        recorder.check()
         stale_names = _names_of_stale_files(deposit, plan, remote_files)
         _commit(site, repository, plan, stale_names, str(info.get("sha") or ""))
         if not _has_all_files(site, api_path, plan.files):
@@ -66,12 +68,14 @@ def send_to_huggingface(
     progress(0.95, "naming the version")
     _tag_version(site, api_path, plan.release.version, commit)
     if plan.publish:
-        note()
+        recorder.check()
         site.call("PUT", f"{api_path}/settings", what="to make it public", body={"private": False})
     is_private = bool(site.call("GET", api_path, what="to read the repository").get("private"))
     if plan.publish and is_private:
         raise PublishingError(f"{site.host} keeps {repository} private. Send the release again.")
-    note(remote=commit, state=State.DRAFT if is_private else State.PUBLIC, finished_at=timezone.now())
+    recorder.store(
+        remote=commit, state=State.DRAFT if is_private else State.PUBLIC, finished_at=timezone.now()
+    )
 
 
 def _create_repository(site: Site, repository: str) -> bool:
@@ -95,23 +99,27 @@ def _refuse_foreign_repository(site: Site, deposit: Deposit, remote_files: set[s
 
 
 def _deposits_of_study(deposit: Deposit) -> QuerySet[Deposit]:
+    """Return the deposits of the same study in the same repository."""
     return Deposit.objects.filter(
         release__study=deposit.release.study_id, host=deposit.host, repository=deposit.repository
     )
 
 
 def _names_of_stale_files(deposit: Deposit, plan: DepositPlan, remote_files: set[str]) -> list[str]:
-    """Return the names of files at the archive that earlier releases of the study had and this one has not.
+    """Return the names of files at the archive that are of earlier releases of the study, and not of this one.
 
     They can be deleted, since the tags of earlier versions keep them.
     """
     sent_files = chain.from_iterable(_deposits_of_study(deposit).values_list("sent", flat=True))
-    own_names = {file["name"] for file in sent_files}
-    return sorted((own_names & remote_files) - {file.name for file in plan.files})
+    sent_names = {file["name"] for file in sent_files}
+    return sorted((sent_names & remote_files) - {file.name for file in plan.files})
 
 
 def _has_all_files(site: Site, api_path: str, files: tuple[DepositFile, ...]) -> bool:
-    """Return whether the main branch has all files, by SHA-256 for files in LFS and by git's hash for others."""
+    """Return whether the main branch has all files.
+
+    Files are compared by SHA-256 if they are in LFS, and else by git's hash.
+    """
     try:
         entries = site.call(
             "POST",
@@ -135,7 +143,8 @@ def _commit(site: Site, repository: str, plan: DepositPlan, stale: Iterable[str]
 
     Args:
         stale: names of files to delete.
-        parent: hash of the commit that the branch is expected to be at; "" for any.
+        parent: hash of the last commit of the branch, so that the Hub refuses the commit if there is another one by
+            now; "" if there is no commit.
     """
     api_path, files = f"api/datasets/{quote(repository)}", plan.files
     offers = [
@@ -161,7 +170,7 @@ def _commit(site: Site, repository: str, plan: DepositPlan, stale: Iterable[str]
             yield _commit_line("file", {"path": file.name, "encoding": "base64", "content": encoded})
         yield from (_commit_line("deletedFile", {"path": name}) for name in stale)
 
-    # Encode all files once for the length and again to send them, so that only one of them is in memory at a time.
+    # The files are encoded twice, for the length and to be sent, so that only one of them is in memory at a time.
     length = sum(map(len, content()))
     headers = {"Content-Type": "application/x-ndjson", "Content-Length": str(length)}
     address = f"{api_path}/commit/main"
@@ -216,7 +225,9 @@ def _send_large_files(site: Site, repository: str, files: list[DepositFile]) -> 
 def _send_parts(site: Site, file: DepositFile, upload: Mapping[str, Any]) -> None:
     """Send a file to one address or, if the archive gives an address for each part, in parts.
 
-    Then the upload's ``header`` has the size of a part in bytes as "chunk_size", and addresses by part number (1, ...).
+    Args:
+        upload: the action "upload" of an LFS reply: ``{"href": ADDRESS, "header": {...}}``. For parts, the header has
+            their size in bytes and their addresses: ``{"chunk_size": "1000", "1": ADDRESS, "2": ADDRESS}``.
     """
     header = dict(upload.get("header") or {})
     part_size = int(header.pop("chunk_size", 0))
@@ -246,6 +257,7 @@ def _send_parts(site: Site, file: DepositFile, upload: Mapping[str, Any]) -> Non
 def _report_upload(
     site: Site, file: DepositFile, address: str, body: Mapping[str, Any], header: Mapping[str, str]
 ) -> None:
+    """Tell a file store that a file is complete."""
     headers = {**LFS_HEADERS, **header}
     site.put(address, what=file.name, content=json.dumps(body).encode(), headers=headers, method="POST")
 

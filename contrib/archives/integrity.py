@@ -1,4 +1,4 @@
-"""The checks of deposits for the command check_integrity."""
+"""The check of deposits for the command ``check_integrity``."""
 
 from collections.abc import Iterator
 

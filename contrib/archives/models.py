@@ -14,7 +14,10 @@ from judgments.models.datasets import account_key
 
 
 class Deposit(models.Model):
-    """A release at an archive. The DOI and the address are stored here, since the signed bundle never changes."""
+    """A release at an archive, or on its way to it.
+
+    The DOI and the address are stored here and not in the bundle of the release, which is signed and never changes.
+    """
 
     of_study = ("release__study",)
 

@@ -1,7 +1,8 @@
 """The operation that publishes a release. It publishes once, even if it is interrupted several times.
 
-The deposit's row is stored before the first call, and records progress. The call that creates a record is never
-simply repeated. It sends a mark of the row, by which the record can be found if the call gets no response.
+The row of the deposit is stored before the first call to the archive, and records the progress. The call that creates
+a record at the archive is never simply repeated: it sends the ``mark`` of the row, by which the record can be found if
+the call gets no response.
 """
 
 from __future__ import annotations
@@ -25,13 +26,12 @@ from contrib.archives.huggingface import send_to_huggingface
 from contrib.archives.models import Deposit
 from contrib.archives.planning.citations import read_creators, read_papers
 from contrib.archives.planning.plan import Archive, DepositPlan, archive_address, plan_deposit
-from contrib.archives.planning.refusals import erasure_refusal
+from contrib.archives.recording import DepositRecorder
 from contrib.archives.site import ArchiveConflict, NotAtArchive, Site
 from contrib.archives.zenodo import ZENODO_HEADERS, send_to_zenodo
 from evaluation.data.releases.storage import find_release, is_stored, release_file
 from evaluation.models import Release
 from judgments.access.rights import Right
-from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.operations import background_operation
 from judgments.studies.generation.progress import Progress, no_progress
@@ -87,7 +87,7 @@ def plan_publication(
 def send_release(
     *, plan: DepositPlan, by: User | None = None, progress: Progress = no_progress
 ) -> SentRelease:
-    """Send the plan's files. A repeated call continues an interrupted one.
+    """Send the files of a plan to its archive. A repeated call continues an interrupted one.
 
     Raises:
         PublishingError: the release must not be published, or the archive refuses it or does not respond.
@@ -98,14 +98,11 @@ def send_release(
     deposit = _find_or_create_deposit(plan, by or acting_person())
     if deposit.state == State.PUBLIC:
         return SentRelease(deposit)
+    recorder = DepositRecorder(deposit, plan)
+    send = send_to_huggingface if plan.archive == Archive.HUGGINGFACE else send_to_zenodo
     with _open_site(plan) as site:
-
-        def note(**values: Any) -> None:
-            _store_values(deposit, plan, values)
-
-        send = send_to_huggingface if plan.archive == Archive.HUGGINGFACE else send_to_zenodo
         try:
-            send(site, deposit, plan, note, progress)
+            send(site, deposit, plan, recorder, progress)
         except (NotAtArchive, ArchiveConflict):
             raise PublishingError(
                 f"{plan.host} does not know what it said it has, or has it twice. Send the release again."
@@ -132,6 +129,7 @@ def _open_site(plan: DepositPlan) -> Site:
 
 
 def _find_or_create_deposit(plan: DepositPlan, by: User | None) -> Deposit:
+    """Return the deposit of the release at the archive, with what the plan states, or create it."""
     with transaction.atomic():
         Study.objects.select_for_update(no_key=True).get(pk=plan.release.study_id)
         rows = Deposit.objects.filter(release=plan.release, host=plan.host).exclude(state=State.GONE)
@@ -151,55 +149,6 @@ def _find_or_create_deposit(plan: DepositPlan, by: User | None) -> Deposit:
             deposit.statements, deposit.sent = dict(plan.statements), plan.files_as_json()
             deposit.save(update_fields=["repository", "statements", "sent"])
         return deposit
-
-
-def _store_values(deposit: Deposit, plan: DepositPlan, values: dict[str, Any]) -> None:
-    """Store changed columns of the deposit. Its draft and its publication are each logged once.
-
-    Args:
-        values: the columns to store; {} to check only that the release may still be sent.
-
-    Raises:
-        DataConflict: another run has taken the deposit.
-        PublishingError: there are no values, and somebody was erased meanwhile.
-    """
-    state_before, asked_at = deposit.state, deposit.asked_at
-    with transaction.atomic():
-        if not values and (refusal := erasure_refusal(plan.release)):
-            raise PublishingError(refusal)
-        rows = Deposit.objects.filter(pk=deposit.pk, state=state_before, asked_at=asked_at)
-        if not (rows.update(**values) if values else rows.exists()):
-            raise DataConflict(
-                "Another run sends this release at this moment; nothing more was done by this one."
-            )
-        for name, value in values.items():
-            setattr(deposit, name, value)
-        if deposit.state == State.PUBLIC and state_before != State.PUBLIC:
-            _log_deposit(deposit, plan, "published-release", "is public")
-        elif deposit.state == State.DRAFT and not _is_logged(deposit):
-            _log_deposit(deposit, plan, "deposited-release", "is a draft")
-
-
-def _is_logged(deposit: Deposit) -> bool:
-    events = deposit.release.study.events.filter(what="deposited-release", details__deposit=deposit.pk)
-    return events.exists()
-
-
-def _log_deposit(deposit: Deposit, plan: DepositPlan, what: str, status: str) -> None:
-    release = deposit.release
-    doi = f", DOI {deposit.doi}" if deposit.doi else ""
-    cleared = (
-        " Its texts may be given away, by the word of who sent it." if plan.statements["cleared"] else ""
-    )
-    note_event(
-        study=release.study,
-        what=what,
-        sentence=f"Release {release.version} {status} at {deposit.address}{doi}.{cleared}",
-        version=release.version,
-        deposit=deposit.pk,
-        sha256=release.sha256,
-        doi=deposit.doi,
-    )
 
 
 class PublishReleaseRequest(Parameters):
@@ -278,7 +227,7 @@ class PublishReleaseRequest(Parameters):
 def publish_release(*, study: Study, to: str, version: str = "", **options: Any) -> dict[str, Any]:
     """Send a release to Zenodo or Hugging Face as a draft. Without ``send``, only return what would be sent."""
     release = release_to_publish(study, version)
-    # refuse now what the job would refuse later
+    # Refuse now what the job would refuse later. Each of these functions raises an error if something is wrong.
     release_file(release)
     archive_address(to, sandbox=options["sandbox"])
     check_options(to, **options)

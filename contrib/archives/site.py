@@ -1,4 +1,4 @@
-"""A client of an archive, with retries and errors that say what is known about a request."""
+"""A client of an archive, with retries, and with errors by what is known about the outcome of a call."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ class Site(Client):
         repeatable: bool = True,
         before_next: Callable[[], None] = lambda: None,
     ) -> Any:
-        """Call the archive's own API; return its JSON, or {}.
+        """Call the archive's own API. Return the JSON of its response, or {} if it is empty.
 
         Args:
             what: the purpose, for error messages, such as "to create the record".
             body: a value to send as JSON.
-            content: the body's bytes instead, or a function that opens them again for each attempt.
-            repeatable: whether to repeat a call that may have been carried out.
-            before_next: called before each repetition.
+            content: the bytes to send instead of ``body``, or a function that yields them, for each attempt.
+            repeatable: whether to repeat the call if it may have been carried out.
+            before_next: a function that is called before each repetition.
 
         Raises:
             NotAtArchive: the status was 404 or 410.
@@ -98,7 +98,7 @@ class Site(Client):
     def put(
         self, address: str, *, what: str, content: Payload, headers: Mapping[str, str], method: str = "PUT"
     ) -> Mapping[str, str]:
-        """Send bytes to an address that the archive gave, without the token; return the response headers."""
+        """Send bytes, without the token, to an address that the archive gave. Return the headers of the response."""
         if not keeps_secrets(address) or (host_of(address) in THIS_MACHINE and not self._is_on_this_machine):
             raise PublishingError(
                 f"{self.host} names an upload address that is not https, or on this machine; nothing was sent to it."
@@ -142,7 +142,7 @@ class Site(Client):
 
 
 def detail_of(content: bytes) -> str:
-    """Return the archive's own explanation of an error, from the body of its response."""
+    """Return the archive's own explanation of an error, from the body of its response, shortened."""
     try:
         body = load_json(content)
         detail = str(body.get("message") or body.get("error") or "")
@@ -160,9 +160,3 @@ def problems_of(body: Mapping[str, Any]) -> list[str]:
         for error in (errors if isinstance(errors, list) else [])
         if isinstance(error, dict)
     ]
-
-
-# A function that stores columns of a deposit, given by name. It raises an error if another run has taken the deposit.
-# Without columns, it stores nothing, and raises an error also if the release must no longer be sent
-# (contrib.archives.sending).
-Note = Callable[..., None]

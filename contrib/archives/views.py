@@ -1,4 +1,4 @@
-"""Deposits over HTTP, and their part of the page "Releases"."""
+"""The part of the page "Releases" that publishes a release in an archive, and the API calls that read deposits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from judgments.studies.pages import Context
 from judgments.studies.step_form import add_operation
 
 
-def _job_context(study: Study, releases: list[Release]) -> Context:
+def _publication_context(study: Study, releases: list[Release]) -> Context:
+    """Return the context of the part of the page: the last job, and initial values of its form."""
     prefetch_related_objects(releases, "deposits")
     return {
         "last_publication_job": done_jobs(study, "publish_release").order_by("-pk").first(),
@@ -26,7 +27,7 @@ def _job_context(study: Study, releases: list[Release]) -> Context:
 
 
 def _values_of_last_deposit(releases: list[Release]) -> dict[str, str]:
-    """Return what a person said of the last deposit, as initial values of the form; {} if there is no deposit."""
+    """Return the values that a person entered for the last deposit, for the form; {} if there is no deposit."""
     deposits = [deposit for release in releases for deposit in release.deposits.all()]
     if not deposits:
         return {}
@@ -37,7 +38,9 @@ def _values_of_last_deposit(releases: list[Release]) -> dict[str, str]:
 
 
 RELEASES_PARTS.append(
-    ReleasesPart("archives/give_release.html", _job_context, of_release="archives/deposits_of_release.html")
+    ReleasesPart(
+        "archives/give_release.html", _publication_context, of_release="archives/deposits_of_release.html"
+    )
 )
 add_operation(publish_release, label="Go on", leads_to=lambda study: "releases")
 

@@ -1,4 +1,7 @@
-"""Send a release to Zenodo."""
+"""Send a release to Zenodo, where it becomes a record, or a new version of the study's last record.
+
+A record begins as a draft, to which files are added. It has a DOI before it is published.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
 from contrib.archives.planning.files import DepositFile
 from contrib.archives.planning.plan import DepositPlan
-from contrib.archives.site import ArchiveConflict, NotAtArchive, Note, Site, UnclearOutcome, problems_of
+from contrib.archives.recording import DepositRecorder
+from contrib.archives.site import ArchiveConflict, NotAtArchive, Site, UnclearOutcome, problems_of
 from judgments.studies.generation.progress import Progress
 
 State = Deposit.State
@@ -27,36 +31,35 @@ MAX_RECORDS_LISTED = 100
 POLL_SECONDS = 5.0  # seconds between two searches for a record that may have been created
 
 
-def send_to_zenodo(site: Site, deposit: Deposit, plan: DepositPlan, note: Note, progress: Progress) -> None:
+def send_to_zenodo(
+    site: Site, deposit: Deposit, plan: DepositPlan, recorder: DepositRecorder, progress: Progress
+) -> None:
     """Bring the record to the state that the plan describes.
 
-    Each step first checks whether it was done before, so a repeated call continues.
-
-    Args:
-        note: stores columns of the deposit; without columns, only checks that the release may still be sent.
+    Each step first checks whether it was done before, so that a repeated call continues.
     """
     if deposit.state in (State.STARTED, State.CREATING):
         progress(0.05, "creating the record")
-        _create_record(site, deposit, plan, note)
+        _create_record(site, deposit, plan, recorder)
     path = f"api/records/{deposit.remote}"
     draft = _read_draft(site, path)
-    # a person published it at the archive; do not touch an edit that they began
+    # If a person has published the record at the archive, a draft is an edit that they began, which is not touched.
     if draft is None or draft.get("is_published"):
-        _note_public(site, deposit, note)
+        _record_publication(site, deposit, recorder)
         return
     progress(0.1, "writing what is said of it")
     draft = _write_description(site, deposit, plan, draft)
     doi = _doi_of(draft) or _reserve_doi(site, path)
-    note(state=State.FILLING, doi=doi, address=f"{site.url}/uploads/{deposit.remote}")
+    recorder.store(state=State.FILLING, doi=doi, address=f"{site.url}/uploads/{deposit.remote}")
     _send_files(site, path, plan.files, progress)
     if not plan.publish:
-        note(state=State.DRAFT, finished_at=timezone.now())
+        recorder.store(state=State.DRAFT, finished_at=timezone.now())
         return
     progress(0.95, "publishing")
-    note()
-    with suppress(UnclearOutcome, ArchiveConflict, NotAtArchive):  # the record tells whether it is published
+    recorder.check()
+    with suppress(UnclearOutcome, ArchiveConflict, NotAtArchive):  # `_record_publication` reads the outcome
         site.call("POST", f"{path}/draft/actions/publish", what="to publish the record", repeatable=False)
-    _note_public(site, deposit, note)
+    _record_publication(site, deposit, recorder)
 
 
 def state_of_record(site: Site, deposit: Deposit) -> str:
@@ -78,20 +81,20 @@ def _read_draft(site: Site, record_path: str) -> dict[str, Any] | None:
     return draft
 
 
-def _note_public(site: Site, deposit: Deposit, note: Note) -> None:
+def _record_publication(site: Site, deposit: Deposit, recorder: DepositRecorder) -> None:
     """Store that the record is public. Raise PublishingError if it is not public."""
     try:
         record = site.call("GET", f"api/records/{deposit.remote}", what="to read the record")
     except NotAtArchive:
         if state_of_record(site, deposit) == State.GONE:
-            note(state=State.GONE)
+            recorder.store(state=State.GONE)
             raise PublishingError(
                 f"The draft {deposit.remote} was removed at {site.host}. Send the release again to make another."
             ) from None
         raise PublishingError(
             f"{site.host} did not publish the draft {deposit.remote}. Send it again."
         ) from None
-    note(
+    recorder.store(
         state=State.PUBLIC,
         doi=_doi_of(record) or deposit.doi,
         address=f"{site.url}/records/{deposit.remote}",
@@ -99,17 +102,17 @@ def _note_public(site: Site, deposit: Deposit, note: Note) -> None:
     )
 
 
-def _create_record(site: Site, deposit: Deposit, plan: DepositPlan, note: Note) -> None:
+def _create_record(site: Site, deposit: Deposit, plan: DepositPlan, recorder: DepositRecorder) -> None:
     """Create the record, or a new version of the study's last record, exactly once."""
     earlier = _last_public_deposit(site, deposit)
     if earlier is None:
-        _create_first_record(site, deposit, plan, note)
+        _create_first_record(site, deposit, plan, recorder)
     else:
-        _create_version(site, deposit, earlier, note)
+        _create_version(site, deposit, earlier, recorder)
 
 
-def _create_version(site: Site, deposit: Deposit, earlier: Deposit, note: Note) -> None:
-    """Begin a new version of an earlier record. A repeated call gets the same draft from the archive."""
+def _create_version(site: Site, deposit: Deposit, earlier: Deposit, recorder: DepositRecorder) -> None:
+    """Begin a new version of an earlier record. If the call is repeated, the archive returns the same draft."""
     record = site.call("POST", f"api/records/{earlier.remote}/versions", what="to begin a new version")
     remote = str(record["id"])
     other_deposit = Deposit.objects.filter(host=deposit.host, remote=remote).exclude(pk=deposit.pk).first()
@@ -118,15 +121,15 @@ def _create_version(site: Site, deposit: Deposit, earlier: Deposit, note: Note) 
             f"{site.host} keeps one draft of a new version at a time, and that of release "
             f"{other_deposit.release.version} is there; expected it to be published or removed first."
         )
-    note(remote=remote, state=State.FILLING)
+    recorder.store(remote=remote, state=State.FILLING)
 
 
-def _create_first_record(site: Site, deposit: Deposit, plan: DepositPlan, note: Note) -> None:
+def _create_first_record(site: Site, deposit: Deposit, plan: DepositPlan, recorder: DepositRecorder) -> None:
     """Create the study's first record. If an earlier run may have created it, look for it first."""
     if deposit.state == State.CREATING and (remote := _find_lost_record(site, deposit)):
-        note(remote=remote, state=State.FILLING)
+        recorder.store(remote=remote, state=State.FILLING)
         return
-    note(state=State.CREATING, asked_at=timezone.now())
+    recorder.store(state=State.CREATING, asked_at=timezone.now())
     body = {"access": ACCESS, "files": {"enabled": True}, "metadata": _with_mark(plan.metadata, deposit)}
     try:
         # A call is repeated if it surely created nothing. `asked_at` is the time of the last attempt, from which
@@ -137,18 +140,20 @@ def _create_first_record(site: Site, deposit: Deposit, plan: DepositPlan, note: 
             what="to create the record",
             body=body,
             repeatable=False,
-            before_next=lambda: note(asked_at=timezone.now()),
+            before_next=lambda: recorder.store(asked_at=timezone.now()),
         )
         remote = str(record["id"])
     except UnclearOutcome:
         remote = _find_lost_record(site, deposit)
     if not remote:
         raise PublishingError(f"{site.host} did not create the record. Send the release again.")
-    note(remote=remote, state=State.FILLING)
+    recorder.store(remote=remote, state=State.FILLING)
 
 
 def _last_public_deposit(site: Site, deposit: Deposit) -> Deposit | None:
-    """Return the deposit of the study's last public record at this archive. Update stored states on the way.
+    """Return the deposit of the study's last public record at this archive; None if there is none.
+
+    Stored states are updated if a record was published or removed at the archive.
 
     Raises:
         PublishingError: the study's last record is a draft.
@@ -192,17 +197,19 @@ def _find_lost_record(site: Site, deposit: Deposit) -> str:
 
 
 def _with_mark(metadata: Mapping[str, Any], deposit: Deposit) -> dict[str, Any]:
+    """Return the metadata with the mark of the deposit, by which its record can be found."""
     return {**metadata, "identifiers": [{"identifier": deposit.mark.urn, "scheme": "urn"}]}
 
 
 def _write_description(
     site: Site, deposit: Deposit, plan: DepositPlan, draft: Mapping[str, Any]
 ) -> dict[str, Any]:
+    """Write the metadata of the draft. Return the draft."""
     body = {
         "access": ACCESS,
         "files": {"enabled": True},
         "metadata": _with_mark(plan.metadata, deposit),
-        # if the draft is written without its identifiers, it loses the reserved DOI
+        # If the draft is written without its identifiers, it loses the reserved DOI.
         "pids": draft.get("pids") or {},
     }
     reply: dict[str, Any] = site.call(
@@ -218,6 +225,7 @@ def _doi_of(record: Mapping[str, Any]) -> str:
 
 
 def _reserve_doi(site: Site, record_path: str) -> str:
+    """Reserve a DOI for the draft, and return it."""
     try:
         draft = site.call("POST", f"{record_path}/draft/pids/doi", what="to reserve a DOI")
     except ArchiveConflict:  # an earlier call has done it
@@ -233,7 +241,7 @@ def _send_files(site: Site, record_path: str, files: tuple[DepositFile, ...], pr
     for file in files:
         entry = entries.get(file.name)
         if entry is None or not _is_complete(entry, file):
-            # sending files takes the job from 15 % to 90 %
+            # Sending files takes the progress from 15 % to 90 %.
             progress(0.15 + 0.75 * sent_bytes / total_bytes, f"sending {file.name}")
             _send_file(site, record_path, file, replace=entry is not None)
         sent_bytes += file.size

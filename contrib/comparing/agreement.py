@@ -1,4 +1,4 @@
-"""Extend the command ``agreement`` by options that compare two sources of judgments (``--with``)."""
+"""Extend the command ``agreement`` by the option ``--with``, which compares two sources of judgments."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class SourceComparison:
         """Compare two sources if ``--with`` is given. Return whether it is."""
         if options["second"] is None:
             for name in COMPARISON_OPTIONS:
-                # --missing has two uses; ignore the words that it can give for an empty cell here
+                # Without --with, --missing has the words for an empty cell, which are not checked here.
                 if options[name] is not None and (name != "missing" or options[name] in MISSING_RULES):
                     raise EvaluationError(
                         f"--{name.replace('_', '-')} is about two sources, expected --with SECOND beside it."
@@ -161,9 +161,10 @@ def _report_lines(result: dict[str, Any]) -> list[str]:
     counts = {}  # the units of estimates that do not state these themselves
     grid, consensus = result["thresholds"], result["consensus"]
     if len(grid["cells"]) == 1:
-        cell = grid["cells"][0]
-        estimates |= {name: cell[name] for name in ("kappa", "precision", "recall", "f1")}
-        counts = dict.fromkeys(("kappa", "precision", "recall", "f1"), cell["n"])
+        (cell,) = grid["cells"]
+        cell_estimates = {name: cell[name] for name in ("kappa", "precision", "recall", "f1")}
+        estimates |= cell_estimates
+        counts = dict.fromkeys(cell_estimates, cell["n"])
     if consensus["kappa"]:
         estimates["kappa of consensus"] = consensus["kappa"]
         counts["kappa of consensus"] = consensus["n"]
@@ -175,7 +176,7 @@ def _report_lines(result: dict[str, Any]) -> list[str]:
     columns = [("figure", "text"), ("value [95 % interval]", "coefficient"), ("units", "count")]
     lines += plain_table("", columns, rows).lines()
     if len(grid["cells"]) > 1:
-        # cells are in the order of the first source's thresholds, and for each of them of the second's
+        # The cells come row by row: all thresholds of the second source for each threshold of the first one.
         kappas = iter(cell["kappa"]["value"] for cell in grid["cells"])
         rows = [(f"{threshold:g}", *islice(kappas, len(grid["second"]))) for threshold in grid["first"]]
         columns = [("", "text"), *((f"{threshold:g}", "coefficient") for threshold in grid["second"])]

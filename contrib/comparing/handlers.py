@@ -13,11 +13,12 @@ from judgments.studies.studies import find_study
 MAX_STORED_CHANGES = 100  # changes of the consensus that the result of a job lists
 
 
-def compare_metrics_of_study(run: JobRun, *, study: str, **values: Any) -> dict[str, Any]:
-    return compare_metrics(study=find_study(study), progress=run.progress, **values)
+def compare_metrics_of_study(run: JobRun, *, study: str, **options: Any) -> dict[str, Any]:
+    return compare_metrics(study=find_study(study), progress=run.progress, **options)
 
 
 def compare_releases_of_study(run: JobRun, *, study: str, before: str, after: str) -> dict[str, Any]:
+    """Compare two releases, whose versions these are. ``flipped`` counts all changes of the consensus."""
     study_row = find_study(study)
     run.progress(0.1, "reading both")
     bundles = [release_file(find_release(study_row, version)) for version in (before, after)]

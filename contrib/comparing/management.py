@@ -97,10 +97,10 @@ class CompareMetrics(QuorumCommand):
         rows = []
         for position, (name, metric) in enumerate(zip(result["metrics"], systems["own"], strict=True)):
             soft = metric["soft_pairwise_accuracy"]
-            row = (name, soft["value"], soft["pairwise"], metric["pearson"]["value"])
-            rows.append(
-                (*row, *([systems["calibrated"][position]["value"]] if "calibrated" in systems else []))
-            )
+            row = [name, soft["value"], soft["pairwise"], metric["pearson"]["value"]]
+            if "calibrated" in systems:
+                row.append(systems["calibrated"][position]["value"])
+            rows.append(tuple(row))
         self.say_tables([plain_table(f"Over {systems['number']} systems", columns, rows)])
         self.say()
 

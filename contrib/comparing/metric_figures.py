@@ -61,7 +61,7 @@ def compare_on_pairs(
 def compare_on_captions(
     scores: Sequence[Floats], people: Floats, clusters: Mapping[str, Any], weights: Floats | None = None
 ) -> list[dict[str, Any]]:
-    """Return the difference of two metrics' correlations with people, by coefficient.
+    """Return the difference of two metrics' correlations with people for each coefficient.
 
     Args:
         scores: for each metric, (N,) scores of N captions.
@@ -80,7 +80,11 @@ def compare_on_captions(
 def calibrate_ties(
     scores: Sequence[Floats], people: Floats, items: Ints, clusters: ClusterColumns, seed: int
 ) -> list[dict[str, Any]]:
-    """Return each metric's tie-calibrated pairwise accuracy over the captions of each item."""
+    """Return each metric's pairwise accuracy over the captions of each item, with calibrated ties (WMT).
+
+    Two scores of a metric count as tied if they differ by at most epsilon, which is chosen so that the accuracy is
+    greatest.
+    """
     return [
         as_json(
             pairwise_accuracy(column, people, items, epsilon="calibrate", seed=seed, clusters=clusters),
@@ -97,10 +101,10 @@ def correlate_over_systems(
     items: Sequence[Any] | Ints,
     scores_only_systems: Sequence[bool] = (False, False),
 ) -> dict[str, Any]:
-    """Return Pearson's r and soft pairwise accuracy over systems. Some images of a system may lack scores.
+    """Return each metric's agreement with people over systems: Pearson's r and soft pairwise accuracy.
 
-    Soft pairwise accuracy is left out for a metric that only scores whole systems, since the certainty of its order
-    is unknown.
+    Some images of a system may lack scores. A metric that only scores whole systems has no soft pairwise accuracy,
+    since the certainty of its order of systems is unknown.
 
     Args:
         scores: (N,) scores of N captions by each of the two metrics.
@@ -108,30 +112,34 @@ def correlate_over_systems(
         systems, items: (N,) the system and the image of each caption.
         scores_only_systems: whether each of the two metrics only scores whole systems.
     """
-    system_codes, item_codes = (_number_values(np.asarray(column)) for column in (systems, items))
-    item_count = int(item_codes.max()) + 1
-    # If two captions of a system for an image were judged, the first one counts.
-    cells, first_rows = np.unique(system_codes * item_count + item_codes, return_index=True)
-    # a table of systems and images for each metric, and one for people
-    tables = np.full((3, int(system_codes.max()) + 1, item_count), np.nan)
-    for table, column in zip(tables, (*scores, people), strict=True):
-        table.ravel()[cells] = column[first_rows]
+    system_codes, item_codes = (_codes_by_occurrence(np.asarray(column)) for column in (systems, items))
+    shape = int(system_codes.max()) + 1, int(item_codes.max()) + 1
+    # A table of systems (rows) and images (columns) for each metric, and one for people. Their cells are numbered row
+    # by row. If two captions of a system for an image were judged, the first one counts.
+    _, first_captions = np.unique(np.ravel_multi_index((system_codes, item_codes), shape), return_index=True)
+    cells = system_codes[first_captions], item_codes[first_captions]
+    *metric_tables, people_table = (np.full(shape, np.nan) for _ in range(3))
+    for table, caption_scores in zip((*metric_tables, people_table), (*scores, people), strict=True):
+        table[cells] = caption_scores[first_captions]
     figures = []
-    for index, column in enumerate(scores):
-        pearson = grouped_correlation(column, people, items, systems, "pearson", grouping="system-level")
+    for index, (metric_scores, metric_table) in enumerate(zip(scores, metric_tables, strict=True)):
+        pearson = grouped_correlation(
+            metric_scores, people, items, systems, "pearson", grouping="system-level"
+        )
         soft = as_json(
-            soft_pairwise_accuracy(tables[index], tables[2], missing="leave-out"),
+            soft_pairwise_accuracy(metric_table, people_table, missing="leave-out"),
             *("value", "pairwise", "n", "left_out", "reason"),
         )
         if scores_only_systems[index]:
             soft |= {"value": None, "reason": ONLY_SYSTEM_SCORES}
         figures.append({"pearson": as_json(pearson, "value", "reason"), "soft_pairwise_accuracy": soft})
-    return {"number": len(tables[0]), "own": figures}
+    return {"number": len(people_table), "own": figures}
 
 
-def _number_values(values: Ints) -> Ints:
-    """Return the codes of the (N,) values: numbers from 0, in the order in which the values first occur."""
-    _labels, first, codes = np.unique(values, return_index=True, return_inverse=True)
-    ranks = np.empty(len(first), dtype=np.int64)
-    ranks[np.argsort(first)] = np.arange(len(first))
-    return np.take(ranks, codes)
+def _codes_by_occurrence(ids: Ints) -> Ints:
+    """Return the codes of N ids: (N,) numbers from 0, in the order in which the ids first occur."""
+    _, first, sorted_codes = np.unique(ids, return_index=True, return_inverse=True)
+    # `np.unique` numbers the ids by their size. `codes` are the new numbers of these.
+    codes = np.empty(len(first), dtype=np.int64)
+    codes[np.argsort(first)] = np.arange(len(first))
+    return codes[sorted_codes]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from contrib.comparing.metric_figures import (
 )
 from evaluation.data.imported_scores import ImportedScores, check_imported, load_imported
 from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER, ScoreKeys
-from evaluation.results.consensus.study import consensus_of
+from evaluation.results.consensus.study import StudyConsensus, consensus_of
 from evaluation.results.metrics.evaluation import compared_kind
 from evaluation.results.metrics.scoring import score_captions, score_pairs
 from evaluation.results.metrics.study_texts import (
@@ -47,9 +49,9 @@ def compare_metrics(
 ) -> dict[str, Any]:
     """Compare two metrics by a study's consensus, without storing the result.
 
-    For pairs, the result has the accuracy by kind and its difference, clustered by item and rater, with a test. For
-    captions, it has correlations and their difference, clustered by item and rater, with a test, and the agreement
-    over systems.
+    The result has the difference of the metrics' agreement with people, clustered by item and rater, with a test. For
+    pairs, the agreement is the accuracy by kind of pair. For captions, it is correlations; the result then also has the
+    agreement over systems.
 
     Raises:
         EvaluationError: a metric is unknown or lacks scores, or the study has nothing to compare with.
@@ -60,34 +62,66 @@ def compare_metrics(
     imported = load_imported(study.dataset, names)
     progress(0.05, "reading judgments")
     table = loaders.load_judgments(study)
-    consensus = consensus_of(study, table)
-    references = loaders.load_references(study)
+    judgments = _StudyJudgments(study, table, consensus_of(study, table), loaders.load_references(study))
     progress(0.3, "scoring captions")
-    result: dict[str, Any] = {"metrics": names, "tokenizer": tokenizer, "data_hash": consensus.data_hash}
     if kind.compares_pairs:
-        material = judged_pairs(study, consensus, references)
-        pairs = material.pairs
-        scored_pairs, scores = score_pairs(
-            pairs, material.documents, metrics=names, tokenizer=tokenizer, imported=imported
-        )
-        clusters = pair_clusters(study, table, consensus, pairs)
-        return result | {
-            "what": "pairs",
-            **scope_fields(columns_and_deletions(clusters)[1]),
-            "signatures": {name: metric.signature for name, metric in scored_pairs.scores.items()},
-            "rows": compare_on_pairs(
-                [scores[name] for name in names],
-                np.array([pair.winner for pair in pairs], dtype=np.float64),
-                kinds_with_unknown(pair.kind for pair in pairs),
-                clusters,
-            ),
-        }
-    captions, _counts = judged_captions(study, consensus, table, references)
-    # imported metrics that have a score of each system, and none of single captions
+        comparison = _compare_pairs(judgments, names, tokenizer, imported)
+    else:
+        comparison = _compare_captions(judgments, names, tokenizer, imported, progress)
+    return {
+        "metrics": names,
+        "tokenizer": tokenizer,
+        "data_hash": judgments.consensus.data_hash,
+        **comparison,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _StudyJudgments:
+    """The judgments of a study, their consensus, and the references of its images."""
+
+    study: Study
+    table: JudgmentTable
+    consensus: StudyConsensus
+    references: loaders.ReferenceSet
+
+
+def _compare_pairs(
+    judgments: _StudyJudgments, names: Sequence[str], tokenizer: str, imported: ImportedScores
+) -> dict[str, Any]:
+    material = judged_pairs(judgments.study, judgments.consensus, judgments.references)
+    pairs = material.pairs
+    scored_pairs, scores = score_pairs(
+        pairs, material.documents, metrics=names, tokenizer=tokenizer, imported=imported
+    )
+    clusters = pair_clusters(judgments.study, judgments.table, judgments.consensus, pairs)
+    _, deletions = columns_and_deletions(clusters)
+    return {
+        "what": "pairs",
+        **scope_fields(deletions),
+        "signatures": {name: metric.signature for name, metric in scored_pairs.scores.items()},
+        "rows": compare_on_pairs(
+            [scores[name] for name in names],
+            np.array([pair.winner for pair in pairs], dtype=np.float64),
+            named_kinds(pair.kind for pair in pairs),
+            clusters,
+        ),
+    }
+
+
+def _compare_captions(
+    judgments: _StudyJudgments,
+    names: Sequence[str],
+    tokenizer: str,
+    imported: ImportedScores,
+    progress: Progress,
+) -> dict[str, Any]:
+    study, references = judgments.study, judgments.references
+    captions, _counts = judged_captions(study, judgments.consensus, judgments.table, references)
+    # Imported metrics that have a score of each system, and none of single captions.
     system_metrics = [
         name for name in names if set(imported.columns.get(name, ())) == {ScoreKeys.Subject.SYSTEMS}
     ]
-    rows: list[dict[str, Any]] = []
     signatures = {name: imported.signature(name) for name in system_metrics}
     caption_scores: dict[str, Floats] = {}  # by metric
     if len(system_metrics) < len(names):
@@ -101,15 +135,17 @@ def compare_metrics(
         signatures |= {name: metric.signature for name, metric in scored_captions.scores.items()}
         caption_scores = {name: metric.images for name, metric in scored_captions.scores.items()}
     people_scores = np.array([caption.people for caption in captions], dtype=np.float64)
-    clusters = caption_clusters(study, table, consensus, captions)
+    clusters = caption_clusters(study, judgments.table, judgments.consensus, captions)
+    _, deletions = columns_and_deletions(clusters)
+    rows: list[dict[str, Any]] = []
     if not system_metrics:
         progress(0.6, "comparing")
         rows = compare_on_captions(
             [caption_scores[name] for name in names], people_scores, clusters, weights_of_captions(captions)
         )
-    return result | {
+    return {
         "what": "captions",
-        **scope_fields(columns_and_deletions(clusters)[1]),
+        **scope_fields(deletions),
         "signatures": {name: signatures[name] for name in names},
         "rows": rows,
         "systems": _compare_on_systems(study, names, caption_scores, people_scores, captions, imported),
@@ -125,7 +161,7 @@ def _compare_on_systems(
     captions: Sequence[CaptionTexts],
     imported: ImportedScores,
 ) -> dict[str, Any] | None:
-    """Return the agreement over systems; None if too few systems gave the judged captions.
+    """Return the agreement of the metrics with people over systems; None if too few systems gave the judged captions.
 
     Args:
         names: the two metrics.
@@ -136,36 +172,33 @@ def _compare_on_systems(
         EvaluationError: a metric has no score of a system.
     """
     systems_by_caption: dict[tuple[int, str], list[int]] = {}
-    for system, item, key in (
-        Output.objects.of_study(study).annotations().values_list("system_id", "item_id", "caption__key")
-    ):
+    outputs = Output.objects.of_study(study).annotations()
+    for system, item, key in outputs.values_list("system_id", "item_id", "caption__key"):
         systems_by_caption.setdefault((item, key), []).append(system)
-    credits = [
-        (system, row)
-        for row, caption in enumerate(captions)
-        for system in dict.fromkeys(
-            credited_systems(caption.systems, systems_by_caption.get((caption.item, caption.key), ()))
-        )
-    ]
-    systems = [system for system, _row in credits]
+    # A caption that several systems gave counts for each of them.
+    systems: list[int] = []
+    caption_indices: list[int] = []
+    for index, caption in enumerate(captions):
+        output_systems = systems_by_caption.get((caption.item, caption.key), ())
+        for system in dict.fromkeys(credited_systems(caption.systems, output_systems)):
+            systems.append(system)
+            caption_indices.append(index)
     if len(set(systems)) < MIN_SYSTEMS:
         return None
-    rows = np.array([row for _system, row in credits], dtype=np.int64)
+    rows = np.array(caption_indices, dtype=np.int64)
     scores: list[Floats] = []
     for name in names:
-        if name not in caption_scores:
-            system_scores = imported.columns[name][ScoreKeys.Subject.SYSTEMS]
-            score_of_system = dict(
-                zip(system_scores.keys["system"].tolist(), system_scores.scores.tolist(), strict=True)
-            )
-            scores.append(np.array([score_of_system.get(system, np.nan) for system in systems]))
-        else:
+        if name in caption_scores:
             scores.append(caption_scores[name][rows])
+        else:
+            column = imported.columns[name][ScoreKeys.Subject.SYSTEMS]
+            score_by_system = dict(zip(column.keys["system"].tolist(), column.scores.tolist(), strict=True))
+            scores.append(np.array([score_by_system.get(system, np.nan) for system in systems]))
     if np.isnan(np.concatenate(scores)).any():
         raise EvaluationError(
             f"A metric of {', '.join(names)} has no score of a system that was judged; expected one of each."
         )
-    items = [captions[row].item for row in rows.tolist()]
+    items = [captions[index].item for index in caption_indices]
     scores_only_systems = [name not in caption_scores for name in names]
     return correlate_over_systems(scores, people_scores[rows], systems, items, scores_only_systems)
 

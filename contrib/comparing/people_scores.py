@@ -1,10 +1,13 @@
-"""Compare two metrics with people's imported scores of systems' captions, as at WMT."""
+"""Compare two metrics with people's scores of systems' captions, as at WMT.
+
+People's scores, and those of some metrics, were imported. A ``ScoreColumn`` has the scores of one metric, or of people,
+with arrays of keys: the row ids of the system and of the item, and ``place``, a number for image and caption.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -49,10 +52,10 @@ def compare_with_scores(
     Args:
         first, second: names of the metrics.
         people: the name under which people's scores were imported.
-        seed: of the calibration of ties.
+        seed: the seed for the calibration of ties.
 
-    A metric without imported scores is computed for the captions that people scored. All scores are of systems'
-    captions. Captions that lack one of the three scores are left out.
+    A metric without imported scores is computed for the captions that people scored. Captions that lack one of the
+    three scores are left out.
     """
     names = check_two_metrics(first, second)
     check_imported(dataset, names)
@@ -80,7 +83,7 @@ def compare_with_scores(
             f"{', '.join(names)} and {people} share no scores of systems' captions; expected rows with a system, or "
             "with a caption that a system wrote."
         )
-    # documents are named in the fields of their items
+    # The documents of items are the clusters. They are named in the fields of the items.
     items_of_documents = Item.objects.filter(dataset=dataset).exclude(fields=[]).order_by("position", "pk")
     documents = loaders.documents_of_items(items_of_documents, only=set(items.tolist()))
     clusters = {ITEM: np.array([documents.get(pk, pk) for pk in items.tolist()])}
@@ -104,7 +107,7 @@ class _Outputs:
 
     Attributes:
         texts: the text of each caption, by `stable_number` of its image and text.
-        systems: the row ids of the systems that gave it, by the same number.
+        systems: the row ids of the systems that gave each caption, by the same number.
     """
 
     texts: dict[int, str]
@@ -124,9 +127,9 @@ def _read_outputs(dataset: Dataset) -> _Outputs:
 
 
 def _credit_systems(column: ScoreColumn, outputs: _Outputs) -> ScoreColumn:
-    """Return a column in which every row names a system.
+    """Return a column in which every score is of a system.
 
-    A row that names no system is repeated for each system that gave the caption.
+    A score that names no system is repeated for each system that gave the caption.
     """
     is_unnamed = column.keys["system"] == NO_ROW_ID
     if not is_unnamed.any():
@@ -146,10 +149,10 @@ def _credit_systems(column: ScoreColumn, outputs: _Outputs) -> ScoreColumn:
 def _score_captions(
     dataset: Dataset, people: ScoreColumn, outputs: _Outputs, metrics: Sequence[str], tokenizer: str
 ) -> tuple[dict[str, tuple[ScoreColumn, str]], int]:
-    """Return the scores of the captions that people scored and the signature, by metric.
+    """Compute metrics for the captions that people scored.
 
-    Also return the number of captions without a reference. A reference that equals the caption is left out, as in
-    ``evaluate``.
+    Return the column and the signature of each metric, by name, and the number of captions that are left out. A
+    caption needs a reference. As in ``evaluate``, a reference that equals the caption does not count.
     """
     split_by_item = dict(Item.objects.filter(dataset=dataset).values_list("pk", "split"))
     splits = {split_by_item[item] for item in np.unique(people.keys["item"]).tolist()}
@@ -174,26 +177,33 @@ def _score_captions(
     for name, metric in scored.scores.items():
         scores = np.full(len(people.scores), np.nan)
         scores[rows] = metric.images
-        # the field says that a reference that equals the caption was left out
+        # The field "own" of the signature says that the caption itself was not among the references.
         signature = str(parse(metric.signature).with_field("own", "dropped"))
         columns[name] = replace(people, scores=scores), signature
     return columns, len(people.scores) - len(rows)
 
 
 def _align_columns(columns: Sequence[ScoreColumn]) -> tuple[Ints, Ints, list[Floats]]:
-    """Return the N cells of a system and an image for which all columns have a score.
+    """Return the scores of the N combinations of a system and an item for which all columns have a score.
 
-    The result is the (N,) systems, the (N,) images, and the (N,) scores of each column.
+    The result is the (N,) systems, the (N,) items, and the (N,) scores of each column.
     """
-    # the number of a cell is that of its system times image_bound, plus that of its image
-    image_bound = 1 + max(int(column.keys["item"].max(initial=0)) for column in columns)
-    tables = []
+    # A combination is numbered by the system's row id times item_bound, plus the item's row id.
+    item_bound = 1 + max(int(column.keys["item"].max(initial=0)) for column in columns)
+    combinations, scores = [], []  # of each column, sorted by combination
     for column in columns:
         has_score = ~np.isnan(column.scores)
-        cells = column.keys["system"][has_score] * image_bound + column.keys["item"][has_score]
+        numbers = column.keys["system"][has_score] * item_bound + column.keys["item"][has_score]
         # If a system has several captions of an image, the last one counts.
-        distinct_cells, last = np.unique(cells[::-1], return_index=True)
-        tables.append((distinct_cells, column.scores[has_score][::-1][last]))
-    shared = reduce(partial(np.intersect1d, assume_unique=True), [cells for cells, _scores in tables])
-    systems, items = np.divmod(shared, image_bound)
-    return systems, items, [scores[np.searchsorted(cells, shared)] for cells, scores in tables]
+        distinct_numbers, last = np.unique(numbers[::-1], return_index=True)
+        combinations.append(distinct_numbers)
+        scores.append(column.scores[has_score][::-1][last])
+    shared = combinations[0]
+    for other in combinations[1:]:
+        shared = np.intersect1d(shared, other, assume_unique=True)
+    systems, items = np.divmod(shared, item_bound)
+    aligned_scores = [
+        column_scores[np.searchsorted(numbers, shared)]
+        for numbers, column_scores in zip(combinations, scores, strict=True)
+    ]
+    return systems, items, aligned_scores

@@ -1,4 +1,4 @@
-"""The form on the page "Releases" of a study that compares two of its releases."""
+"""Compare two releases of a study on its page "Releases": the form, and the newest comparison."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def start_release_comparison(*, study: Study, before: str, after: str) -> dict[s
     return {"before": before, "after": after}
 
 
-def _context(study: Study, releases: list[Release]) -> Context:
-    """Return the newest comparison, for the part of the page "Releases"."""
+def _comparison_context(study: Study, releases: list[Release]) -> Context:
+    """Return the newest comparison, as the template of this part of the page shows it."""
     comparison = done_jobs(study, "compare_releases").order_by("-pk").first()
     result = comparison.result if comparison else None
     return {
@@ -53,6 +53,6 @@ def _context(study: Study, releases: list[Release]) -> Context:
     }
 
 
-RELEASES_PARTS.append(ReleasesPart("evaluation/two_releases.html", _context))
+RELEASES_PARTS.append(ReleasesPart("evaluation/two_releases.html", _comparison_context))
 
 add_operation(start_release_comparison, label="Compare", leads_to=lambda study: "releases")

@@ -29,10 +29,10 @@ class _ReleaseSummary:
 
     Attributes:
         metrics: the accuracy on pairs or tau-b on captions, by metric.
-        consensus: by the keys of the unit and the pair, one of which is None.
+        consensus: the consensus by the keys of the unit and the pair, one of which is None.
         judgment_hashes: (N,) hashes of the N judgments.
         is_used: (N,) whether each judgment is included.
-        outcomes: the registered plan's hash, verdicts on its hypotheses, and deviations.
+        outcomes: the hash of the registered plan, the verdicts on its hypotheses, and the deviations from it.
     """
 
     version: str
@@ -54,25 +54,9 @@ def compare_bundles(before: Path, after: Path) -> dict[str, Any]:
         VerificationError: a bundle is invalid.
     """
     old, new = (_summarise_release(path) for path in (before, after))  # one after the other, to save memory
-    hashes, codes = np.unique(np.concatenate([old.judgment_hashes, new.judgment_hashes]), return_inverse=True)
-    old_codes, new_codes = np.split(codes, [len(old.judgment_hashes)])
-
-    def count_hashes(codes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-        return np.bincount(codes, minlength=len(hashes))
-
-    # numbers of judgments with each hash; several judgments can be equal
-    old_counts, new_counts = count_hashes(old_codes), count_hashes(new_codes)
-    old_used_counts = count_hashes(old_codes[old.is_used])
-    new_unused_counts = new_counts - count_hashes(new_codes[new.is_used])
     return {
         "versions": [old.version, new.version],
-        "judgments": {
-            "before": len(old_codes),
-            "after": len(new_codes),
-            "added": int(np.maximum(new_counts - old_counts, 0).sum()),
-            "removed": int(np.maximum(old_counts - new_counts, 0).sum()),
-            "no_longer_used": int(np.minimum(old_used_counts, new_unused_counts).sum()),
-        },
+        "judgments": _count_changed_judgments(old, new),
         "consensus": [
             {"unit": unit, "pair": pair, "before": old.consensus[unit, pair], "after": value}
             for (unit, pair), value in new.consensus.items()
@@ -88,8 +72,33 @@ def compare_bundles(before: Path, after: Path) -> dict[str, Any]:
     }
 
 
+def _count_changed_judgments(old: _ReleaseSummary, new: _ReleaseSummary) -> dict[str, int]:
+    """Return how many judgments there are, and how many were added, removed, or are no longer used."""
+    hashes, codes = np.unique(np.concatenate([old.judgment_hashes, new.judgment_hashes]), return_inverse=True)
+    old_codes, new_codes = np.split(codes, [len(old.judgment_hashes)])
+
+    def count_codes(codes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        return np.bincount(codes, minlength=len(hashes))
+
+    # Since several judgments can be equal, the numbers of judgments with each hash are compared.
+    old_counts, new_counts = count_codes(old_codes), count_codes(new_codes)
+    old_used_counts = count_codes(old_codes[old.is_used])
+    new_unused_counts = new_counts - count_codes(new_codes[new.is_used])
+    return {
+        "before": len(old_codes),
+        "after": len(new_codes),
+        "added": int(np.maximum(new_counts - old_counts, 0).sum()),
+        "removed": int(np.maximum(old_counts - new_counts, 0).sum()),
+        "no_longer_used": int(np.minimum(old_used_counts, new_unused_counts).sum()),
+    }
+
+
 def _compare_plans(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Return whether the plan is the same, hypotheses with another verdict, and deviations that changed."""
+    """Compare the outcomes of the registered plans.
+
+    Return whether the plan is the same, the hypotheses with another verdict, and the deviations that were added or
+    removed.
+    """
     old_rows = {(row["text"], row["claim"]): row for row in old["hypotheses"]}
     old_texts, new_texts = ([row["words"] for row in outcomes["deviations"]] for outcomes in (old, new))
     changed_rows = []
@@ -111,7 +120,7 @@ def _compare_plans(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, 
 
 
 def _summarise_release(path: Path) -> _ReleaseSummary:
-    """Read a bundle. Raise VerificationError if it is invalid."""
+    """Read the parts of a bundle that are compared. Raise VerificationError if it is invalid."""
     with closing(BundleReader(path)) as reader:
         bundle = read_bundle(reader)
         hashes, used_flags = array("Q"), array("b")
@@ -133,16 +142,16 @@ def _summarise_release(path: Path) -> _ReleaseSummary:
 
 
 def _hash_row(row: Mapping[str, Any]) -> int:
-    """Return a hash of 64 bits. Among ten million judgments, the probability of a collision is 3e-6."""
-    # times in releases before 0.6 have microseconds
+    """Return a hash of a judgment in 64 bits. Among ten million judgments, the probability of a collision is 3e-6."""
+    # Times in releases before 0.6 have microseconds.
     times = {name: to_the_minute(row.get(name)) for name in TIMES}
-    # "..." stands for a missing key, which differs from the value None
+    # A missing key is hashed as the object "...", which differs from the value None.
     key = repr([{**row, **times}.get(name, ...) for name in MATCHING_KEYS])
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest())
 
 
 def _swapped_metrics(old: Mapping[str, float | None], new: Mapping[str, float | None]) -> list[list[str]]:
-    """Return the pairs of metrics of which the other one is ahead now."""
+    """Return the pairs of metrics whose order changed."""
     swapped = []
     for name, other in combinations(sorted(old.keys() & new.keys()), 2):
         old_sign, new_sign = (_sign_of_difference(scores[name], scores[other]) for scores in (old, new))
@@ -152,6 +161,7 @@ def _swapped_metrics(old: Mapping[str, float | None], new: Mapping[str, float | 
 
 
 def _sign_of_difference(first: float | None, second: float | None) -> int:
+    """Return 1, 0 or -1; 0 also if a value is missing."""
     if first is None or second is None:
         return 0
     return (first > second) - (first < second)

@@ -1,4 +1,4 @@
-"""Compare the judgments of two studies. If one of them is large, a job compares them."""
+"""Compare the judgments of two studies, and store the comparison. If one study is large, a job compares them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 FIGURES_PREFIX = "comparison"
-MANY_UNITS = 3_000  # for a slider, the slowest kind, this takes about a second
+MANY_UNITS = 3_000  # number of units that takes about a second for a slider, the slowest kind
 
 
 def comparable_studies(study: Study, among: QuerySet[Study]) -> QuerySet[Study]:
@@ -54,7 +54,7 @@ def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str,
             % {"missing": missing, "known": " or ".join(MISSING_RULES)}
         )
     comparison = cached_figures(first, _comparison_figures(second, missing))
-    # the row id of a deleted study may have been reused
+    # The second study may have the row id of a deleted study, with which the first was compared earlier.
     if comparison.value is None or comparison.value["of"] != _identify_study(second):
         raise FiguresPending
     if comparison.value["refused"]:
@@ -64,7 +64,7 @@ def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str,
 
 
 def _comparison_figures(second: Study, missing: str) -> FiguresDefinition[dict[str, Any]]:
-    """Return the figures that compare a first study with ``second``. They are stored with the first study."""
+    """Return the definition of the figures of a first study that compare it with ``second``."""
 
     def compute(first: Study) -> dict[str, Any]:
         figures: dict[str, Any] = {"of": _identify_study(second), "result": None, "refused": ""}
@@ -84,7 +84,10 @@ def _comparison_figures(second: Study, missing: str) -> FiguresDefinition[dict[s
 
 
 def _figures_by_name(name: str) -> FiguresDefinition[dict[str, Any]]:
-    """Return the figures with a name from ``_comparison_figures``. Raise ObjectNotFound if a study is missing."""
+    """Return the definition of figures by their name, which ``_comparison_figures`` made.
+
+    Raise ObjectNotFound if the second study no longer exists.
+    """
     _prefix, pk, missing = name.split(":")
     second = Study.objects.select_related("dataset").filter(pk=int(pk)).first()
     if second is None:
@@ -98,6 +101,7 @@ def _identify_study(study: Study) -> list[str]:
 
 
 def _count_rows(figures: dict[str, Any]) -> int:
+    """Return how many judgments were compared."""
     result = figures["result"]
     return int(result["first"]["judgments"] + result["second"]["judgments"]) if result else 0
 

@@ -1,4 +1,4 @@
-"""The page "Compare" of a study, a part of the page "Metrics" that compares two, and the call that compares studies."""
+"""The page "Compare" of a study, the API call that compares two studies, and the comparison on the page "Metrics"."""
 
 from __future__ import annotations
 
@@ -116,14 +116,17 @@ def _comparison_context(request: HttpRequest, study: Study, other: Study, missin
 def _selected_cell(grid: dict[str, Any], cell_text: str) -> int | None:
     """Return the index of the cell that the address names, or of the cell with the highest kappa; None without one."""
     cells = grid["cells"]
-    # at most six digits, since it takes long to read a very long number
+    # At most six digits are read, since it takes long to parse a very long number.
     if cell_text.isdecimal() and int(cell_text[:6]) < len(cells):
         return int(cell_text[:6])
     return cells.index(grid["best"]) if grid["best"] is not None else None
 
 
 def _threshold_rows(grid: dict[str, Any], selected_index: int | None) -> list[dict[str, Any]]:
-    """Return a row for each threshold of the first study, with a cell for each threshold of the second."""
+    """Return a row for each threshold of the first study, with a cell for each threshold of the second.
+
+    The cells of ``grid`` are one list, row by row.
+    """
     column_count = len(grid["second"])
     rows = []
     for row_index, threshold in enumerate(grid["first"]):
@@ -144,12 +147,13 @@ def _shade(kappa: float | None) -> int:
 
 
 def _confusion_rows(study: Study, consensus: dict[str, Any]) -> list[tuple[str, list[int]]]:
-    """Return each answer's name with the numbers of items by the other study's consensus."""
+    """Return a row for each answer: its name, and how many items have it, by the other study's consensus."""
     names = _describe_answers(study)
     return [(names[label], row) for label, row in zip(consensus["labels"], consensus["table"], strict=True)]
 
 
 def _describe_answers(study: Study) -> dict[float, str]:
+    """Return the names of the possible answers, by their values."""
     kind = kind_of(study)
     if kind.two_sided:
         return {float(side): str(label) for side, label in SIDE_LABELS.items()}

@@ -1,4 +1,4 @@
-"""The result of comparing two metrics, in a sentence about which agrees better with people."""
+"""Describe the result of comparing two metrics: which one agrees better with people."""
 
 from __future__ import annotations
 

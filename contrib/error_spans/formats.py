@@ -12,7 +12,7 @@ from judgments.models import Study, Unit
 
 
 class SpanLines(ConsensusEncoding):
-    """The lines of the format: a text with the marks of its consensus."""
+    """Encode the consensus of each unit as a line: a text, its score, and the errors that the majority marked."""
 
     count_name = "texts"
 
@@ -29,7 +29,7 @@ class SpanLines(ConsensusEncoding):
 
 
 def _why_unfit(study: Study) -> str:
-    """Return what a study would need to be written in this format; "" if it marks errors."""
+    """Return a clause about what a study lacks to be written in this format; "" if it marks errors."""
     return "" if marks_errors(study) else "it holds marked errors"
 
 

@@ -24,7 +24,7 @@ from judgments.models import Study
 
 
 def span_agreement_section(figures: Mapping[str, Any]) -> Section:
-    """Return the section about how far people mark the same characters: F1, and alpha, which corrects for chance.
+    """Return the section about how far people mark the same characters, by F1 and by alpha, which corrects for chance.
 
     Args:
         figures: the stored results of the kind (``kind/agreement.py``).
@@ -37,12 +37,11 @@ def span_agreement_section(figures: Mapping[str, Any]) -> Section:
         "unitized alpha, same severity": "alpha_u_same_severity",
     }
     coefficients = {name: spans[key] for name, key in keys_by_name.items()}
-    counts_by_sort = [("severity", spans["severities"]), ("category", spans["categories"])]
-    errors = table(
+    errors_table = table(
         "span-errors",
         [
-            (sort, name, count, count / spans["judgments"])
-            for sort, counts in counts_by_sort
+            (division, name, count, count / spans["judgments"])
+            for division, counts in (("severity", spans["severities"]), ("category", spans["categories"]))
             for name, count in counts.items()
         ],
         missing=spans["missing"],
@@ -50,7 +49,7 @@ def span_agreement_section(figures: Mapping[str, Any]) -> Section:
     )
     if all(coefficient["value"] is None for coefficient in coefficients.values()):
         return section("spans", empty=coefficients["character F1"]["reason"])
-    data = table(
+    agreement_table = table(
         "spans",
         [
             (
@@ -72,19 +71,22 @@ def span_agreement_section(figures: Mapping[str, Any]) -> Section:
     )
     sentence = render_sentence("spans", f1=spans["f1"]["value"], alpha=spans["alpha_u"]["value"])
     drawing = DotPlot(tuple(coefficients), (panel,), "coefficient, 95 % interval")
-    tables = [data, errors] if errors.rows else [data]
-    return section("spans", [sentence], [plot(sentence, drawing, data)], tables)
+    tables = [agreement_table, errors_table] if errors_table.rows else [agreement_table]
+    return section("spans", [sentence], [plot(sentence, drawing, agreement_table)], tables)
 
 
 def marked_systems_section(study: Study) -> Section | None:
-    """Return the section with systems' scores, best first, and tests of the best; None without marked errors."""
+    """Return the section with the scores of systems, best first, and tests of the best system against the others.
+
+    Return None if the study has no marked errors.
+    """
     if not marks_errors(study):
         return None
     segments = segments_of(study)
     scores = system_scores(segments)
     if not scores:
         return None
-    data = scores_table(scores)
+    systems_table = scores_table(scores)
     outputs = outputs_of(segments)
     assert outputs is not None, "there are scores"
     standings = outputs.standings(MEAN)
@@ -105,13 +107,15 @@ def marked_systems_section(study: Study) -> Section | None:
         "number",
         tuple(leaders),
     )
-    cells = {"": standings.figures}
     verdict = {
         "leaders": leaders,
         "rest": best.significantly_worse,
         "compared": best.compared,
         "scope": standings.scope,
     }
-    compared = comparison_tables({"": verdict}, cells, headings=("", "system"), column=("score", "fixed"))
-    tables = [data, *compared]
-    return section("systems-by-errors", [sentence], [plot(sentence, drawing, data)], tables)
+    # The key "" stands for all segments, which are not divided here.
+    tests = comparison_tables(
+        {"": verdict}, {"": standings.figures}, headings=("", "system"), column=("score", "fixed")
+    )
+    tables = [systems_table, *tests]
+    return section("systems-by-errors", [sentence], [plot(sentence, drawing, systems_table)], tables)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
@@ -68,14 +69,7 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "ranks": ranks_table(rank_systems(segments)) if len(domains) > 1 else None,
         "source": design.source,
         "figures": figures,
-        "agreement": [
-            (_("F1 over characters"), figures["f1"]),
-            (_("F1 over characters, same severity required"), figures["f1_same_severity"]),
-            (_("Krippendorff’s alpha-U"), figures["alpha_u"]),
-            (_("Krippendorff’s alpha-U, separate for severities"), figures["alpha_u_same_severity"]),
-        ]
-        if figures
-        else [],
+        "agreement": _labelled_agreement(figures) if figures else [],
     }
     systems = [row.system for row in scores]
     if newest is not None and len(systems) > 1:
@@ -93,6 +87,16 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
             "marked_rows": marked_rows(study, list(page.object_list)),
         }
     return TemplateResponse(request, "evaluation/study_errors.html", context)
+
+
+def _labelled_agreement(figures: Mapping[str, Any]) -> list[tuple[Any, Mapping[str, Any]]]:
+    """Return the labels and the values of the coefficients of agreement on marks."""
+    return [
+        (_("F1 over characters"), figures["f1"]),
+        (_("F1 over characters, same severity required"), figures["f1_same_severity"]),
+        (_("Krippendorff’s alpha-U"), figures["alpha_u"]),
+        (_("Krippendorff’s alpha-U, separate for severities"), figures["alpha_u_same_severity"]),
+    ]
 
 
 class SystemScoreSerializer(serializers.Serializer[Any]):

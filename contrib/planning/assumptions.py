@@ -1,4 +1,4 @@
-"""The assumptions of a plan: the question, the people, the designs to try, and the prices."""
+"""Read and check the assumptions of a plan: the question, the people, the designs to try, and the prices."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Amount = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class Assumptions(DesignTable):
-    """The assumptions and the designs to try (contrib/planning/README.md tells how they are simulated).
+    """The assumptions and the designs to try. contrib/planning/README.md describes how they are simulated.
 
     Attributes:
         question: whether two systems or two metrics are compared.
@@ -37,13 +37,14 @@ class Assumptions(DesignTable):
         first, second: accuracies of the two metrics.
         agreement: share of pairs on which both metrics name the same winner.
         right: share of right votes of attentive people.
-        pair_spread, unit_spread: how much the chance of a right vote differs between pairs, and within a pair.
+        pair_spread, unit_spread: how much the probability of a right vote varies between pairs, and within a pair.
         careless: share of votes that are given at random.
-        worker_spread: from 0, everybody is careless now and then, to 1, some are always careless.
-        pairs_each: number of pairs in a row that the same people judge; 0 for those of a HIT.
+        worker_spread: how unequally careless votes are distributed over people: 0 if equally, 1 if some people are
+            always careless.
+        pairs_each: number of successive pairs that the same people judge; 0 for the number of pairs of a HIT.
         raters: number of people; 0 for new people after every ``pairs_each`` pairs.
         taste: standard deviation, over people, of the log odds to vote for the first of the two.
-        pairs, references, votes: numbers to try.
+        pairs, references, votes: the numbers to try: of pairs, of references for each pair, and of votes on each unit.
         wanted: the power to reach.
         alpha: the significance level.
         simulations: number of simulated studies of each design.
@@ -62,7 +63,7 @@ class Assumptions(DesignTable):
     unit_spread: Share = 0.0
     careless: Share = 0.05
     worker_spread: Share = 0.5
-    pairs_each: Annotated[int, Field(ge=0, le=1_000_000)] = 0  # 0 stands for the number of pairs of a HIT
+    pairs_each: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     raters: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     taste: Annotated[float, Field(ge=0, le=MAX_TASTE)] = 0.0
     pairs: Listed[Amount] = Field((50, 100, 150, 200, 300, 400, 600, 800), min_length=1, max_length=40)
@@ -102,9 +103,10 @@ def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
     """Validate assumptions. Raise EvaluationError with the first error if they are invalid."""
     try:
         assumptions = Assumptions.model_validate(dict(values))
+        # Both methods raise an error for invalid numbers. A HIT without units to judge is refused below.
         assumptions.as_question()
-        if assumptions.controls_per_hit < assumptions.units_per_hit:  # the other case is refused below
-            assumptions.people()  # raises an error for invalid numbers
+        if assumptions.controls_per_hit < assumptions.units_per_hit:
+            assumptions.people()
     except ValidationError as error:
         first_error = error.errors(include_url=False)[0]
         location = ".".join(str(part) for part in first_error["loc"])
@@ -151,6 +153,6 @@ def assumptions_for(study: Study) -> dict[str, Any]:
 
 
 def compares_with_references(protocol: str) -> bool:
-    """Return whether a pair is judged once per reference. The reference is then shown instead of the picture."""
+    """Return whether each pair of a protocol is judged once per reference, which is shown instead of the picture."""
     kind = KINDS[protocol]
     return kind.compares_pairs and not kind.page.shows_picture

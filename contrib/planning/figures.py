@@ -27,14 +27,21 @@ LABEL_GAP = 0.07  # least distance between two labels, as a fraction of the axis
 
 
 class _LineKey(NamedTuple):
-    """What the designs of a line in the plot have in common."""
+    """The numbers that all designs on a line of the plot have in common."""
 
     references: int
     votes: int
 
 
 def power_figure(result: Mapping[str, Any]) -> str:
-    """Plot the curve of the cheapest design with intervals, and the curves of similar designs in a muted colour."""
+    """Return an SVG plot of power by the number of pairs.
+
+    It has a line for the numbers of references and votes of the cheapest sufficient design, with intervals, and lines
+    for similar numbers in a muted colour.
+
+    Args:
+        result: the plan, a result of ``compute_plan``.
+    """
     lines: dict[_LineKey, list[Mapping[str, Any]]] = {}
     for row in result["tried"]:
         lines.setdefault(_LineKey(row["references"], row["votes"]), []).append(row)
@@ -62,7 +69,7 @@ def power_figure(result: Mapping[str, Any]) -> str:
         )  # fmt: skip
         labels.append((rows[-1]["power"], pair_counts[-1], _format_line_name(key, shown_keys), colour))
     label_height = 2.0  # above the axis
-    # from the top down, since most lines end at the top
+    # Labels are placed from the top down, each at the end of its line, or LABEL_GAP below the previous label.
     for power, last_pairs, name, colour in sorted(labels, reverse=True):
         label_height = min(power, label_height - LABEL_GAP)
         alpha = 1 if colour == ACCENT else SOFT_OPACITY
@@ -86,7 +93,7 @@ def power_figure(result: Mapping[str, Any]) -> str:
 
 
 def power_sentence(result: Mapping[str, Any]) -> str:
-    """Return what the cheapest sufficient design of a plan finds or, without one, what the strongest finds."""
+    """Describe the power of the cheapest sufficient design of a plan or, if there is none, of the strongest design."""
     best = result["best"]
     if best is None:
         strongest = max(result["tried"], key=lambda row: row["power"])
@@ -124,7 +131,7 @@ def _format_interval(row: Mapping[str, Any]) -> str:
 
 
 def describe_design(row: Mapping[str, Any]) -> str:
-    """Describe the size of a design, such as "300 pairs with 3 votes each"."""
+    """Describe the size of a simulated design in words, such as "300 pairs with 3 votes each"."""
     if row["references"] == 1:
         return ngettext(
             "%(pairs)s pairs with %(votes)s vote each",

@@ -1,4 +1,4 @@
-"""The form of a plan's assumptions, for the plan of a study and for a plan without a study."""
+"""The form for the assumptions of a plan, which is for a study, or is made before there is a study."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from common.amounts import AmountField
 from judgments.design.study_design import USUAL_CURRENCY
 from quorum.statistics.power import MAX_TASTE
 
+# The labels and the help texts of fields for shares and similar numbers, by name.
 SHARE_FIELDS = {
     "win_rate": (
         gettext_noop("Share of pairs on which system A is better"),
@@ -73,7 +74,11 @@ PILOT_FIELDS = {"pilot", *PILOT_NAME_FIELDS}
 
 
 class FieldGroup(NamedTuple):
-    """A titled group of fields. ``question`` is the question to which they belong, or "" for all questions."""
+    """A titled group of fields.
+
+    Attributes:
+        question: the value of the field "question" for which the group is shown; "" if it is always shown.
+    """
 
     title: str
     question: str
@@ -98,7 +103,11 @@ GROUPS = (
 
 
 class PlanningForm(forms.Form):
-    """The assumptions of a plan. ``pilots`` are the slugs and names of studies to choose from."""
+    """The form for the assumptions of a plan.
+
+    Args:
+        pilots: the slugs and the names of the studies that can be chosen as the pilot.
+    """
 
     question = forms.ChoiceField(
         label=gettext_lazy("Compare"),
@@ -155,7 +164,7 @@ class PlanningForm(forms.Form):
         return [(_(group.title), group.question, [self[name] for name in group.names]) for group in GROUPS]
 
     def pilot_source(self) -> dict[str, str]:
-        """Return the pilot and the two names in it. The values are empty if there is no pilot."""
+        """Return the slug of the pilot, and the two systems or metrics in it; "" for what was not entered."""
         data = self.cleaned_data
         return {"pilot": data["pilot"], "first": data["pilot_first"], "second": data["pilot_second"]}
 

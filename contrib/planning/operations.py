@@ -76,9 +76,9 @@ def start_power_plan(
 def plan_args(
     assumptions: Mapping[str, Any], pilot: str = "", first: str = "", second: str = ""
 ) -> dict[str, Any]:
-    """Return the arguments of the job. Raise EvaluationError for invalid assumptions."""
-    values = read_assumptions(assumptions).model_dump(mode="json")
-    return {"assumptions": values, "pilot": pilot, "first": first, "second": second}
+    """Return the arguments of the job that simulates a plan. Raise EvaluationError for invalid assumptions."""
+    checked_assumptions = read_assumptions(assumptions).model_dump(mode="json")
+    return {"assumptions": checked_assumptions, "pilot": pilot, "first": first, "second": second}
 
 
 @operation("use-plan", "Put a plan into the design")
@@ -91,26 +91,32 @@ def use_plan(*, study: Study, by: User | None) -> Outcome:
         raise WrongState(
             _("Study %(slug)r has no plan in which a design reaches the target power.") % {"slug": study.slug}
         )
-    values = study.design
-    pairs_by_kind = {
-        kind: count for kind, count in values["sampling"]["pairs"].items() if count
-    } or dict.fromkeys(("HC", "HI", "HM", "MM"), 1)
-    # Kinds of pairs keep their shares, and the first ones take the remainder. If there are no shares, all get equal
-    # ones.
-    total, wanted_count = sum(pairs_by_kind.values()), best["pairs"]
-    new_counts = {kind: wanted_count * count // total for kind, count in pairs_by_kind.items()}
-    for kind in list(new_counts)[: wanted_count - sum(new_counts.values())]:
-        new_counts[kind] += 1
-    sampling = values["sampling"] | {"pairs": new_counts}
+    design = study.design
+    sampling = design["sampling"] | {"pairs": _divide_pairs(design["sampling"]["pairs"], best["pairs"])}
     if compares_with_references(study.protocol):
         sampling["references"] = best["references"]
     settings = plan.settings
-    changed_values = values | {
+    changed_design = design | {
         "judgments_per_unit": best["votes"],
         "units_per_hit": settings["units_per_hit"],
-        "controls": values["controls"] | {"per_hit": settings["controls_per_hit"]},
-        "crowd": values["crowd"] | {"reward_cents": settings["reward_cents"]},
+        "controls": design["controls"] | {"per_hit": settings["controls_per_hit"]},
+        "crowd": design["crowd"] | {"reward_cents": settings["reward_cents"]},
         "sampling": sampling,
     }
-    change_design(study=study, design=make_design(changed_values))
+    change_design(study=study, design=make_design(changed_design))
     return Outcome(_("The design now uses the plan's numbers of pairs, references and votes."))
+
+
+def _divide_pairs(pairs_by_kind: Mapping[str, int], pair_count: int) -> dict[str, int]:
+    """Divide a number of pairs among the kinds of pairs, whose shares stay the same.
+
+    Without pairs of any kind so far, all kinds get equal shares. The first kinds get what remains after rounding down.
+    """
+    counts = {kind: count for kind, count in pairs_by_kind.items() if count}
+    counts = counts or dict.fromkeys(("HC", "HI", "HM", "MM"), 1)
+    total = sum(counts.values())
+    new_counts = {kind: pair_count * count // total for kind, count in counts.items()}
+    remainder = pair_count - sum(new_counts.values())
+    for kind in list(new_counts)[:remainder]:
+        new_counts[kind] += 1
+    return new_counts

@@ -1,7 +1,7 @@
 """Estimate the assumptions of a plan from a pilot: people's accuracy, and the difference of two systems or metrics.
 
-Metrics and systems are compared with a noisy consensus, which makes differences look smaller. So estimates are
-corrected for the pilot's noise.
+A consensus of few votes is sometimes wrong, which makes differences look smaller. Therefore, differences are corrected
+by the probability that the pilot's consensus is right.
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ from quorum.statistics.power import (
     true_share,
 )
 
-# size and number of the simulated studies from which the probability that a consensus is right is estimated
+# Number of pairs, and number, of the studies that are simulated to estimate how often a consensus is right.
 SIMULATED_PAIRS, SIMULATED_STUDIES = 200, 200
 
 
 @dataclass(frozen=True, slots=True)
 class PilotEstimates:
-    """What a pilot says about people and about the two systems or metrics.
+    """The estimates from a pilot.
 
     Attributes:
-        assumptions: values of ``Assumptions`` that replace others.
-        source: the pilot's slug, the hash of its judgments, and if known the two names and the variance components.
+        assumptions: values of fields of ``Assumptions``, which replace the usual ones.
+        source: where they come from, to be stored with the plan: the slug of the pilot, the hash of its judgments and,
+            if known, the two names and the variance components.
     """
 
     assumptions: dict[str, Any]
@@ -79,18 +80,20 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
         raise EvaluationError(_("Only one system or metric of the pilot is named; expected two, or none."))
     if first:
         right = simulate_consensus_accuracy(study, people)
-        estimate_difference = estimate_systems if question == "systems" else estimate_metrics
+        compares_systems = question == "systems"
+        estimate_difference = estimate_systems if compares_systems else estimate_metrics
         estimates = estimate_difference(study, first, second, right=right)
         assumptions |= {name: round(value, 6) for name, value in estimates.items()}
         if not loaders.is_anonymous(study):
-            sides = _sides_of_systems if question == "systems" else _sides_of_metrics
-            assumptions["taste"] = round(estimate_taste(study, people, sides(study, first, second)), 3)
+            find_sides = _sides_of_systems if compares_systems else _sides_of_metrics
+            sides = find_sides(study, first, second)
+            assumptions["taste"] = round(estimate_taste(study, people, sides), 3)
         source |= {"pilot_first": first, "pilot_second": second}
     return PilotEstimates(assumptions, source)
 
 
 def variance_components(study: Study) -> dict[str, Any]:
-    """Return the variance components of the pilot's votes: images, people and residual; {} if voters are anonymous."""
+    """Return the variance components of the pilot's votes (images, people and residual); {} if voters are anonymous."""
     if loaders.is_anonymous(study):
         return {}
     table, units = loaders.load_judgments(study), loaders.judged_units_of(study)
@@ -117,7 +120,7 @@ def estimate_taste(study: Study, people: PilotModel, sides: Mapping[int, int]) -
     rows = table.is_counted & np.isin(table.value, SIDES) & np.isin(table.unit, list(side_of_unit))
     unit = table.unit[rows]
     columns = {ITEM: unit, RATER: table.worker[rows]}
-    # The mean of q (1 - q), if the accuracies q of pairs have the variance spread * right * (1 - right).
+    # The mean of q (1 - q), where q are the accuracies of pairs, whose variance is spread * right * (1 - right).
     slope = people.right * (1 - people.right) * (1 - people.spread)
     if not rows.any() or not slope:
         return 0.0
@@ -125,32 +128,35 @@ def estimate_taste(study: Study, people: PilotModel, sides: Mapping[int, int]) -
     if len(clusters.columns_used) < len(columns):
         return 0.0
     votes_for_first = (table.value[rows] == np.array([side_of_unit[pk] for pk in unit.tolist()])) * 1.0
-    variance_of_people = float(clusters.components(votes_for_first)[1])  # in the order of `columns`
-    return min(MAX_TASTE, math.sqrt(variance_of_people) / slope)
+    _variance_of_units, variance_of_people, *_ = clusters.components(
+        votes_for_first
+    )  # in the order of `columns`
+    return min(MAX_TASTE, math.sqrt(float(variance_of_people)) / slope)
 
 
 def _sides_of_systems(study: Study, first: str, second: str) -> dict[int, int]:
-    """Return the side (1 or 2) of the first system, by pair row id, for the pairs of both systems."""
+    """Return the side (1 or 2) of the first system in each pair of both systems, by row id of the pair."""
     systems_by_pair = loaders.systems_of_pairs(study)
     names = {pair.pk: systems_by_pair[pair.key] for pair in loaders.pair_rows(study)}
     return {pk: systems.index(first) + 1 for pk, systems in names.items() if set(systems) == {first, second}}
 
 
 def _sides_of_metrics(study: Study, first: str, second: str) -> dict[int, int]:
-    """Return the side that the first metric names, by pair row id, for pairs in which the second differs."""
+    """Return the side that the first metric prefers, by row id of the pair, if the second prefers the other side."""
     first_sides, second_sides = (_winners_of_metric(study, metric) for metric in (first, second))
-    return {pk: side for pk, side in first_sides.items() if side and second_sides.get(pk) == 3 - side}
+    other_side = {1: 2, 2: 1}
+    return {pk: side for pk, side in first_sides.items() if side and second_sides.get(pk) == other_side[side]}
 
 
 def estimate_people(study: Study) -> PilotModel:
-    """Estimate people's accuracy from split votes. Raise EvaluationError if that is impossible."""
+    """Estimate people's accuracy from how votes on the same unit differ. Raise EvaluationError if it is impossible."""
     if not KINDS[study.protocol].compares_pairs:
         raise EvaluationError(
             _("Study %(slug)r does not compare pairs, so it cannot be a pilot for this design.")
             % {"slug": study.slug}
         )
     table = loaders.load_judgments(study)
-    # people's accuracy is about votes for a side, so other answers are left out
+    # Accuracy is the share of right votes for a side, so other answers are left out.
     is_counted = table.is_counted & np.isin(table.value, SIDES)
     _units, unit_index = np.unique(table.unit[is_counted], return_inverse=True)
     vote_counts = np.bincount(unit_index)
@@ -188,7 +194,10 @@ def simulate_consensus_accuracy(study: Study, people: PilotModel) -> float:
 
 
 def _load_winners(study: Study) -> dict[int, int]:
-    """Return the side that people's consensus names, by pair row id. Raise EvaluationError if there is none."""
+    """Return the side that the consensus of people names, by row id of the pair.
+
+    Raise EvaluationError if no pair has a consensus.
+    """
     rows = Consensus.objects.filter(study=study, pair__isnull=False, value__isnull=False)
     consensus = {pair: int(value) for pair, value in rows.values_list("pair", "value") if pair and value}
     if not consensus:
@@ -236,28 +245,34 @@ def estimate_systems(study: Study, first: str, second: str, *, right: float = 1.
 
 
 def estimate_metrics(study: Study, first: str, second: str, *, right: float = 1.0) -> dict[str, float]:
-    """Estimate two metrics' accuracies and agreement, clipped to the possible range.
+    """Estimate the accuracies of two metrics, and their agreement, which is clipped to the possible range.
+
+    ``right`` is the share of consensuses that are right.
 
     Raises:
         EvaluationError: a metric was not evaluated.
     """
     winners = {metric: _winners_of_metric(study, metric) for metric in (first, second)}
     consensus = _load_winners(study)
-    # by metric and pair: whether the metric names the winner that people name
+    # By metric and pair, whether the metric prefers the winner of people.
     agrees = {
         metric: {pair: winners[metric].get(pair) == value for pair, value in consensus.items()}
         for metric in winners
     }
     pair_count = len(consensus)
-    a, b = (true_share(sum(agrees[metric].values()) / pair_count, right) for metric in (first, second))
+    first_accuracy, second_accuracy = (
+        true_share(sum(agrees[metric].values()) / pair_count, right) for metric in (first, second)
+    )
     same_count = sum(agrees[first][pair] == agrees[second][pair] for pair in consensus)
-    # metrics with accuracies a and b agree on a share from |a + b - 1| to 1 - |a - b|
-    agreement = min(max(same_count / pair_count, abs(a + b - 1)), 1 - abs(a - b))
-    return {"first": a, "second": b, "agreement": agreement}
+    # Metrics with accuracies a and b agree on a share of pairs from |a + b - 1| to 1 - |a - b|.
+    least_agreement = abs(first_accuracy + second_accuracy - 1)
+    greatest_agreement = 1 - abs(first_accuracy - second_accuracy)
+    agreement = min(max(same_count / pair_count, least_agreement), greatest_agreement)
+    return {"first": first_accuracy, "second": second_accuracy, "agreement": agreement}
 
 
 def _winners_of_metric(study: Study, metric: str) -> dict[int, int]:
-    """Return the side that a metric names in the newest evaluation, by pair row id.
+    """Return the side that a metric prefers in the newest evaluation (0 for a tie), by row id of the pair.
 
     Raises:
         EvaluationError: the metric was not evaluated.

@@ -1,4 +1,4 @@
-"""Simulate the designs of a plan, and store the result."""
+"""Simulate the designs of a plan, compute their costs, and store the plan."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ def compute_plan(
 
 
 def cost_of(size: Size, assumptions: Assumptions, design: StudyDesign | None) -> int:
-    """Return the cost of a design in whole cents, including fees and the repetition of excluded work."""
+    """Return the cost of a design in whole cents, including fees and the repetition of excluded work.
+
+    A place is the work of one person on one HIT.
+    """
     units = size.pairs * size.references
     hits = math.ceil(units / (assumptions.units_per_hit - assumptions.controls_per_hit))
     places = hits * size.votes
@@ -64,7 +67,7 @@ def cost_of(size: Size, assumptions: Assumptions, design: StudyDesign | None) ->
     crowd = design.crowd.model_copy(update={"reward_cents": assumptions.reward_cents})
     priced_design = design.model_copy(update={"judgments_per_unit": size.votes, "crowd": crowd})
     forecast = forecast_of_design(priced_design, hits=hits, items=units + hits * assumptions.controls_per_hit)
-    # repeated work costs as much as the average slot, rounded up
+    # Repeated work costs as much as the average place. The division rounds up: -(-a // b).
     return forecast.cents + -(-forecast.cents * repeated_places // max(1, forecast.places))
 
 
@@ -94,8 +97,8 @@ def store_power_plan(
     """Store the plan of a study as an analysis.
 
     Args:
-        result: from ``compute_plan``.
-        source: ``source`` of the pilot's estimates; None if no pilot was used.
+        result: a result of ``compute_plan``.
+        source: the ``source`` of ``PilotEstimates``; None if no pilot was used.
     """
     pilot_settings = dict(source or {})
     data_hash = pilot_settings.pop("data_hash", "")

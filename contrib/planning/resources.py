@@ -1,4 +1,4 @@
-"""The calls that start plans, and return them with their results."""
+"""The API calls that start plans, and return them with their results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from judgments.models import Job, Study
 
 
 class StoredPlan(NamedTuple):
-    """A plan as it is stored. ``result`` is None before it is simulated."""
+    """A plan as it is stored. ``result`` is None until the simulation is done."""
 
     assumptions: dict[str, Any]
     result: dict[str, Any] | None

@@ -27,7 +27,7 @@ from judgments.studies.study_page import add_start_page, add_step, study_page, s
 
 MAX_PILOTS = 50
 MAX_EARLIER_PLANS = 20
-BIGINT_DIGITS = 19  # shorter numbers fit into a row id
+BIGINT_DIGITS = 19  # numbers with fewer digits fit into a row id
 
 
 @study_page(
@@ -104,7 +104,7 @@ def show_plan_without_study(request: HttpRequest, context: Context) -> HttpRespo
 
 
 def _pilots(request: HttpRequest) -> list[tuple[str, str]]:
-    """Return the slug and the name of the newest closed studies of pairs that the account may see."""
+    """Return the slug and the name of each study that can be a pilot: the newest closed studies of pairs."""
     protocols = [name for name, kind in KINDS.items() if kind.compares_pairs]
     visible_studies = Study.objects.visible_to(signed_in(request)).filter(
         protocol__in=protocols, state=Study.State.CLOSED
@@ -113,6 +113,7 @@ def _pilots(request: HttpRequest) -> list[tuple[str, str]]:
 
 
 def _start_plan(request: HttpRequest, study: Study) -> HttpResponse:
+    """Start the simulation of the posted plan for a study."""
     form = PlanningForm(request.POST, pilots=_pilots(request))
     values = {"assumptions": _read_assumptions(form), **form.pilot_source()}
     start_power_plan.start(study, values, by=signed_in(request), page=True)

@@ -1,4 +1,4 @@
-"""The creators and papers of a release, as people write them."""
+"""Parse the creators and the related papers of a release, as people write them in a form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ARXIV = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Creator:
-    """A person, or an organisation, which has its name as ``family``. Missing parts are ""."""
+    """A person, or an organisation, whose name is in ``family``. Parts that are not given are ""."""
 
     family: str
     given: str

@@ -1,4 +1,4 @@
-"""What archives say about a release: the card of a Hugging Face dataset, and the metadata at Zenodo."""
+"""Describe a release for archives: the facts about it, the card of a Hugging Face dataset, and Zenodo's metadata."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ LANGUAGES = {
 
 @dataclass(frozen=True)
 class ReleaseFacts:
-    """What the card and the metadata of a release say. The templates use the attributes by name.
+    """The facts about a release that the card and the metadata state. The templates use the attributes by name.
 
     Attributes:
         title: the release's title, with a remark if its answers are simulated.
         manifest: the bundle's manifest.json.
         design: the bundle's design.toml.
-        datasheet: Markdown whose headings are one level lower than in the bundle.
+        datasheet: the datasheet in Markdown, without its title, and with headings one level lower than in the bundle.
         language: a code of ISO 639, or "".
         is_about_pictures: whether pictures were judged, and not texts alone.
         size_category: one of the size categories of the Hugging Face Hub.
@@ -126,7 +126,6 @@ def collect_facts(
         papers=papers,
         language=language if len(language) in (2, 3) else "",
         is_about_pictures=design_of(release.study).about_pictures,
-        # without its title, and with headings one level lower
         datasheet=re.sub(r"(?m)^#", "##", reader.text("datasheet.md").partition("\n")[2].strip()),
         licence_name=LICENCES[release.licence]["name"],
         licence_address=LICENCES[release.licence]["address"],
@@ -176,6 +175,7 @@ def zenodo_metadata(facts: ReleaseFacts, licence: str) -> dict[str, Any]:
 
 
 def _invenio_person(creator: Creator) -> dict[str, Any]:
+    """Return a creator as InvenioRDM describes persons. A creator without a given name is an organisation."""
     if not creator.given:
         person: dict[str, Any] = {"person_or_org": {"type": "organizational", "name": creator.family}}
     else:

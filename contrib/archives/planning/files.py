@@ -1,4 +1,4 @@
-"""The files of a deposit, with the hashes that archives compare."""
+"""Prepare the files of a deposit, with the hashes by which archives identify them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class DepositFile:
     """A file to send.
 
     Attributes:
-        git_sha1: the hash that git has for the file, as a blob.
-        sample: the first bytes.
-        open: yields the file's bytes from an offset (default 0), and can be called again.
+        git_sha1: the hash by which git identifies the file.
+        sample: the first bytes of the file.
+        open: a function that yields the file's bytes from an offset (default 0). It can be called several times.
     """
 
     name: str
@@ -44,7 +44,11 @@ class DepositFile:
 
 
 def make_deposit_file(name: str, open_at: Callable[..., Iterator[bytes]]) -> DepositFile:
-    """Return a file with its hashes. Its bytes are read twice, since git hashes their number before the bytes."""
+    """Return a file with its hashes. Its bytes are read twice, since git hashes their number first.
+
+    Args:
+        open_at: a function that yields the file's bytes from an offset.
+    """
     sha256, md5, size, sample = hashlib.sha256(), hashlib.md5(usedforsecurity=False), 0, b""
     for part in open_at():
         sha256.update(part)
@@ -85,6 +89,7 @@ def read_file(path: Path, begin: int = 0) -> Iterator[bytes]:
 
 
 def read_member(path: Path, name: str, begin: int = 0) -> Iterator[bytes]:
+    """Yield the bytes of a file in a zip archive from an offset."""
     with ZipFile(path) as archive, archive.open(name) as file:
         file.seek(begin)
         while part := file.read(CHUNK_BYTES):

@@ -48,8 +48,9 @@ class DepositPlan:
         repository: owner and name at Hugging Face; "" for Zenodo.
         publish: whether to make the deposit public.
         licence: the archive's id of the release's licence.
-        metadata: the description for Zenodo; empty for Hugging Face, which gets a README.md.
-        statements: what the person said, to be stored with the deposit.
+        metadata: the description for Zenodo; empty for Hugging Face, which gets a README.md instead.
+        statements: the creators, keywords and papers as a person entered them, and whether the person stated the right
+            to publish the texts.
         refusals: the reasons why the deposit must not be made.
     """
 
@@ -96,10 +97,10 @@ def plan_deposit(
     papers: str = "",
     cleared: bool = False,
 ) -> DepositPlan:
-    """Return the deposit that would be sent. Missing values are taken from the study's last deposit.
+    """Return the plan of a deposit. Missing values are taken from the study's last deposit.
 
     Args:
-        bundle: the release's file.
+        bundle: the file of the release.
         to: the archive, a value of ``Deposit.Archive``.
         repository: owner and name at Hugging Face.
         creators: one per line, or separated by ";": "Doe, Jane 0000-0002-1825-0097 (University)".
@@ -131,6 +132,7 @@ def plan_deposit(
     with closing(open_bundle(bundle, release)) as reader:
         facts = collect_facts(release, reader, creators=authors, keywords=subjects, papers=related_papers)
         member_names = [name for name in separate_file_names(to, reader) if name in reader.names]
+        # Files are described by functions that read them, since they are read again when they are sent.
         files = [make_deposit_file(release_name(release.study, release.version), partial(read_file, bundle))]
         files += [make_deposit_file(name, partial(read_member, bundle, name)) for name in member_names]
         if to == Archive.HUGGINGFACE:
@@ -156,7 +158,7 @@ def plan_deposit(
 
 
 def separate_file_names(to: str, reader: BundleReader) -> list[str]:
-    """Return the names of the bundle's files that an archive gets also separately."""
+    """Return the names of the bundle's files that an archive also gets separately."""
     if to == Archive.ZENODO:
         return list(ZENODO_FILES)
     return [
@@ -177,7 +179,7 @@ def archive_address(to: str, *, sandbox: bool) -> tuple[str, str]:
     url = feature_settings.HUGGINGFACE_URL if to == Archive.HUGGINGFACE else feature_settings.ZENODO_URL
     url = feature_settings.ZENODO_SANDBOX_URL if sandbox else url
     host = url.partition("://")[2].partition("/")[0]
-    if "@" in host:  # refuse a password, since the address is shown on pages and stored
+    if "@" in host:  # The address is stored and shown on pages, so it must not contain a password.
         raise PublishingError(
             _(
                 "The address of %(host)s in the settings contains a user name or a password; expected "

@@ -1,4 +1,4 @@
-"""Reasons for which a release must not be sent to an archive."""
+"""Find the reasons why a release must not be sent to an archive."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def find_refusals(
 def _contradicts_licence(rights: str, licence: str) -> bool:
     """Return whether a release's licence allows what the texts' licence forbids, or breaks its share-alike terms."""
     is_non_commercial = bool(_NON_COMMERCIAL.search(rights))
-    # material under BY-SA stays under BY-SA: BY-NC-SA would forbid commercial use
+    # Texts under BY-SA must stay under BY-SA; BY-NC-SA would forbid commercial use.
     fits_share_alike = "SA" in licence and (is_non_commercial or "NC" not in licence)
     return bool(
         _NO_RIGHTS.search(rights)
@@ -76,10 +76,10 @@ def _contradicts_licence(rights: str, licence: str) -> bool:
 
 
 def erasure_refusal(release: Release) -> str:
-    """Return why a release must no longer be published after somebody in it was erased; "" if it may be published."""
+    """Return why a release must not be published because a participant was erased after it was made; "" otherwise."""
     for erasure in Erasure.objects.filter(study=release.study_id).iterator():
         earlier_hashes = [entry["sha256"] for entry in erasure.content.get("releases", ())]
-        # the promised end of retention removes names, which a release has not, and keeps the answers
+        # Erasures at the end of retention only remove names, which a release does not have.
         if release.sha256 in earlier_hashes and not erasure.content.get("retention"):
             return _(
                 "A participant was erased after release %(version)s was made, so the release may "

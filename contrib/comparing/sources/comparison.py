@@ -1,8 +1,8 @@
-"""Compare the judgments of two sources, without a database.
+"""Compare the judgments of two sources, which are studies or files, without a database.
 
-The second source is the standard: precision is the share of the first's yes answers to which the second says yes,
-recall the share of the second's yes answers to which the first says yes. contrib/comparing/README.md defines all
-figures.
+The second source is the standard: precision is the share of the units with yes by the first source that have yes by the
+second, and recall is the share of the units with yes by the second that have yes by the first. All figures are defined
+in contrib/comparing/README.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from quorum.numeric.signatures import signature
 from quorum.statistics.inputs import one_of
 from quorum.statistics.resampling import RESAMPLES
 
-# What becomes of units that only the second source has.
+# The rules for units that only the second source has.
 LEAVE_OUT, COUNT_AS_NO = "leave-out", "no"
 MISSING_RULES = (LEAVE_OUT, COUNT_AS_NO)
 
@@ -104,6 +104,7 @@ def _count_units(matched: MatchedSources) -> dict[str, Any]:
 
 
 def _count_left_out(units: dict[str, Any], missing: str) -> dict[str, Any]:
+    """Return how many units count as no, and how many are left out, by the rule ``missing``."""
     counts_as_no = missing == COUNT_AS_NO
     return {
         "policy": missing,

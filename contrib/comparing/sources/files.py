@@ -1,4 +1,4 @@
-"""Read the sources of a comparison from files."""
+"""Read the judgments of a source from a file: a judgments file, or a published set of judgments."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ from judgments.importers.textio import ImportProblem
 from judgments.kinds import KINDS
 
 WITHOUT_VALUE = REASONS[2]  # the reason for rows without an answer
-TEXT_TABLES = ("jsonl", "csv")
-# formats other than judgments files; judgments files are detected
+TEXT_TABLES = ("jsonl", "csv")  # the formats of judgments files, which are detected if no format is named
 SOURCE_FORMATS = (*TEXT_TABLES, *JUDGMENT_FORMATS)
 
 
@@ -49,8 +48,9 @@ def read_source(
     """Read judgments to compare, from a judgments file or a file in one of SOURCE_FORMATS.
 
     Args:
-        protocol: needed for files that name none; it also selects a part of a released set.
+        protocol: the protocol, for files that name none, or that have judgments of several.
         mapping: the columns of a judgments file.
+
     Raises:
         ImportProblem: the file cannot be read.
     """
@@ -119,7 +119,7 @@ def _read_table(path: Path, protocol: str | None, **options: Any) -> SourceJudgm
 
 
 def _read_content(record: Record) -> UnitContent:
-    """Return what a row of a judgments file says about its unit."""
+    """Return the content of the unit to which a row of a judgments file belongs."""
     names = ("reference", "first", "second")
     ids = [read_optional(record, name, read_name) for name in names]
     texts = [
@@ -142,7 +142,8 @@ def _read_content(record: Record) -> UnitContent:
 def _read_systems(record: Record) -> CreditedSystems:
     """Return the names of the systems that a row credits with its first text and with its second text.
 
-    The row's `systems` are keyed by the ids of the texts or, as equal texts have one id, by side.
+    The row's `systems` are an object whose keys are the ids of the texts: ``{"cap-1": [{"system": "A"}]}``. Equal texts
+    have the same id; in this case, the keys are the sides.
     """
     credits = json_cell(record, "systems")
     if not isinstance(credits, dict):
@@ -155,6 +156,7 @@ def _read_systems(record: Record) -> CreditedSystems:
 
 
 def _system_names(credits: Any) -> tuple[str, ...]:
+    """Return the sorted names in a list ``[{"system": NAME}]``, without entries of another form."""
     rows = credits if isinstance(credits, list) else []
     return tuple(sorted({str(row["system"]) for row in rows if isinstance(row, dict) and "system" in row}))
 

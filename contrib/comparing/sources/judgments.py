@@ -1,4 +1,4 @@
-"""What is compared: the judgments of a source (a study or a file), with the contents of its units."""
+"""The judgments of a source (a study or a file) as arrays, with the contents of its units."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.aggregation import majority_vote, mean_grade
 
 Values = NDArray[np.float64] | NDArray[np.object_]
-# of a unit's reference, first and second caption; None if unknown
+# Ids or texts of a unit's reference, first caption and second caption; None if unknown.
 CaptionTriple = tuple[str | None, str | None, str | None]
 NO_CAPTIONS: CaptionTriple = (None, None, None)
-# the names of the first text's systems, and of the second text's systems
+# The names of the systems of the first caption, and of those of the second caption.
 CreditedSystems = tuple[tuple[str, ...], tuple[str, ...]]
 
 
@@ -55,9 +55,10 @@ class UnitContent:
     def keys(
         self, *, with_reference: bool, two_sided: bool, by_system: bool = False
     ) -> Iterator[tuple[Hashable, bool]]:
-        """Yield a key by the ids and a key by the texts, each with ``swapped``. Equal contents have equal keys.
+        """Yield keys by which units with the same content are found: one of the ids, and one of the texts.
 
-        The candidates of a key are sorted; ``swapped`` says whether this changed their order.
+        The two candidates in a key are sorted. With each key comes whether this changed their order. No key is yielded
+        if it would be incomplete.
 
         Args:
             with_reference: whether a key has the reference.
@@ -68,7 +69,7 @@ class UnitContent:
             reference, first, second = captions
             if self.image is None or first is None or (two_sided and second is None):
                 continue
-            # Skip this form if only the other form (id or text) of the reference is known, since forms are not mixed.
+            # Ids and texts are not mixed, so there is no key of the ids if only the text of the reference is known.
             if with_reference and reference is None and self.has_reference:
                 continue
             sides = [(first, self.systems[0]), (second, self.systems[1])]
@@ -87,13 +88,14 @@ class SourceJudgments:
         name: slug of the study, or name of the file or its format.
         kind: the kind of judgment; None if a file does not name it.
         units: (U,) ids of the units.
-        contents: (U,) what they show; empty if unknown.
+        contents: (U,) contents of the units; empty if unknown.
         unit: (N,) positions in `units`.
         rater: (N,) codes of the raters.
         value: (N,) answers: numbers, or objects if an answer is a text.
         left_out: number of rows that were left out, by reason.
-        full_depth: (U,) whether early stopping did not end the unit; None if the source has no early stopping.
-        anonymous: whether raters stand for answers of published totals instead of people.
+        full_depth: (U,) whether the unit has all its judgments, since early stopping did not end it; None if the source
+            has no early stopping.
+        anonymous: whether raters are places in published totals instead of people.
     """
 
     name: str
@@ -125,18 +127,18 @@ class SourceJudgments:
 
     @property
     def score_name(self) -> str:
-        """What the score of a unit is, in words."""
+        """The name of the score that each unit has (``scores``)."""
         if self.two_sided:
             return "share for the first"
         return "share of yes" if self.kind is not None and self.level == "nominal" else "mean"
 
     def merged_into(self, groups: Ints, is_swapped: Flags, group_count: int) -> SourceJudgments:
-        """Return the judgments with units merged into groups, which become the units.
+        """Return the judgments with groups of units as the new units.
 
         Args:
             groups: (U,) group of each unit.
             is_swapped: (U,) whether the unit's candidates are in the other order than those of its group. Answers to
-                these units are exchanged.
+                these units are changed accordingly.
         """
         value = self.value
         if self.kind is not None and is_swapped.any():
@@ -167,7 +169,7 @@ class SourceJudgments:
         )
 
     def scores(self) -> Floats:
-        """Return the scores of the U units: (U,); nan without judgments."""
+        """Return the scores of the U units: (U,); nan for a unit without judgments."""
         scores = np.full(len(self.units), np.nan)
         if len(self.unit):
             value = preference_scores(self.value.astype(np.float64)) if self.two_sided else self.value

@@ -1,7 +1,7 @@
-"""Match the units of two sources of judgments.
+"""Match the units of two sources of judgments, and merge equal units of the same source.
 
-Units match by id, else by content. The two candidates of a unit may be in either order. If the order differs,
-answers of the second source are swapped.
+Units are equal if their contents or their ids are. The two candidates of a unit may be in either order. If the order
+differs from that of the first equal unit, the answers are swapped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class MatchedSources:
         first, second: the sources, with the groups as units.
         shared: (G,) whether both sources have judgments of the group.
         by_id: number of groups whose units have the same id in both sources.
-        swapped: number of the second source's units whose candidates are in the other order.
+        swapped: number of the second source's shared units whose candidates are in the other order.
         merged: for each source, the number of units that were merged because their contents are equal.
         without_reference: whether references were ignored, because only one source has them.
         stopped_early: whether a source ended the judgments of some units early.
@@ -68,26 +68,31 @@ def match_sources(first: SourceJudgments, second: SourceJudgments) -> MatchedSou
                 f"{unnamed.name} does not say of which protocol its judgments are, and those of {sided.name} choose "
                 f"between two captions; name it with {option}."
             )
-    have_references = [_has_references(source) for source in (first, second)]
+    first_has_references, second_has_references = _has_references(first), _has_references(second)
+    key_options = {
+        "with_reference": first_has_references and second_has_references,
+        "two_sided": first.two_sided and second.two_sided,
+    }
+    key_options["by_system"] = all(_judges_by_system(source, **key_options) for source in (first, second))
+    # The units of both sources are numbered from 0, those of the second source after those of the first.
     first_count = len(first.units)
     groups = _Groups(first_count + len(second.units))
-    key_options = {"with_reference": all(have_references), "two_sided": first.two_sided and second.two_sided}
-    key_options["by_system"] = all(_judges_by_system(source, **key_options) for source in (first, second))
-    positions_by_key: dict[Hashable, tuple[int, bool]] = {}
-    for index, content in enumerate(chain(_contents(first), _contents(second))):
-        for key, swapped in content.keys(**key_options):
-            earlier, earlier_swapped = positions_by_key.setdefault(key, (index, swapped))
-            groups.join(earlier, index, swapped=swapped != earlier_swapped)
     # Match by content first, since this also determines the order of candidates.
-    same_ids = _same_ids(first, second)
-    for position, other in same_ids:
-        groups.join(position, first_count + other, swapped=False)
+    first_unit_by_key: dict[Hashable, tuple[int, bool]] = {}
+    for unit, content in enumerate(chain(_contents(first), _contents(second))):
+        for key, swapped in content.keys(**key_options):
+            earlier_unit, earlier_swapped = first_unit_by_key.setdefault(key, (unit, swapped))
+            groups.join(earlier_unit, unit, swapped=swapped != earlier_swapped)
+    pairs_with_same_id = _pairs_with_same_id(first, second)
+    for first_unit, second_unit in pairs_with_same_id:
+        groups.join(first_unit, first_count + second_unit, swapped=False)
     group_numbers, is_swapped, group_count = groups.number_groups()
     first_groups, second_groups = group_numbers[:first_count], group_numbers[first_count:]
-    is_shared = _mark_occurring(first_groups[first.unit], group_count)
-    is_shared &= _mark_occurring(second_groups[second.unit], group_count)
-    positions_by_id = np.array([position for position, _ in same_ids], dtype=np.int64)
-    is_matched_by_id = _mark_occurring(first_groups[positions_by_id], group_count)
+    is_shared = _occurs(first_groups[first.unit], group_count) & _occurs(
+        second_groups[second.unit], group_count
+    )
+    units_with_same_id = np.array([first_unit for first_unit, _ in pairs_with_same_id], dtype=np.int64)
+    is_matched_by_id = _occurs(first_groups[units_with_same_id], group_count)
     return MatchedSources(
         first=first.merged_into(first_groups, is_swapped[:first_count], group_count),
         second=second.merged_into(second_groups, is_swapped[first_count:], group_count),
@@ -95,90 +100,106 @@ def match_sources(first: SourceJudgments, second: SourceJudgments) -> MatchedSou
         by_id=int((is_shared & is_matched_by_id).sum()),
         swapped=int((is_swapped[first_count:] & is_shared[second_groups]).sum()),
         merged=(_count_merged(first_groups), _count_merged(second_groups)),
-        without_reference=have_references[0] != have_references[1],
+        without_reference=first_has_references != second_has_references,
         stopped_early=first.full_depth is not None or second.full_depth is not None,
     )
 
 
 def _count_merged(groups: Ints) -> int:
+    """Return how many units are in the group of another unit."""
     return len(groups) - len(np.unique(groups))
 
 
-def _mark_occurring(groups: Ints, count: int) -> Flags:
-    """Return whether each of ``count`` groups occurs in ``groups``: (count,)."""
-    occurring = np.zeros(count, dtype=bool)
-    occurring[groups] = True
-    return occurring
+def _occurs(groups: Ints, group_count: int) -> Flags:
+    """Return whether each of the groups from 0 to ``group_count`` - 1 occurs in ``groups``: (group_count,)."""
+    occurs = np.zeros(group_count, dtype=bool)
+    occurs[groups] = True
+    return occurs
 
 
 def _contents(source: SourceJudgments) -> Sequence[UnitContent]:
+    """Return the contents of a source's units, of which nothing is known if the source has no contents."""
     return source.contents or [UnitContent()] * len(source.units)
 
 
 def _judges_by_system(source: SourceJudgments, **key_options: bool) -> bool:
     """Return whether some units differ only in the systems that they credit."""
-    plain, credited = (
+    plain_keys, keys_with_systems = (
         {key for content in _contents(source) for key, _ in content.keys(**key_options, by_system=by_system)}
         for by_system in (False, True)
     )
-    return len(credited) > len(plain)
+    return len(keys_with_systems) > len(plain_keys)
 
 
 def _has_references(source: SourceJudgments) -> bool:
     return any(content.has_reference for content in source.contents)
 
 
-def _same_ids(first: SourceJudgments, second: SourceJudgments) -> list[tuple[int, int]]:
-    """Return the positions of units that have equal ids and consistent contents, as pairs."""
-    positions = {name: position for position, name in enumerate(second.units)}
-    pairs = ((position, positions[name]) for position, name in enumerate(first.units) if name in positions)
+def _pairs_with_same_id(first: SourceJudgments, second: SourceJudgments) -> list[tuple[int, int]]:
+    """Return the pairs of a unit of each source that have the same id, and contents that do not contradict."""
+    second_unit_by_id = {name: unit for unit, name in enumerate(second.units)}
+    pairs = [
+        (unit, second_unit_by_id[name]) for unit, name in enumerate(first.units) if name in second_unit_by_id
+    ]
     if not first.contents or not second.contents:
-        return list(pairs)
+        return pairs
     return [
-        (position, other)
-        for position, other in pairs
-        if not _contradict(first.contents[position], second.contents[other])
+        (first_unit, second_unit)
+        for first_unit, second_unit in pairs
+        if not _contradict(first.contents[first_unit], second.contents[second_unit])
     ]
 
 
 def _contradict(content: UnitContent, other: UnitContent) -> bool:
-    """Return whether two contents contradict each other: by ids if both have them, else by texts."""
+    """Return whether two contents have different images or candidates.
+
+    Candidates are compared by their ids if both contents have them, or else by their texts.
+    """
     if content.image is not None and other.image is not None and content.image != other.image:
         return True
-    for captions, others in ((content.ids, other.ids), (content.texts, other.texts)):
-        if captions[1] is not None and others[1] is not None:
-            return set(captions[1:]) != set(others[1:])
+    for captions, other_captions in ((content.ids, other.ids), (content.texts, other.texts)):
+        _reference, *candidates = captions
+        _other_reference, *other_candidates = other_captions
+        if candidates[0] is not None and other_candidates[0] is not None:
+            return set(candidates) != set(other_candidates)
     return False
 
 
 class _Groups:
-    """A union-find structure of equal units, which also tracks the order of candidates."""
+    """A union-find structure of equal units, which also tracks the order of their two candidates.
+
+    Each unit has a parent. The units of a group form a tree, whose root is its own parent.
+    """
 
     def __init__(self, size: int) -> None:
         self._parent = list(range(size))
         self._swapped = [False] * size  # whether a unit's candidates are in the other order than its parent's
 
-    def _root(self, position: int) -> tuple[int, bool]:
-        """Return the root of a unit's group, and whether the unit's candidates are swapped relative to the root's."""
+    def _root(self, unit: int) -> tuple[int, bool]:
+        """Return the root of a unit's group, and whether its candidates are in the other order than the unit's."""
         swapped, path = False, []
-        while self._parent[position] != position:
-            path.append(position)
-            position = self._parent[position]
-        # shorten the path, from the root outwards, since each step uses the previous one
-        for step in reversed(path):
-            swapped ^= self._swapped[step]
-            self._parent[step], self._swapped[step] = position, swapped
-        return position, swapped
+        while self._parent[unit] != unit:
+            path.append(unit)
+            unit = self._parent[unit]
+        # Make the root the parent of all units on the path, the unit nearest to the root first. A unit is swapped
+        # relative to the root if it is swapped relative to its parent or its parent to the root, but not if both are.
+        for descendant in reversed(path):
+            swapped ^= self._swapped[descendant]
+            self._parent[descendant], self._swapped[descendant] = unit, swapped
+        return unit, swapped
 
-    def join(self, position: int, other: int, *, swapped: bool) -> None:
+    def join(self, unit: int, other: int, *, swapped: bool) -> None:
         """Join the groups of two units. ``swapped`` says whether their candidates are in different orders."""
-        (root, root_swapped), (other_root, other_swapped) = self._root(position), self._root(other)
+        (root, unit_swapped), (other_root, other_swapped) = self._root(unit), self._root(other)
         low, high = min(root, other_root), max(root, other_root)
         if low != high:
-            self._parent[high], self._swapped[high] = low, swapped ^ root_swapped ^ other_swapped
+            self._parent[high], self._swapped[high] = low, swapped ^ unit_swapped ^ other_swapped
 
     def number_groups(self) -> tuple[Ints, Flags, int]:
-        """Return the (N,) group numbers of N units, (N,) flags of swapped units, and the number of groups."""
+        """Return the group of each of N units (N,), whether it is swapped (N,), and the number of groups.
+
+        A unit is swapped if its candidates are in the other order than those of the first unit of its group.
+        """
         roots, swapped = zip(*map(self._root, range(len(self._parent))), strict=True)
         distinct_roots, number = np.unique(roots, return_inverse=True)
         return number.astype(np.int64), np.array(swapped, dtype=bool), len(distinct_roots)

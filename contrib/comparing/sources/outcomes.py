@@ -1,4 +1,4 @@
-"""Compare two sources by their consensus on units, and by their winners of pairs."""
+"""Compare the consensus of two sources on units, and the winners of pairs by both."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ NOT_NOMINAL = gettext_noop("the answers are grades, not categories")
 
 
 def compare_consensus(matched: MatchedSources, resampling: Resampling) -> dict[str, Any]:
-    """Return kappa between the consensuses of both sources, and the table of who says what."""
+    """Return kappa between the consensuses of both sources, and the table of their labels.
+
+    Rows of ``table`` are labels by the first source, and columns labels by the second.
+    """
     no_result: dict[str, Any] = {"kappa": None, "labels": [], "table": [], "n": 0, "same": 0, "undecided": 0}
     sources = (matched.first, matched.second)
     if any(source.level != "nominal" for source in sources):
@@ -31,12 +34,16 @@ def compare_consensus(matched: MatchedSources, resampling: Resampling) -> dict[s
         return no_result | {"reason": TWO_SCALES}
     first, second = (source.limited_to(matched.shared).consensus() for source in sources)
     units = sorted(first.keys() & second.keys())
-    answers = [first[unit] for unit in units], [second[unit] for unit in units]
+    first_answers, second_answers = ([by_unit[unit] for unit in units] for by_unit in (first, second))
     kind = matched.first.kind
-    labels: list[Any] = sorted({*answers[0], *answers[1]}, key=str) if kind is None else list(kind.outcomes)
+    labels: list[Any] = (
+        sorted({*first_answers, *second_answers}, key=str) if kind is None else list(kind.outcomes)
+    )
     images = items_of_units(*sources)[units]
-    kappa = kappa_interval(*answers, labels=labels or None, **resampling.options(item=images))
-    counts = Counter(zip(*answers, strict=True))
+    kappa = kappa_interval(
+        first_answers, second_answers, labels=labels or None, **resampling.options(item=images)
+    )
+    counts = Counter(zip(first_answers, second_answers, strict=True))
     return {
         "kappa": {**as_json(kappa, "value", "low", "high"), "n": len(units)},
         "labels": labels,

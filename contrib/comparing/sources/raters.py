@@ -1,4 +1,4 @@
-"""The agreement of the raters of each source, and of all raters of both sources."""
+"""Compute alpha among the raters of each source, and among all raters of both sources."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ MERGED_UNITS_NOTE = gettext_noop(
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How intervals are computed: with clusters, or by a bootstrap that ignores them."""
+    """How intervals are computed: clustered, or by a bootstrap of ``resamples`` samples that ignores clusters."""
 
     resamples: int
     seed: int
     ignores_clusters: bool
 
     def options(self, **clusters: Any) -> dict[str, Any]:
-        """Return the options of a function with an interval, for data with these clusters."""
+        """Return the keyword arguments of a statistic with an interval, for data with these clusters."""
         clusters_used = NAIVE if self.ignores_clusters else clusters
         return {"resamples": self.resamples, "seed": self.seed, "clusters": clusters_used}
 
@@ -40,7 +40,7 @@ class Resampling:
 def figures_of_source(source: SourceJudgments, resampling: Resampling) -> dict[str, Any]:
     """Return the numbers of a source's units and judgments, and the agreement of its raters.
 
-    If the source stopped early, agreement is over the units that have all their judgments.
+    If the source has early stopping, agreement is over the units that have all their judgments.
     """
     complete = source if source.full_depth is None else source.limited_to(source.full_depth)
 
@@ -66,7 +66,9 @@ def figures_of_source(source: SourceJudgments, resampling: Resampling) -> dict[s
 
 
 def items_of_units(*sources: SourceJudgments) -> NDArray[Any]:
-    """Return the cluster of each of U units: the image, the document's first image, or the unit without an image.
+    """Return the cluster of each of U units: the first image of its document, its image, or the unit itself: (U,).
+
+    The image is the cluster if it belongs to no document, and the unit if its image is unknown.
 
     Args:
         sources: one source, or two matched sources, which have the same units.
@@ -107,7 +109,7 @@ def _alpha(
 
 
 def pooled_alpha(matched: MatchedSources, resampling: Resampling) -> dict[str, Any]:
-    """Return the agreement of the raters of both sources together, over shared units, and within each source."""
+    """Return alpha over shared units among the raters of both sources together, and among those of each source."""
     no_result = {"value": None, "low": None, "high": None, "n": 0}
     if not matched.same_scale:
         return no_result | {"reason": TWO_SCALES}

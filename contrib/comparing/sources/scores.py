@@ -29,7 +29,9 @@ def kappa_at_thresholds(
     missing: str,
     resampling: Resampling,
 ) -> tuple[KappaGrid | None, str]:
-    """Return kappa for each pair of thresholds, or None and the reason why there is none.
+    """Return kappa for each combination of thresholds of the two sources, and "".
+
+    If it is undefined, return None and the reason.
 
     Args:
         first_at_least, second_at_least: the threshold of each source; None for all that its protocol reports.
@@ -65,6 +67,7 @@ def _why_no_scores(matched: MatchedSources) -> str:
 
 
 def _thresholds_of(source: SourceJudgments, threshold: float | None) -> Sequence[float]:
+    """Return the given threshold or, if it is None, those that the source's protocol reports."""
     if threshold is not None:
         return (threshold,)
     return () if source.kind is None else sorted(source.kind.comparison.cuts)

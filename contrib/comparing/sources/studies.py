@@ -1,4 +1,4 @@
-"""Read a study's judgments as a source for comparisons."""
+"""Read the judgments of a study as a source of a comparison."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from judgments.studies.designs import kind_of
 
 
 def source_of_study(study: Study) -> SourceJudgments:
-    """Return a study's included judgments. Raise EvaluationError if answers are open, or if there are none."""
+    """Return the included judgments of a study or, if it has only published winners of pairs, these.
+
+    Raises:
+        EvaluationError: answers are not numbers, or there are no judgments.
+    """
     kind = kind_of(study)
     if kind.is_open:
         raise EvaluationError(
@@ -33,7 +37,8 @@ def source_of_study(study: Study) -> SourceJudgments:
     table = loaders.load_judgments(study)
     is_counted = table.is_counted
     if not is_counted.any():
-        if not len(table) and (published := _published_winners(study)).units:
+        published = _published_winners(study) if not len(table) else None
+        if published is not None and published.units:
             return published
         raise EvaluationError(
             _("Study %(slug)r has no judgments that are used in results; expected at least one.")
@@ -50,7 +55,7 @@ def source_of_study(study: Study) -> SourceJudgments:
         unit=unit.astype(np.int64),
         rater=table.worker[is_counted],
         value=table.value[is_counted],
-        left_out=_counts_left_out(table),
+        left_out=_count_left_out(table),
         full_depth=None if full_depth is None else np.isin(pks, list(full_depth)),
         anonymous=loaders.is_anonymous(study),
     )
@@ -61,29 +66,34 @@ def _published_winners(study: Study) -> SourceJudgments:
     pairs = CandidatePair.objects.filter(study=study, published_winner__isnull=False)
     texts = ("first__key", "second__key", "first__text", "second__text")
     columns = ("published_winner", "key", "kind", "item__name", "item__fields", *texts)
-    rows = list(pairs.order_by("position").values_list(*columns))
-    return SourceJudgments(
-        name=study.slug,
-        kind=kind_of(study),
-        units=[row[1] for row in rows],
-        contents=[
+    units, winners, contents = [], [], []
+    for winner, key, kind, image, fields, first_key, second_key, first_text, second_text in pairs.order_by(
+        "position"
+    ).values_list(*columns):
+        units.append(key)
+        winners.append(winner)
+        contents.append(
             UnitContent(
                 image,
-                ids=(None, *keys),
-                texts=(None, one_text(first), one_text(second)),
+                ids=(None, first_key, second_key),
+                texts=(None, one_text(first_text), one_text(second_text)),
                 kind=kind,
                 document=document_in(fields),
             )
-            for _winner, _key, kind, image, fields, *keys, first, second in rows  # in the order of `columns`
-        ],
-        unit=np.arange(len(rows)),
-        rater=np.zeros(len(rows), dtype=np.int64),
-        value=np.array([row[0] for row in rows], dtype=np.float64),
+        )
+    return SourceJudgments(
+        name=study.slug,
+        kind=kind_of(study),
+        units=units,
+        contents=contents,
+        unit=np.arange(len(units)),
+        rater=np.zeros(len(units), dtype=np.int64),
+        value=np.array(winners, dtype=np.float64),
         anonymous=True,
     )
 
 
-def _counts_left_out(table: JudgmentTable) -> dict[str, int]:
+def _count_left_out(table: JudgmentTable) -> dict[str, int]:
     """Return the numbers of judgments that are not compared, by reason."""
     counts = {
         NOT_USED: int((~table.used & ~table.control).sum()),
@@ -93,7 +103,7 @@ def _counts_left_out(table: JudgmentTable) -> dict[str, int]:
 
 
 def _read_units(study: Study, unit_ids: set[int]) -> tuple[dict[int, str], dict[int, UnitContent]]:
-    """Return the keys and the contents of units, both by row id."""
+    """Return the keys and the contents of units, each by row id of the unit."""
     units = Unit.objects.filter(study=study, control=False).order_by()
     columns = ("pk", "key", "kind", "item__name", "item__fields", "reference_id", "first_id", "second_id")
     rows = [row for row in converted_rows(units.values_list(*columns)) if row[0] in unit_ids]
@@ -121,7 +131,7 @@ def _read_units(study: Study, unit_ids: set[int]) -> tuple[dict[int, str], dict[
 
 
 def _read_systems(study: Study) -> dict[int, CreditedSystems]:
-    """Return the names of the systems that a file credits with each side, by unit row id."""
+    """Return the names of the systems that are credited with the two captions of each unit, by row id of the unit."""
     names = dict(System.objects.of_study(study).values_list("pk", "name"))
     systems: dict[int, CreditedSystems] = {}
     for pk, credits in loaders.systems_of_units(study).items():

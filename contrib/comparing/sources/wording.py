@@ -1,4 +1,4 @@
-"""The result of comparing two sources, in a sentence or two."""
+"""Describe the result of comparing two sources in a sentence or two."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from common.amounts import coefficient, thousands
 
 
 def describe_compared_sources(result: dict[str, Any]) -> str:
-    """Describe the most important result of ``compare_sources``: kappa, or the correlation of scores."""
+    """Describe the most important result of ``compare_sources``.
+
+    It is kappa of the consensus, kappa at the given or the best thresholds, or the correlation of scores: the first of
+    these that is defined.
+    """
     shared = result["units"]["shared"]
     if not shared:
         return _("The two studies have no item in common, so their agreement is unknown.")

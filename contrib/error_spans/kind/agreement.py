@@ -1,14 +1,14 @@
-"""The results of the kind: how far people agree on marked errors, how frequent errors are, and scores of texts."""
+"""Compute how far people agree on marked errors, how frequent errors are, and the scores of texts."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITY, START, spans_with_place
+from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITY, START, spans_with_offsets
 from contrib.error_spans.kind.mqm import MQM, MqmScheme, score_of
 from judgments.drawing.documents import first_of_documents
 from judgments.kinds.base import CaptionScore, IncludedJudgment, KindResults, Results
@@ -20,7 +20,7 @@ RESAMPLES = 1000  # of documents or items, for intervals of agreement
 
 
 class SpanResults(Results):
-    """The results of marked errors."""
+    """The results of studies in which people mark errors. ``mqm`` has the weights of the errors."""
 
     def __init__(self, mqm: MqmScheme = MQM) -> None:
         self.mqm = mqm
@@ -30,86 +30,103 @@ class SpanResults(Results):
 
     def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore]:
         """Return the mean score of each text, by item and credited systems."""
+        # The workers and their scores of each text, which several units can show.
         ratings: defaultdict[tuple[int, str, str, tuple[Any, ...]], list[tuple[int, float]]] = defaultdict(
             list
         )
         for judgment in judged:
             unit = judgment.unit
-            text_key = (unit.item_id, unit.first.key, unit.first.text, tuple(unit.systems))
-            ratings[text_key].append((judgment.worker, score_of(judgment.answer, self.mqm)))
-        return [
-            CaptionScore(item, key, text, float(np.mean([value for _, value in rows])), tuple(rows), systems)
-            for (item, key, text, systems), rows in ratings.items()
-        ]
+            shown_text = (unit.item_id, unit.first.key, unit.first.text, tuple(unit.systems))
+            ratings[shown_text].append((judgment.worker, score_of(judgment.answer, self.mqm)))
+        caption_scores = []
+        for (item, key, text, systems), text_ratings in ratings.items():
+            mean = float(np.mean([score for _, score in text_ratings]))
+            caption_scores.append(CaptionScore(item, key, text, mean, tuple(text_ratings), systems))
+        return caption_scores
 
 
-def figures_of_spans(judged: Sequence[IncludedJudgment], mqm: MqmScheme, *, seed: int) -> KindResults:
+def figures_of_spans(judgments: Sequence[IncludedJudgment], mqm: MqmScheme, *, seed: int) -> KindResults:
     """Return the study's results about ``spans``, and the mean MQM and standardised score of each unit.
 
-    Resampling is by document or, without documents, by item. In the results, ``without`` is the number of judgments
-    that mark no error, and ``missing`` the number of marks for missing parts.
+    In the study's results, ``without`` is the number of judgments that mark no error, and ``missing`` the number of
+    marks for missing parts.
     """
-    if not judged:
+    if not judgments:
         return KindResults()
-    unit_ids = [judgment.unit.pk for judgment in judged]
-    workers = [judgment.worker for judgment in judged]
-    spans_of_judgments = [spans_with_place(judgment.answer["spans"]) for judgment in judged]
-    measured: dict[str, Any] = {
-        "texts": unit_ids,
-        "raters": workers,
-        "lengths": [len(judgment.unit.first.text) for judgment in judged],
-        "spans": [[(span[START], span[END]) for span in spans] for spans in spans_of_judgments],
-        "items": _clusters_of(judged),
-        "resamples": RESAMPLES,
-        "seed": seed,
-    }
-    severities = [[span[SEVERITY] for span in spans] for spans in spans_of_judgments]
-    all_spans = [span for judgment in judged for span in judgment.answer["spans"]]
+    unit_ids = [judgment.unit.pk for judgment in judgments]
+    workers = [judgment.worker for judgment in judgments]
+    all_spans = [span for judgment in judgments for span in judgment.answer["spans"]]
     mqm_scores: defaultdict[int, list[float]] = defaultdict(list)
-    for judgment in judged:
+    for judgment in judgments:
         mqm_scores[judgment.unit.pk].append(mqm.score(judgment.answer["spans"]))
     standardised = standardised_mean(
-        unit_ids, workers, [score_of(judgment.answer, mqm) for judgment in judged]
+        unit_ids, workers, [score_of(judgment.answer, mqm) for judgment in judgments]
     )
-    z_rows = zip(standardised.units.tolist(), standardised.z.tolist(), strict=True)
-    z_scores = {unit: nan_as_none(value) for unit, value in z_rows}
+    z_by_unit = dict(zip(standardised.units.tolist(), standardised.z.tolist(), strict=True))
     return KindResults(
         units={
-            unit: {"mqm": sum(scores) / len(scores), "z": z_scores[unit]}
+            unit: {"mqm": sum(scores) / len(scores), "z": nan_as_none(z_by_unit[unit])}
             for unit, scores in mqm_scores.items()
         },
         study={
             "spans": {
-                "f1": _as_dict(span_f1(**measured)),
-                "f1_same_severity": _as_dict(span_f1(**measured, labels=severities)),
-                "alpha_u": _as_dict(span_alpha(**measured)),
-                "alpha_u_same_severity": _as_dict(span_alpha(**measured, labels=severities)),
-                "judgments": len(judged),
+                **_agreement_on_spans(judgments, unit_ids, workers, seed),
+                "judgments": len(judgments),
                 "spans": len(all_spans),
-                "without": sum(not judgment.answer["spans"] for judgment in judged),
+                "without": sum(not judgment.answer["spans"] for judgment in judgments),
                 "missing": sum(span[START] is None for span in all_spans),
-                "severities": dict(sorted(Counter(span[SEVERITY] for span in all_spans).items())),
-                "categories": dict(
-                    sorted(Counter(span[CATEGORY] for span in all_spans if CATEGORY in span).items())
-                ),
+                "severities": _sorted_counts(span[SEVERITY] for span in all_spans),
+                "categories": _sorted_counts(span[CATEGORY] for span in all_spans if CATEGORY in span),
                 "workers_without_z": standardised.left_out,
             }
         },
     )
 
 
-def _clusters_of(judged: Sequence[IncludedJudgment]) -> list[str]:
-    """Return for each judgment the first item of its text's document or, without documents, the text's item."""
-    documents = {judgment.unit.item.name: _document_of(judgment.unit) for judgment in judged}
+def _agreement_on_spans(
+    judgments: Sequence[IncludedJudgment], unit_ids: Sequence[int], workers: Sequence[int], seed: int
+) -> dict[str, Any]:
+    """Return F1 and alpha of the spans, and both if only spans of the same severity are equal.
+
+    Resampling is by document or, without documents, by item.
+    """
+    spans_of_judgments = [spans_with_offsets(judgment.answer["spans"]) for judgment in judgments]
+    arguments: dict[str, Any] = {
+        "texts": unit_ids,
+        "raters": workers,
+        "lengths": [len(judgment.unit.first.text) for judgment in judgments],
+        "spans": [[(span[START], span[END]) for span in spans] for spans in spans_of_judgments],
+        "items": _clusters_of(judgments),
+        "resamples": RESAMPLES,
+        "seed": seed,
+    }
+    severities = [[span[SEVERITY] for span in spans] for spans in spans_of_judgments]
+    return {
+        "f1": _as_dict(span_f1(**arguments)),
+        "f1_same_severity": _as_dict(span_f1(**arguments, labels=severities)),
+        "alpha_u": _as_dict(span_alpha(**arguments)),
+        "alpha_u_same_severity": _as_dict(span_alpha(**arguments, labels=severities)),
+    }
+
+
+def _sorted_counts(names: Iterable[str]) -> dict[str, int]:
+    """Return how often each name occurs, sorted by name."""
+    return dict(sorted(Counter(names).items()))
+
+
+def _clusters_of(judgments: Sequence[IncludedJudgment]) -> list[str]:
+    """Return the cluster of each judgment: the first item of the text's document or, without documents, its item."""
+    documents = {judgment.unit.item.name: _document_of(judgment.unit) for judgment in judgments}
     first_items = first_of_documents(documents.items())
-    names = [judgment.unit.item.name for judgment in judged]
+    names = [judgment.unit.item.name for judgment in judgments]
     return [first_items.get(name, name) for name in names]
 
 
 def _document_of(unit: Any) -> str:
-    """Return the name of the unit's document, or "".
+    """Return the name of the document to which the unit's text belongs, or "".
 
-    It is read from the item or, in releases without names of documents, from the unit's place ("document#version").
+    It is a field of the item. In releases without that field, it is part of the unit's content, whose name of the
+    document has the form "document#version".
     """
     place = unit.content.get("document")
     document: str = unit.item.document or (place["name"].rpartition("#")[0] if place else "")

@@ -1,6 +1,8 @@
 """Answers that mark errors: their keys, the order of their spans, and the similarity of two answers.
 
-Offsets count Unicode code points from 0; ``end`` is exclusive. For a missing part, ``start`` and ``end`` are null.
+An answer is ``{"spans": [{"start": 3, "end": 8, "severity": "minor", "category": "grammar"}], "score": 80}``, where
+categories and the score are optional. Offsets count Unicode code points from 0; ``end`` is exclusive. If a span says
+that a part of the source is missing from the text, ``start`` and ``end`` are None.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from common.texts import word_bounds
 
 Span = Mapping[str, Any]
 SEVERITIES = ("minor", "major", "critical")  # from the least severe on
-SEVERITY_KEYS = dict(zip(SEVERITIES, "mjk", strict=True))
+SEVERITY_KEYS = dict(zip(SEVERITIES, "mjk", strict=True))  # the key of the keyboard for each severity
 SEVERITY_WORDS = {"minor": _("Minor"), "major": _("Major"), "critical": _("Critical")}
 SCORE_TOLERANCE = 15  # points by which two equivalent scores of one text may differ, as on a slider
 MIN_F1 = 0.5  # F1 from which two answers without scores count as equivalent
@@ -40,18 +42,18 @@ def sort_spans(spans: Iterable[Span]) -> list[dict[str, Any]]:
     ]
 
 
-def spans_with_place(spans: Iterable[Span]) -> list[Span]:
+def spans_with_offsets(spans: Iterable[Span]) -> list[Span]:
     return [span for span in spans if span[START] is not None]
 
 
 def spans_of_words(
     text: str, marks: Mapping[int, tuple[str, ...]], keys: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the spans of marked words. Adjacent words with the same marks are joined.
+    """Return the spans of marked words. Adjacent words with the same mark are one span.
 
     Args:
-        marks: the values of a mark by the index of its word.
-        keys: the names of these values, such as SEVERITY.
+        marks: the mark of each marked word by the index of the word, such as ``{3: ("minor", "grammar")}``.
+        keys: the keys of the values of a mark, such as ``("severity", "category")``.
     """
     tokens = word_bounds(text)
     spans: list[dict[str, Any]] = []
@@ -67,7 +69,7 @@ def spans_of_words(
 
 
 def marked_characters(spans: Iterable[Span]) -> set[int]:
-    return {position for span in spans_with_place(spans) for position in range(span[START], span[END])}
+    return {position for span in spans_with_offsets(spans) for position in range(span[START], span[END])}
 
 
 def character_f1(first_spans: Iterable[Span], second_spans: Iterable[Span]) -> float:

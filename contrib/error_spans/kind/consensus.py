@@ -5,20 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITIES, SEVERITY, START, spans_with_place
+from contrib.error_spans.kind.answers import (
+    CATEGORY,
+    END,
+    SEVERITIES,
+    SEVERITY,
+    START,
+    Span,
+    spans_with_offsets,
+)
 from contrib.error_spans.kind.mqm import MQM, MqmScheme, score_of
 from judgments.kinds.base import OpenAggregation
 from judgments.kinds.consensus import Consensus
 
 
 class MajorityOfCharacters(OpenAggregation):
-    """The consensus rule of marked errors. Agreement on units is measured on the scores.
+    """The consensus rule of marked errors.
 
-    The agreement on marks is in ``kind/agreement.py``.
+    ``codes`` are the scores, whose agreement is measured. The agreement on marks is in ``kind/agreement.py``.
     """
 
     rule = "majority-of-characters"
@@ -36,51 +44,74 @@ class MajorityOfCharacters(OpenAggregation):
 
 
 def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: MqmScheme = MQM) -> Consensus:
-    """Return the mean score, and the characters that more than half of the answers mark.
+    """Return the consensus of the answers to a unit.
 
-    Adjacent characters form one span while the most frequent severity and category stay the same. If severities are
-    equally frequent, the least severe one is taken. A missing part is included if more than half of the answers
-    mark one.
+    Its value is the mean score. Its spans are those that more than half of the answers mark, and a missing part if more
+    than half of the answers mark one.
     """
-    answer_count = len(answers)
-    marks_by_offset: dict[int, list[tuple[str, str]]] = {}
-    for answer in answers:
-        strongest_marks: dict[int, tuple[str, str]] = {}
-        for span in spans_with_place(answer["spans"]):
-            mark = span[SEVERITY], span.get(CATEGORY, "")
-            for offset in range(span[START], span[END]):  # where spans overlap, the most severe one counts
-                strongest_marks[offset] = max(strongest_marks.get(offset, mark), mark, key=_severity_rank)
-        for offset, mark in strongest_marks.items():
-            marks_by_offset.setdefault(offset, []).append(mark)
-    spans: list[dict[str, Any]] = []
-    for offset, marks in sorted(marks_by_offset.items()):
-        if 2 * len(marks) <= answer_count:
-            continue
-        frequent_mark = _most_frequent_mark(marks)
-        # extend the last span if it ends here and has the same mark
-        if spans and spans[-1] == {**spans[-1], END: offset, **frequent_mark}:
-            spans[-1][END] = offset + 1
-        else:
-            spans.append({START: offset, END: offset + 1, **frequent_mark})
     missing_marks = [
-        [(span[SEVERITY], span.get(CATEGORY, "")) for span in answer["spans"] if span[START] is None]
-        for answer in answers
+        [_mark_of(span) for span in answer["spans"] if span[START] is None] for answer in answers
     ]
-    if 2 * sum(map(bool, missing_marks)) > answer_count:
+    spans = _majority_spans(answers)
+    if 2 * sum(map(bool, missing_marks)) > len(answers):
         spans.append({START: None, END: None, **_most_frequent_mark(list(chain(*missing_marks)))})
     value = float(np.mean([score_of(answer, mqm) for answer in answers]))
     votes = Counter(span[SEVERITY] for answer in answers for span in answer["spans"])
     answer = {"spans": spans, **({"score": value} if "score" in answers[0] else {})}
-    return Consensus(n=answer_count, value=value, votes=dict(sorted(votes.items())), answer=answer)
+    return Consensus(n=len(answers), value=value, votes=dict(sorted(votes.items())), answer=answer)
 
 
-def _severity_rank(mark: tuple[str, str]) -> int:
-    return SEVERITIES.index(mark[0])
+class _Mark(NamedTuple):
+    """The severity and the category of a span; the category is "" if there is none."""
+
+    severity: str
+    category: str
 
 
-def _most_frequent_mark(marks: Sequence[tuple[str, str]]) -> dict[str, str]:
-    severities = Counter(severity for severity, _ in marks)
-    categories = Counter(category for _, category in marks if category)
+def _mark_of(span: Span) -> _Mark:
+    return _Mark(span[SEVERITY], span.get(CATEGORY, ""))
+
+
+def _majority_spans(answers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the spans of the characters that more than half of the answers mark.
+
+    Adjacent characters form one span while the most frequent severity and category stay the same.
+    """
+    marks_by_offset: dict[int, list[_Mark]] = {}
+    for answer in answers:
+        for offset, mark in _marks_of_characters(answer).items():
+            marks_by_offset.setdefault(offset, []).append(mark)
+    spans: list[dict[str, Any]] = []
+    for offset, marks in sorted(marks_by_offset.items()):
+        if 2 * len(marks) <= len(answers):
+            continue
+        frequent_mark = _most_frequent_mark(marks)
+        # Extend the last span if it ends here and has the same mark. A mark without a category fits any category.
+        if spans and spans[-1] == {**spans[-1], END: offset, **frequent_mark}:
+            spans[-1][END] = offset + 1
+        else:
+            spans.append({START: offset, END: offset + 1, **frequent_mark})
+    return spans
+
+
+def _marks_of_characters(answer: Mapping[str, Any]) -> dict[int, _Mark]:
+    """Return the mark of each marked character, by its offset. Where spans overlap, the most severe mark counts."""
+    marks: dict[int, _Mark] = {}
+    for span in spans_with_offsets(answer["spans"]):
+        mark = _mark_of(span)
+        for offset in range(span[START], span[END]):
+            marks[offset] = max(marks.get(offset, mark), mark, key=_severity_rank)
+    return marks
+
+
+def _severity_rank(mark: _Mark) -> int:
+    return SEVERITIES.index(mark.severity)
+
+
+def _most_frequent_mark(marks: Sequence[_Mark]) -> dict[str, str]:
+    """Return the most frequent severity and category. Of equally frequent severities, the least severe one counts."""
+    severities = Counter(mark.severity for mark in marks)
+    categories = Counter(mark.category for mark in marks if mark.category)
     severity = min(severities, key=lambda name: (-severities[name], SEVERITIES.index(name)))
     category = min(categories, key=lambda name: (-categories[name], name), default="")
     return {SEVERITY: severity, **({CATEGORY: category} if category else {})}

@@ -1,4 +1,4 @@
-"""Contradictions in the designs of studies that mark errors."""
+"""Find contradictions in the designs of studies in which people mark errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def span_contradictions(design: StudyDesign) -> Iterator[str]:
-    """Yield clauses about settings of marked errors that contradict each other. Each begins with a study-file key."""
+    """Yield a clause about each setting that contradicts another one.
+
+    Each clause begins with the key of the setting in a study file.
+    """
     table, source = design.spans, design.sampling.pairs_from
     if table.categories == "own" and not table.own:
         yield pgettext(

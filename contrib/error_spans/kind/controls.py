@@ -1,4 +1,4 @@
-"""Control items: some words of a text are replaced by words of another item, which workers must mark."""
+"""Make control items: texts in which words are replaced by words of another item's text. Workers must mark these."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
+import numpy as np
 from django.utils.translation import pgettext
 
 from common.errors import DesignError
@@ -61,7 +62,7 @@ def _damaged_control(
     be damaged.
 
     Args:
-        texts: the texts to damage; if they are too few, other texts of the image are damaged, too.
+        texts: the texts to damage; if too few of them can be damaged, other texts of the image are, too.
         control_kind: DEGRADED or REFERENCE.
     """
     other_texts: list[Text] = []
@@ -89,6 +90,7 @@ def _damaged_control(
 
 
 def has_text_to_damage(image: Image) -> bool:
+    """Return whether the image has a text that is long enough to be damaged."""
     return any(len(word_bounds(text.text)) >= MIN_WORDS for text in _texts_of_image(image))
 
 
@@ -103,26 +105,35 @@ def _distinct_texts(texts: Sequence[Text]) -> list[Text]:
 def _damaged_texts(
     slot: ControlSlot, image: Image, texts: Sequence[Text]
 ) -> Iterator[tuple[Text, dict[str, Any]]]:
-    """Yield each damaged text with its expected answer. The words that replace others are those of other images."""
+    """Yield the texts that can be damaged, damaged and in random order, each with its expected answer.
+
+    The words that replace others are adjacent words of a text of another image. The expected answer names the
+    characters that they cover, within which an error must be marked.
+    """
     rng = slot.rng
-    donors = [
+    other_texts = [
         text.text for other in slot.images if other.name != image.name for text in _texts_of_image(other)
     ]
-    for base in shuffle(texts, rng):
-        words = word_bounds(base.text)
-        replaced_count = max(MIN_DAMAGED, round(REPLACED_SHARE * len(words)))
-        if len(words) < MIN_WORDS:
+    for text in shuffle(texts, rng):
+        word_count = len(word_bounds(text.text))
+        if word_count < MIN_WORDS:
             continue
-        first = int(rng.integers(len(words) - replaced_count + 1))
-        start, end = words[first][0], words[first + replaced_count - 1][1]
-        for donor in shuffle(donors, rng):
-            donor_words = word_bounds(donor)
-            if len(donor_words) < replaced_count:
+        replaced_count = max(MIN_DAMAGED, round(REPLACED_SHARE * word_count))
+        start, end = _draw_phrase(text.text, replaced_count, rng)
+        for other_text in shuffle(other_texts, rng):
+            if len(word_bounds(other_text)) < replaced_count:
                 continue
-            donor_first = int(rng.integers(len(donor_words) - replaced_count + 1))
-            phrase = donor[donor_words[donor_first][0] : donor_words[donor_first + replaced_count - 1][1]]
-            if phrase in base.text:
+            phrase_start, phrase_end = _draw_phrase(other_text, replaced_count, rng)
+            phrase = other_text[phrase_start:phrase_end]
+            if phrase in text.text:
                 continue
-            damaged = base.text[:start] + phrase + base.text[end:]
+            damaged = text.text[:start] + phrase + text.text[end:]
             yield Text(candidate_key(damaged), damaged), {"within": [start, start + len(phrase)]}
             break
+
+
+def _draw_phrase(text: str, word_count: int, rng: np.random.Generator) -> tuple[int, int]:
+    """Draw adjacent words of a text. Return the offsets at which they start and end."""
+    words = word_bounds(text)
+    first = int(rng.integers(len(words) - word_count + 1))
+    return words[first][0], words[first + word_count - 1][1]

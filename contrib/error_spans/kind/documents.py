@@ -1,11 +1,12 @@
-"""Draw whole documents: the texts of one system, or of two systems side by side, in the document's order.
+"""Draw whole documents, whose texts are judged in the document's order.
 
-A version of a document is the sequence of texts that a system gave for it. Systems with equal texts share a version.
+A version of a document is the sequence of texts that a system gave for its items. Systems with equal texts share a
+version. Versions are judged one by one, or two of them side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
@@ -38,7 +39,7 @@ class _Version:
 
 
 def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch:
-    """Draw documents. Each document stays on one page."""
+    """Draw documents, and distribute their versions to pages of work. Each version stays on one page."""
     division = divide_images(design, material)
     versions = _versions_of_documents(division.judged_images)
     if not versions:
@@ -52,7 +53,7 @@ def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch
             % {"split": design.sampling.split, "name": material.name},
             field="spans.documents",
         )
-    # sampling.images counts documents here, so these are drawn in the place of images
+    # The setting sampling.images counts documents here, so documents are drawn in the place of images.
     names = dict.fromkeys(version.document for version in versions)
     documents = [Image(name, "", ()) for name in names]
     drawn_documents = {
@@ -96,14 +97,14 @@ def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch
 
 
 def _versions_of_documents(images: Sequence[Image]) -> list[_Version]:
-    """Return the versions of each document, in import order."""
+    """Return the versions of each document. Documents and items are in the order in which they were imported."""
     documents: dict[str, list[Image]] = {}
     for image in images:
         if (name := dict(image.fields).get("document", "").strip()) and image.outputs:
             documents.setdefault(name, []).append(image)
     versions: list[_Version] = []
     for name, segments in documents.items():
-        # if a system has several texts, take the one that it ranks first
+        # By system and name of the item. If a system has several texts, the one that it ranks first is taken.
         first_texts: dict[str, dict[str, Text]] = {}
         for image in segments:
             for system, text in image.outputs:
@@ -118,40 +119,46 @@ def _versions_of_documents(images: Sequence[Image]) -> list[_Version]:
 
 
 def _group_units(design: StudyDesign, versions: Sequence[_Version], images: Sequence[Image]) -> list[Group]:
-    """Return a group of units for each version, or for two random versions of a document side by side.
+    """Return a group of units for each version or, if texts are side by side, for two random versions of a document.
 
-    Side by side, the units of both versions follow each other item by item.
+    ``images`` are the items of all documents in order.
     """
     if not design.spans.contrastive:
         return [Group(version.document, _units_of(design, version)) for version in versions]
     image_positions = {image.name: position for position, image in enumerate(images)}
-    by_document: dict[str, list[_Version]] = {}
+    versions_by_document: dict[str, list[_Version]] = {}
     for version in versions:
-        by_document.setdefault(version.document, []).append(version)
+        versions_by_document.setdefault(version.document, []).append(version)
     groups = []
-    for document, versions_of_document in by_document.items():
+    for document, versions_of_document in versions_by_document.items():
         shuffled = shuffle(versions_of_document, rng_for(design.seed, f"screens {document}"))
         for start in range(0, len(shuffled), TEXTS_PER_SCREEN):
             shown_versions = shuffled[start : start + TEXTS_PER_SCREEN]
-            passage = f"{document}#{'+'.join(str(version.number) for version in shown_versions)}"
-            by_image: dict[str, list[UnitSpec]] = {}
-            for version in shown_versions:
-                for unit in _units_of(design, version, passage=passage):
-                    by_image.setdefault(unit.image, []).append(unit)
-            units = [
-                unit
-                for part, name in enumerate(sorted(by_image, key=image_positions.__getitem__), start=1)
-                for unit in join_on_screen([_as_part(unit, part, len(by_image)) for unit in by_image[name]])
-            ]
-            groups.append(Group(document, tuple(units)))
+            groups.append(Group(document, _units_side_by_side(design, shown_versions, image_positions)))
     return groups
+
+
+def _units_side_by_side(
+    design: StudyDesign, versions: Sequence[_Version], image_positions: Mapping[str, int]
+) -> tuple[UnitSpec, ...]:
+    """Return the units of versions of a document, item by item. The units of an item share a screen."""
+    passage = f"{versions[0].document}#{'+'.join(str(version.number) for version in versions)}"
+    units_by_image: dict[str, list[UnitSpec]] = {}
+    for version in versions:
+        for unit in _units_of(design, version, passage=passage):
+            units_by_image.setdefault(unit.image, []).append(unit)
+    units: list[UnitSpec] = []
+    for part, name in enumerate(sorted(units_by_image, key=image_positions.__getitem__), start=1):
+        parts = [_as_part(unit, part, len(units_by_image)) for unit in units_by_image[name]]
+        units += join_on_screen(parts)
+    return tuple(units)
 
 
 def _units_of(design: StudyDesign, version: _Version, *, passage: str = "") -> tuple[UnitSpec, ...]:
     """Return the units of a version of a document.
 
     Args:
-        passage: name of both versions if two are shown side by side.
+        passage: a name for both versions together if two are shown side by side; otherwise "".
     """
     units, previous_text = [], ""
     for part, (image, text) in enumerate(version.segments, start=1):

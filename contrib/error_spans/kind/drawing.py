@@ -23,21 +23,17 @@ KIND_NAME = "spans"
 def draw_texts(kind: Kind, design: StudyDesign, material: Material) -> Batch:
     """Draw single texts or, if the design asks for it, two texts of an item side by side."""
     drawn = draw_captions(design, material, partial(unit_keys_of_texts, design))
-    groups = [
-        Group(captions.image.name, units)
-        for captions in drawn.images
-        for units in _group_by_screen(
-            design,
-            captions.image.name,
-            [
-                make_text_unit(design, captions.image, text, audited=audited)
-                for text, audited in captions.judged_texts(
-                    rng_for(design.seed, f"captions {captions.image.name}"),
-                    rng_for(design.seed, f"audited {captions.image.name}"),
-                )
-            ],
+    groups = []
+    for captions in drawn.images:
+        image = captions.image
+        judged_texts = captions.judged_texts(
+            rng_for(design.seed, f"captions {image.name}"), rng_for(design.seed, f"audited {image.name}")
         )
-    ]
+        units = [make_text_unit(design, image, text, audited=audited) for text, audited in judged_texts]
+        groups += [
+            Group(image.name, units_on_screen)
+            for units_on_screen in _group_by_screen(design, image.name, units)
+        ]
     hits = kind.hits(design, groups, control_images=drawn.division.control_images)
     if not design.spans.contrastive:
         return Batch(hits=hits, notes=drawn.notes)
@@ -79,15 +75,16 @@ def make_text_unit(
 
     Args:
         audited: whether the text is kept only to audit the filter of the design.
-        content: the place of the text in a document, under the key "document"; None if no documents are judged.
+        content: the content of the unit, which has the text's place in a document under the key "document"
+            (``DocumentPlace``); None if no documents are judged.
 
     Raises:
         DesignError: the design shows references, and the item has none.
     """
     (key,) = unit_keys_of_texts(design, image, [text])
-    if content:  # the same text can stand in several versions of a document
+    if content:  # versions of a document can have texts in common, but each has units of its own
         key = content_key(key, content["document"]["name"])
-    content_fields: dict[str, Any] = {"content": content} if content else {}
+    optional_fields: dict[str, Any] = {"content": content} if content else {}
     if design.spans.reference:
         if not image.references:
             raise DesignError(
@@ -99,5 +96,5 @@ def make_text_unit(
                 % {"name": image.name},
                 field="spans.reference",
             )
-        content_fields["reference"] = image.references[0]
-    return UnitSpec(key=key, image=image.name, first=text, audited=audited, **content_fields)
+        optional_fields["reference"] = image.references[0]
+    return UnitSpec(key=key, image=image.name, first=text, audited=audited, **optional_fields)

@@ -1,4 +1,8 @@
-"""What other features need of marked errors: weights, similarity, new offsets, and the answers of language models."""
+"""Functions of marked errors for other features.
+
+They give weights to errors, compare two answers, move marks if a text's outer blanks are removed, and ask a language
+model to mark errors.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,12 @@ WEIGHT = "weight"
 
 
 class SpanMarks(ErrorMarks):
-    """The functions for the marks of a study with these options and weights."""
+    """The functions for the marks of a study.
+
+    Args:
+        options: the options of the study's design on which answers depend.
+        mqm: the weights of the errors.
+    """
 
     def __init__(self, options: SpanOptions, mqm: MqmScheme) -> None:
         self.options, self.mqm = options, mqm
@@ -53,7 +62,7 @@ class SpanMarks(ErrorMarks):
         for error in content.pop("errors"):
             quote = error.pop("text")
             start = end = None
-            if quote is not None:  # a quote that is repeated means the next place at which it occurs
+            if quote is not None:  # if a quote is repeated, it is the next occurrence in the text
                 start = text.index(quote, search_starts[quote])
                 end = search_starts[quote] = start + len(quote)
             spans.append({START: start, END: end, **error})
@@ -61,9 +70,9 @@ class SpanMarks(ErrorMarks):
 
 
 def _moved_span(span: Span, written: str, stored: str) -> dict[str, Any]:
-    """Return a span with its offsets in the stored text, whose outer blanks are removed.
+    """Return a span with its offsets in the stored text, which is the written text without its outer blanks.
 
-    A span that has only such blanks is moved to the next letter.
+    A span of removed blanks is moved to the nearest character of the stored text.
     """
     if span[START] is None or span[END] is None:
         return dict(span)

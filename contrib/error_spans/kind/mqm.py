@@ -16,9 +16,9 @@ class MqmScheme:
     """The categories of errors by MQM, and the weights of errors.
 
     Attributes:
-        labels: the label of each category by name.
-        weights: the weight of an error by severity.
-        weights_by_category: for categories that have weights of their own, these weights by severity.
+        labels: the label of each category, by name.
+        weights: the weight of an error by severity, such as ``{"minor": 1.0, "major": 5.0}``.
+        weights_by_category: the same by category, for categories whose weights differ.
     """
 
     labels: Mapping[str, str]
@@ -26,17 +26,17 @@ class MqmScheme:
     weights_by_category: Mapping[str, Mapping[str, float]]
 
     def with_weights(self, weights: Mapping[str, Mapping[str, float]]) -> MqmScheme:
-        """Return a copy with a study's own weights.
+        """Return a copy with other weights of some errors.
 
         Args:
-            weights: the weight by category ("" for all others) and severity.
+            weights: these weights by category and severity; the category "" stands for all other categories.
         """
-        by_category = dict(weights)
-        default_weights = {**self.weights, **by_category.pop("", {})}
-        categories = dict(self.weights_by_category)
-        for name, row in by_category.items():
-            categories[name] = {**categories.get(name, {}), **row}
-        return replace(self, weights=default_weights, weights_by_category=categories)
+        new_weights = dict(weights)
+        default_weights = {**self.weights, **new_weights.pop("", {})}
+        weights_by_category = dict(self.weights_by_category)
+        for category, category_weights in new_weights.items():
+            weights_by_category[category] = {**weights_by_category.get(category, {}), **category_weights}
+        return replace(self, weights=default_weights, weights_by_category=weights_by_category)
 
     def weight(self, span: Span) -> float:
         weights = self.weights_by_category.get(span.get(CATEGORY, ""), {})

@@ -22,9 +22,9 @@ class SpanOptions:
     Attributes:
         severities: the severities that can be chosen, from the least severe on.
         categories: names with labels; empty if errors have no category.
-        score: whether a score from 0 to 100 follows.
+        score: whether an answer has a score from 0 to 100.
         missing: whether missing parts can be marked.
-        weights: as in `MqmScheme.with_weights`.
+        weights: the weights of errors that differ from those of MQM, as in `MqmScheme.with_weights`.
     """
 
     severities: tuple[str, ...] = ("minor", "major")
@@ -34,6 +34,7 @@ class SpanOptions:
     weights: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def as_text(self) -> str:
+        """Return the options as JSON, in which form they are the setting of a kind."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
     @classmethod
@@ -50,9 +51,10 @@ class SpanOptions:
         )
 
     def with_marks(self, marks: Sequence[Span]) -> SpanOptions:
-        """Return options that also allow the marks of an answer in a file.
+        """Return options that also allow the marks of an imported answer.
 
-        Either all marks of a file have categories, or none has one.
+        Either all marks of a file have categories, or none has one. The options of the first answer have no severities
+        yet, so that its marks decide.
         """
         categories = dict(self.categories)
         if categories or not self.severities:
@@ -96,9 +98,9 @@ class SpanOptions:
                 gettext("a span has unexpected keys; expected %(keys)s") % {"keys": ", ".join(sorted(keys))}
             )
         start, end = span[START], span[END]
-        has_place = type(start) is int and type(end) is int and 0 <= start < end <= length
+        has_offsets = type(start) is int and type(end) is int and 0 <= start < end <= length
         is_missing = start is None and end is None and self.missing
-        if not has_place and not is_missing:
+        if not has_offsets and not is_missing:
             raise ValueError(
                 gettext("a span from %(start)s to %(end)s is not valid; positions run from 0 to %(length)d")
                 % {"start": start, "end": end, "length": length}

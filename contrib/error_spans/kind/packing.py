@@ -10,22 +10,27 @@ import numpy as np
 from judgments.drawing.draws import shuffle
 from judgments.drawing.material import Group
 
-MAX_OPEN_PAGES = 50  # unfilled pages that are searched for room
+MAX_OPEN_PAGES = 50  # number of pages, which are not full, that are searched for space
 
 
 @dataclass(slots=True)
 class _Page:
-    """A page with its groups. ``room`` is the number of units that can still be added."""
+    """A page of work while it is filled.
 
-    room: int
+    Attributes:
+        free_units: number of units that can still be added. It is negative if a single group is too long.
+    """
+
+    free_units: int
     groups: list[Group] = field(default_factory=list)
 
-    def has_room_for(self, group: Group) -> bool:
-        return len(group.units) <= self.room and all(other.image != group.image for other in self.groups)
+    def can_hold(self, group: Group) -> bool:
+        has_other_images = all(other.image != group.image for other in self.groups)
+        return len(group.units) <= self.free_units and has_other_images
 
     def add(self, group: Group) -> None:
         self.groups.append(group)
-        self.room -= len(group.units)
+        self.free_units -= len(group.units)
 
 
 def pack_groups(groups: Sequence[Group], *, size: int, rng: np.random.Generator) -> list[list[Group]]:
@@ -36,11 +41,11 @@ def pack_groups(groups: Sequence[Group], *, size: int, rng: np.random.Generator)
     pages: list[_Page] = []
     open_pages: list[_Page] = []
     for group in shuffle(groups, rng):
-        page = next((page for page in open_pages if page.has_room_for(group)), None)
+        page = next((page for page in open_pages if page.can_hold(group)), None)
         if page is None:
-            page = _Page(room=size)
+            page = _Page(free_units=size)
             pages.append(page)
             open_pages.append(page)
         page.add(group)
-        open_pages = [page for page in open_pages if page.room > 0][-MAX_OPEN_PAGES:]
+        open_pages = [page for page in open_pages if page.free_units > 0][-MAX_OPEN_PAGES:]
     return [page.groups for page in pages]

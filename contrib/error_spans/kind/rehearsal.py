@@ -28,7 +28,7 @@ MISS_CHANCE, MOVE_CHANCE, INVENTION_CHANCE = 0.15, 0.2, 0.1
 
 
 class SpanRehearsal(Rehearsal):
-    """Simulated workers of a study with these options."""
+    """Simulated workers of a study whose design has these options."""
 
     def __init__(self, options: SpanOptions) -> None:
         self.options = options
@@ -47,7 +47,7 @@ class SpanRehearsal(Rehearsal):
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> dict[str, Any]:
-        """Draw an answer: spans of the truth are omitted or moved, others invented.
+        """Draw an answer. In a right one, some spans of the truth are left out or moved, and others are invented.
 
         Args:
             truth: the true answer, or the expected answer of a check question.
@@ -59,11 +59,7 @@ class SpanRehearsal(Rehearsal):
         if right is None:
             return self._make_answer(random_spans, float(rng.integers(0, 101)))
         if "within" in truth:
-            start, end = truth["within"]
-            # a check question: a right answer marks the damage, and a wrong one only other words
-            spans_outside = [span for span in random_spans if span[END] <= start or span[START] >= end]
-            damage_spans = [{**self._draw_marks(rng), START: start, END: end}] if right else []
-            return self._make_answer([*spans_outside, *damage_spans], 30.0 if right else 90.0)
+            return self._draw_control_answer(truth["within"], random_spans, right=right, rng=rng)
         spans = [self._mark_span(text, span, rng) for span in truth["spans"] if rng.random() >= MISS_CHANCE]
         if rng.random() < INVENTION_CHANCE and random_spans:
             spans.append(random_spans[0])
@@ -72,11 +68,28 @@ class SpanRehearsal(Rehearsal):
             return self._make_answer(spans, score)
         distance = float(rng.integers(SCORE_TOLERANCE + 1, 41))
         wrong_spans = [span for span in random_spans if not character_f1([span], truth["spans"])]
-        if not (
-            wrong_spans or truth["spans"] or self.options.score
-        ):  # an answer without spans would be right
+        is_right_without_spans = not truth["spans"] and not self.options.score
+        if not wrong_spans and is_right_without_spans:
             wrong_spans = [span for span in [self._draw_span(text, rng)] if span]
-        return self._make_answer(wrong_spans, score - distance if score > distance else score + distance)
+        wrong_score = score - distance if score > distance else score + distance
+        return self._make_answer(wrong_spans, wrong_score)
+
+    def _draw_control_answer(
+        self,
+        damage: tuple[int, int],
+        random_spans: Sequence[Mapping[str, Any]],
+        *,
+        right: bool,
+        rng: np.random.Generator,
+    ) -> dict[str, Any]:
+        """Draw an answer to a check question. A right one marks the damage, and a wrong one only other words.
+
+        ``damage`` are the offsets of the damaged part of the text.
+        """
+        start, end = damage
+        spans_outside = [span for span in random_spans if span[END] <= start or span[START] >= end]
+        damage_spans = [{**self._draw_marks(rng), START: start, END: end}] if right else []
+        return self._make_answer([*spans_outside, *damage_spans], 30.0 if right else 90.0)
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
         if consensus.value is None:
@@ -103,13 +116,14 @@ class SpanRehearsal(Rehearsal):
         options = self.options
         marks = {SEVERITY: options.severities[int(rng.integers(len(options.severities)))]}
         if options.categories:
-            marks[CATEGORY] = options.categories[int(rng.integers(len(options.categories)))][0]
+            name, _label = options.categories[int(rng.integers(len(options.categories)))]
+            marks[CATEGORY] = name
         return marks
 
     def _mark_span(self, text: str, span: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
         """Return a span as a simulated worker marks it: sometimes with another end.
 
-        The end is drawn among those of all words from the span's start on. A later end than the third counts as the
+        The end is drawn among the ends of all words after the span's start. An end after the third is replaced by the
         third, which is thus the most frequent in a long text.
         """
         ends = [end for _, end in word_bounds(text) if span[START] is not None and end > span[START]]

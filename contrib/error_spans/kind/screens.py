@@ -1,4 +1,4 @@
-"""Screens that show two texts of an item side by side (``spans.contrastive``)."""
+"""Screens that show two texts of an item side by side, if the design's setting ``spans.contrastive`` is true."""
 
 from __future__ import annotations
 

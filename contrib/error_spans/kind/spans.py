@@ -1,7 +1,6 @@
 """The kind in which people mark the errors of a text.
 
-People then score the text from 0 to 100 (ESA), or the errors' weights give a score (MQM). The results of this kind
-are the agreement on spans, and the frequencies of errors.
+People then score the text from 0 to 100 (ESA), or the weights of the errors give a score (MQM).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from contrib.error_spans.kind.answers import (
     START,
     character_f1,
     spans_of_words,
-    spans_with_place,
+    spans_with_offsets,
 )
 from contrib.error_spans.kind.consensus import MajorityOfCharacters
 from contrib.error_spans.kind.contradictions import span_contradictions
@@ -74,18 +73,19 @@ class DocumentPlace(ShownContent):
 
 
 class SpanContent(ShownContent):
-    """The content of a unit: its place in a document, and the key of its screen."""
+    """The content of a unit.
+
+    Attributes:
+        document: its place in a document; None if no documents are judged.
+        screen: the key of the screen that it shares with another unit; None if it is shown alone.
+    """
 
     document: DocumentPlace | None = None
     screen: str | None = None
 
 
 class SpanAnnotation(OpenKind):
-    """Mark the errors in one text of a system.
-
-    ``content`` holds the unit's place in a document, if documents are judged, and its screen (``screen_of``), if
-    two texts are shown side by side. Each of these texts is still a unit of its own.
-    """
+    """Mark the errors in one text of a system. Two texts that are shown side by side are two units."""
 
     name = KIND_NAME
     wordings = read_wordings(Path(__file__).with_name("wordings.toml"))[KIND_NAME]
@@ -146,6 +146,7 @@ class SpanAnnotation(OpenKind):
 
     def extend_setting(self, setting: str | None, answer: Any) -> str:
         answer = answer if isinstance(answer, Mapping) else {}
+        # Before the first answer, there is no setting. Then the answer decides whether there are scores.
         options = (
             SpanOptions.from_text(setting) if setting else SpanOptions(severities=(), score="score" in answer)
         )
@@ -156,7 +157,9 @@ class SpanAnnotation(OpenKind):
     def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
         options = SpanOptions.from_text(setting)
         names = [name for name, _ in options.categories]
-        categories = "none" if not names else "mqm" if set(names) <= set(MQM.labels) else "own"
+        categories = "none"
+        if names:
+            categories = "mqm" if set(names) <= set(MQM.labels) else "own"
         table = {
             "categories": categories,
             "own": names if categories == "own" else [],
@@ -201,8 +204,15 @@ class SpanAnnotation(OpenKind):
         )
         size = design.units_per_hit - design.controls.per_hit
         pages = pack_groups(groups, size=size, rng=rng_for(design.seed, "packing"))
-        places = rng_for(design.seed, "control places")
-        return tuple(make_hits(pages, seed=design.seed, protocol=self.name, deal_controls=deal, rng=places))
+        return tuple(
+            make_hits(
+                pages,
+                seed=design.seed,
+                protocol=self.name,
+                deal_controls=deal,
+                rng=rng_for(design.seed, "control places"),
+            )
+        )
 
     def passage(self, unit: Any) -> str:
         document = {} if unit.control else unit.content.get("document", {})
@@ -232,7 +242,9 @@ class SpanAnnotation(OpenKind):
         """
         if "within" in expected:
             start, end = expected["within"]
-            return any(span[START] < end and start < span[END] for span in spans_with_place(answer["spans"]))
+            return any(
+                span[START] < end and start < span[END] for span in spans_with_offsets(answer["spans"])
+            )
         first = expected["again"]
         if "score" in answer and "score" in first:
             return bool(abs(answer["score"] - first["score"]) <= SCORE_TOLERANCE)
@@ -278,12 +290,12 @@ class SpanAnnotation(OpenKind):
         score = str(form.get(name) or "")
         if not spans and not score and f"{name}-none" not in form:
             return None
-        # other texts, and numbers too long to be read fast, are left for `clean_answer` to refuse
+        # Other texts and very long numbers are kept as text, which `clean_answer` refuses.
         is_number = score.isascii() and score.isdigit() and len(score) < 10
         return {"spans": spans, **({"score": int(score) if is_number else score} if score else {})}
 
     def describe_answer(self, answer: Any) -> str:
-        if "within" in answer:  # the answer is the expected answer of a check question
+        if "within" in answer:  # the expected answer of a check question
             return "–".join(map(str, answer["within"]))
         marks = [
             f"{span[START]}–{span[END]} {span[SEVERITY]}"

@@ -16,7 +16,7 @@ class SystemsComparison:
     """The mean difference of two systems' scores, first minus second, over the items for which both have a segment.
 
     Attributes:
-        difference: None if no item has a segment of both.
+        difference: the mean difference, with its interval ``low``, ``high``; None if no item has a segment of both.
         p: p-value of the difference; None if it cannot be tested.
         better, worse: numbers of items on which the first system has the higher, and the lower score.
         segments: number of items.
@@ -65,8 +65,11 @@ def compare_systems(segments: Segments, first: str, second: str) -> SystemsCompa
 
 
 def shared_segments(segments: Segments, first: str, second: str) -> list[tuple[Segment, Segment]]:
-    """Return the two systems' segments of each item that both have, largest difference first."""
+    """Return the two systems' segments of each item for which both have one, largest difference of scores first."""
     second_segments = {segment.item: segment for segment in segments[second]}
-    pairs = [(segment, second_segments.get(segment.item)) for segment in segments[first]]
-    shared = [(segment, other) for segment, other in pairs if other is not None]
-    return sorted(shared, key=lambda pair: -abs(pair[0].score - pair[1].score))
+    pairs = [
+        (segment, second_segments[segment.item])
+        for segment in segments[first]
+        if segment.item in second_segments
+    ]
+    return sorted(pairs, key=lambda pair: -abs(pair[0].score - pair[1].score))

@@ -27,8 +27,7 @@ class MarkedText:
     Attributes:
         score: score of the consensus.
         pieces: the text, divided where marks begin and end.
-        missing_severity: severity of the error that something of the source is missing from the text; "" if nothing
-            is.
+        missing_severity: the severity of the error that a part of the source is missing from the text; "" without one.
     """
 
     score: float | None
@@ -47,9 +46,13 @@ class MarkedRow:
 
 
 def marked_rows(study: Study, shared: Sequence[tuple[Segment, Segment]]) -> list[MarkedRow]:
-    """Return shared segments with their marked texts, for those in which both texts have a consensus."""
+    """Return the texts of shared segments with their marks. Segments whose texts have no consensus are left out.
+
+    Args:
+        shared: a result of ``shared_segments``.
+    """
     items = Item.objects.in_bulk([segment.item for segment, _ in shared])
-    # by descending position, so that the first reference of an item replaces its others
+    # By descending position, so that the first reference of an item replaces its others in the dictionary.
     references = dict(
         Caption.objects.filter(item__in=items, role=Caption.Role.REFERENCE)
         .order_by("-position")
@@ -80,7 +83,10 @@ def _mark_text(consensus: Consensus) -> MarkedText:
     for span in spans:
         if span["start"] is not None:
             severities[span["start"] : span["end"]] = [span[SEVERITY]] * (span["end"] - span["start"])
-    runs = groupby(zip(text, severities, strict=False), key=lambda character: character[1])
-    pieces = tuple(Piece("".join(letter for letter, _ in run), severity) for severity, run in runs)
+    pieces, start = [], 0
+    for severity, run in groupby(severities[: len(text)]):
+        end = start + len(list(run))
+        pieces.append(Piece(text[start:end], severity))
+        start = end
     missing_severity = next((span[SEVERITY] for span in spans if span["start"] is None), "")
-    return MarkedText(consensus.value, pieces, missing_severity)
+    return MarkedText(consensus.value, tuple(pieces), missing_severity)

@@ -1,12 +1,12 @@
-"""Ranks of systems over domains.
+"""Rank systems over domains, as WMT24 does (Kocmi et al. 2024, Findings of the WMT24 General MT Shared Task).
 
-They are those of WMT24 (Kocmi et al. 2024, "Findings of the WMT24 General Machine Translation Shared Task"). A
-system's score is the mean of its domains' means over all judgments. Two systems are compared by Wilcoxon's
-signed-rank test in each domain, over every two judgments of a segment, and the p-values are combined by Stouffer's
-method. A system's range of ranks goes from 1 + the number of systems that are better at .05 to the number of all
-systems minus the number of worse ones. The script that WMT24 published with its data tests two-sided, and decides
-by the scores which system is better. The script for the tables of September 2024 tests one-sided ("greater") in
-both directions.
+A system's score is the mean of its means in the domains. Two systems are compared by Wilcoxon's signed-rank test in
+each domain, over all pairs of judgments of a segment, and the p-values are combined by Stouffer's method. A system has
+a range of ranks, from 1 + the number of significantly better systems to the number of all systems minus the number of
+significantly worse ones.
+
+The script that WMT24 published with its data tests two-sided, and decides by the scores which system is better. The
+script for the tables of September 2024 tests one-sided ("greater") in both directions.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ def rank_systems(segments: Segments, alternative: Alternative = "two-sided") -> 
     """
     domains = {name: _domain_means(system_segments) for name, system_segments in segments.items()}
     scores = {name: float(np.mean(list(means.values()))) for name, means in domains.items()}
+    # The pairs of systems of which the first is significantly better.
     beats = {
         (first, second)
         for first, second in permutations(segments, 2)
@@ -66,6 +67,7 @@ def rank_systems(segments: Segments, alternative: Alternative = "two-sided") -> 
 
 
 def _domain_means(system_segments: Sequence[Segment]) -> dict[str, float]:
+    """Return the mean score of a system by domain, over all judgments."""
     scores: defaultdict[str, list[float]] = defaultdict(list)
     for segment in system_segments:
         scores[segment.domain].extend(segment.scores)
@@ -73,6 +75,7 @@ def _domain_means(system_segments: Sequence[Segment]) -> dict[str, float]:
 
 
 def _p_value(first: Sequence[Segment], second: Sequence[Segment], alternative: Alternative) -> float:
+    """Return the combined p-value of the difference between two systems, whose segments these are."""
     second_scores = {segment.item: segment.scores for segment in second}
     differences: defaultdict[str, list[float]] = defaultdict(list)
     for segment in first:

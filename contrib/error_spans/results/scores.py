@@ -24,7 +24,7 @@ class SystemScore:
     Attributes:
         score: mean of people's scores or, if there are none, of the MQM scores, with its interval ``low``, ``high``.
         mqm: mean MQM score.
-        z: mean standardised score; None if no judge's scores vary.
+        z: mean standardised score; None if every judge gave only equal scores.
         errors: mean number of marks per judge and segment, by severity.
         segments, judgments: numbers of segments, and of their judgments.
     """

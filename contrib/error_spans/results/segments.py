@@ -1,7 +1,7 @@
-"""Segments of systems, and their scores by marked errors.
+"""Compute the scores of segments by marked errors.
 
-A segment is a system's text for an item. Its score is the mean of its judges' scores from 0 to 100 or, without
-these, of their MQM scores.
+A segment is a system's text for an item. Its score is the mean of its judges' scores from 0 to 100 or, without these,
+of their MQM scores.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from quorum.statistics.correlation import means_without_raters
 from quorum.statistics.inputs import encode
 
 WRONG_PROTOCOL = "Study {slug!r} is {protocol}; errors are marked in studies of spans alone."
-Key = tuple[int, str]  # the row id of an item, and the key of a caption's text
+TextKey = tuple[int, str]  # the row id of an item, and the key of a caption's text
 Segments = Mapping[str, Sequence["Segment"]]  # the segments of each system, by name
 
 
@@ -49,8 +49,8 @@ class Segment:
         cluster: its document or, without one, its item.
         score: mean of ``scores``.
         mqm: mean MQM score; equals ``score`` if people give no scores.
-        z: mean of the scores, each standardised by its judge's mean and standard deviation; None if no judge's scores
-            vary.
+        z: mean of the scores, each standardised by its judge's mean and standard deviation; None if every judge gave
+            only equal scores.
         errors: mean number of marks of a judge, by severity. A severity that nobody marked is left out.
         judgments: number of judgments of the text.
         domain: the split of its item.
@@ -100,9 +100,11 @@ def segments_of(study: Study) -> Segments:
     if not marks_errors(study):
         raise EvaluationError(WRONG_PROTOCOL.format(slug=study.slug, protocol=study.protocol))
     included = loaders.included_judgments(study, loaders.load_judgments(study))
-    indices_by_text: defaultdict[Key, list[int]] = defaultdict(list)
+    # Indices of the judgments in `included`, by their texts.
+    indices_by_text: defaultdict[TextKey, list[int]] = defaultdict(list)
     for index, judgment in enumerate(included):
         indices_by_text[judgment.unit.item_id, judgment.unit.first.text_key].append(index)
+    # The same by system and row id of the item.
     judgments_by_system: dict[str, dict[int, list[int]]] = {}
     outputs = Output.objects.of_study(study).annotations().order_by("system__name", "item__position", "pk")
     rows = outputs.values_list("system", "system__name", "item_id", "caption__text_key")
@@ -112,7 +114,7 @@ def segments_of(study: Study) -> Segments:
             for index in indices_by_text.get((item, key), ())
             if pk in credited_systems(included[index].unit.systems, (pk,))
         ]
-        if indices:  # if a system has several texts for an item, take the first one that was judged
+        if indices:  # If a system has several texts for an item, the first one that was judged is taken.
             judgments_by_system.setdefault(system, {}).setdefault(item, indices)
     anonymous, documents = loaders.is_anonymous(study), loaders.documents_of(study)
     judged_texts = [
@@ -169,9 +171,9 @@ def score_segments(
 
 
 def outputs_of(segments: Segments) -> Outputs | None:
-    """Convert segments to ``Outputs`` of systems, with the votes of identified judges.
+    """Convert segments to ``Outputs`` of systems, from which means and tests are computed; None if there are none.
 
-    Return None if there are no segments.
+    Without judges who are identified, the means with one judge left out are missing.
     """
     rows = [(name, segment) for name, system_segments in segments.items() for segment in system_segments]
     if not rows:
@@ -179,21 +181,26 @@ def outputs_of(segments: Segments) -> Outputs | None:
     names = list(segments)
     items, item_index = np.unique([segment.item for _, segment in rows], return_inverse=True)
     cluster_by_item = {segment.item: segment.cluster for _, segment in rows}
+    # The row, the judge and the score of each vote of an identified judge.
     votes = [
         (row, worker, score)
         for row, (_, segment) in enumerate(rows)
         for worker, score in zip(segment.workers, segment.scores, strict=True)
         if worker is not None
     ]
-    vote_rows, vote_workers, vote_scores = zip(*votes, strict=True) if votes else ((), (), ())
+    deletions = None
+    if votes:
+        vote_rows, vote_workers, vote_scores = zip(*votes, strict=True)
+        deletions = means_without_raters(vote_rows, vote_workers, vote_scores, len(rows))
+    _, cluster = encode([cluster_by_item[pk] for pk in items.tolist()], "documents")
     has_scores = [segment.has_scores for _, segment in rows]
     return Outputs(
         names=names,
         item=item_index,
         system=np.array([names.index(name) for name, _ in rows]),
-        cluster=encode([cluster_by_item[pk] for pk in items.tolist()], "documents")[1],
+        cluster=cluster,
         score=np.array([segment.score for _, segment in rows]),
-        deletions=means_without_raters(vote_rows, vote_workers, vote_scores, len(rows)) if votes else None,
+        deletions=deletions,
         scale_ends=(0.0 if all(has_scores) else -math.inf, 100.0 if any(has_scores) else 0.0),
     )
 
@@ -212,14 +219,20 @@ def scope_of_segments(segments: Segments) -> str:
     return scope_of(None if outputs is None else rater_count_of(outputs.deletions))
 
 
+def _count_judgments(segments: Segments) -> int:
+    return sum(segment.judgments for system_segments in segments.values() for segment in system_segments)
+
+
+def _segments_from_json(systems: Mapping[str, Sequence[Mapping[str, Any]]]) -> Segments:
+    return {name: [Segment(**fields) for fields in segments] for name, segments in systems.items()}
+
+
 SEGMENTS = add_figures(
     FiguresDefinition(
         name="span-segments",
         compute=segments_of,
-        rows=lambda systems: sum(
-            segment.judgments for system_segments in systems.values() for segment in system_segments
-        ),
+        rows=_count_judgments,
         as_json=as_json,
-        from_json=lambda systems: {name: [Segment(**row) for row in rows] for name, rows in systems.items()},
+        from_json=_segments_from_json,
     )
 )

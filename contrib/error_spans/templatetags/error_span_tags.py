@@ -7,7 +7,7 @@ from typing import Any
 
 from django import template
 
-from contrib.error_spans.kind.answers import SEVERITY_KEYS, SEVERITY_WORDS, spans_with_place
+from contrib.error_spans.kind.answers import SEVERITY_KEYS, SEVERITY_WORDS, spans_with_offsets
 
 register = template.Library()
 
@@ -24,12 +24,12 @@ def severity_key(severity: str) -> str:
 
 @register.simple_tag
 def words_with_marks(shown: Mapping[str, Any], answer: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """Return the words of a text for the form without scripts, each with the first mark that covers a part of it.
+    """Return the words of a text, each with the first mark that covers a part of it, for the form without scripts.
 
     Args:
-        shown: the unit as ``present_unit`` returns it.
+        shown: the unit as ``SpanAnnotation.present_unit`` returns it.
     """
-    text, spans = shown["caption"]["text"], spans_with_place(answer["spans"]) if answer else []
+    text, spans = shown["caption"]["text"], spans_with_offsets(answer["spans"]) if answer else []
     words_of_text = []
     for index, (start, end) in enumerate(shown["words"]):
         mark = next((span for span in spans if span["start"] < end and start < span["end"]), {})

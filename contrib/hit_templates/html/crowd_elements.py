@@ -174,7 +174,8 @@ def name_radio_group(element: Element) -> str | None:
         return None
     return (
         f"The buttons {', '.join(distinct_names[:5])} of one group have names of their own: here they are one "
-        f"question, “{name}”, whose answer is {'the value' if has_distinct_values else 'the name'} of the chosen button."
+        f"question, “{name}”, whose answer is {'the value' if has_distinct_values else 'the name'} of the chosen "
+        "button."
     )
 
 
