@@ -491,7 +491,7 @@ def test_what_others_run_is_called_by_one_client_and_each_service_has_one_door()
         "annotation.crowds.mturk.notifications.amazon",
         "contrib.archives.site",
         "contrib.judges.endpoint",
-        "contrib.prolific.answers",
+        "contrib.prolific.responses",
         "contrib.prolific.client",
         "contrib.webhooks.posting",
     }

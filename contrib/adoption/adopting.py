@@ -47,10 +47,10 @@ class Adoption:
 
 @transaction.atomic
 def adopt_captions(*, study: Study, system: str = "", by: User | None = None) -> Adoption:
-    """Add the included captions to the dataset as references, or as outputs of ``system``. Idempotent.
+    """Add the included captions to the dataset as references, or as outputs of ``system``.
 
-    Outputs can be judged in later studies, but never by their writers. A new system belongs to ``by``, which is None if
-    a command adopts the captions.
+    A repeated call adds nothing. Outputs can be judged in later studies, but never by their writers. A new system
+    belongs to ``by``, the account that adopts the captions. It is None if a command adopts them.
 
     Raises:
         EvaluationError: the study does not collect captions.
@@ -109,12 +109,15 @@ def _check_collects_captions(study: Study) -> None:
 
 
 def _add_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
-    """Store the captions as references behind the others of their items. Return how many were not adopted before."""
-    # the keys of adopted captions begin with "w-"
-    known_keys = set(
+    """Store the captions as references, after the other references of their items.
+
+    Return how many were not adopted before.
+    """
+    # The keys of adopted captions begin with "w-".
+    adopted_keys = set(
         Caption.objects.filter(dataset=dataset, key__startswith="w-").values_list("key", flat=True)
     )
-    new_captions = [caption for caption in written if caption.key not in known_keys]
+    new_captions = [caption for caption in written if caption.key not in adopted_keys]
     items = Item.objects.filter(dataset=dataset).annotate(last=Max("references__position"))
     last_positions = {
         item: -1 if position is None else position for item, position in items.values_list("pk", "last")
@@ -162,25 +165,24 @@ def _add_outputs(
         )
     caption_ids = store_candidates(dataset, {caption.text for caption in written})
     outputs = Output.objects.annotations().filter(system=system)
-    known_outputs = set(outputs.values_list("item_id", "caption_id"))
-    ranks = Counter(outputs.values_list("item_id", flat=True))
+    stored_outputs = set(outputs.values_list("item_id", "caption_id"))
+    next_ranks = Counter(
+        outputs.values_list("item_id", flat=True)
+    )  # the next rank of each item is its output count
     new_outputs = []
     for caption in written:
         item_id, caption_id = caption.item_id, caption_ids[caption.text]
-        if (item_id, caption_id) not in known_outputs:
-            known_outputs.add((item_id, caption_id))
+        if (item_id, caption_id) not in stored_outputs:
+            stored_outputs.add((item_id, caption_id))
             new_outputs.append(
-                Output(system=system, item_id=item_id, caption_id=caption_id, rank=ranks[item_id])
+                Output(system=system, item_id=item_id, caption_id=caption_id, rank=next_ranks[item_id])
             )
-            ranks[item_id] += 1
+            next_ranks[item_id] += 1
     Output.objects.bulk_create(new_outputs, batch_size=ROWS_PER_BATCH)
-    stored_pairs = set(
-        WrittenCaption.objects.filter(caption__in=set(caption_ids.values())).values_list(
-            "judgment_id", "caption_id"
-        )
-    )
+    written_rows = WrittenCaption.objects.filter(caption__in=set(caption_ids.values()))
+    adopted = set(written_rows.values_list("judgment_id", "caption_id"))
     new_captions = [
-        caption for caption in written if (caption.judgment_id, caption_ids[caption.text]) not in stored_pairs
+        caption for caption in written if (caption.judgment_id, caption_ids[caption.text]) not in adopted
     ]
     _store_writers({caption.judgment_id: caption_ids[caption.text] for caption in new_captions}, new_captions)
     return len(new_captions)
@@ -202,10 +204,7 @@ def _store_writers(caption_ids: dict[int, int], written: list[CollectedCaption])
 
 
 def _record_addition(dataset: Dataset, addition: dict[str, Any]) -> None:
-    """Record the addition in the dataset's notes.
-
-    The dataset's fingerprint covers only imported rows, so it does not show the addition.
-    """
+    """Record the addition in the dataset's notes, since its fingerprint covers only imported rows."""
     additions = [
         *dataset.notes.get("adopted", []),
         {**addition, "at": timezone.now().isoformat(timespec="seconds")},

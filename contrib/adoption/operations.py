@@ -1,4 +1,4 @@
-"""The operation that adopts written captions: it adds them to the dataset, as references or a system's outputs."""
+"""The operation that adds written captions to the dataset, as references or as outputs of a system."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judgments.operations import CommandHelp, Outcome, operation
 
 
 class AdoptRequest(Parameters):
-    """The purpose for which captions are added: as references, or as a system's outputs."""
+    """The parameter of an adoption: the system to which the captions are credited; "" for references."""
 
     system = serializers.CharField(default="", help_text="make them this system's outputs, no references")
 

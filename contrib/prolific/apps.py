@@ -34,13 +34,13 @@ class ProlificConfig(Feature):
         return {
             "PROLIFIC_API_URL": env.str("PROLIFIC_API_URL", default="https://api.prolific.com"),
             "PROLIFIC_TOKEN": env.str("PROLIFIC_TOKEN", default=""),
-            # the workspace of the balance and of the groups
+            # The workspace of the balance and of the participant groups.
             "PROLIFIC_WORKSPACE": env.str("PROLIFIC_WORKSPACE", default=""),
-            # subscribe_prolific prints the secret
+            # The secret that signs notifications, which the command subscribe_prolific prints.
             "PROLIFIC_HOOK_SECRET": env.str("PROLIFIC_HOOK_SECRET", default=""),
-            # the project of new studies; by default the first one
+            # The project of new studies; by default the first one.
             "PROLIFIC_PROJECT": env.str("PROLIFIC_PROJECT", default=""),
-            # Prolific's fee in percent, for companies in 2026, without tax; 33.3 for universities
-            # (prolific.com/pricing)
+            # Prolific's fee in per cent without tax. The default is that for companies in 2026; universities pay 33.3
+            # (prolific.com/pricing).
             "PROLIFIC_FEE_PERCENT": env.decimal("PROLIFIC_FEE_PERCENT", default="42.8"),
         }

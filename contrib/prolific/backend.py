@@ -1,6 +1,6 @@
-"""The backend of Prolific by its API. People enter a study as from any panel.
+"""The backend for Prolific by its API. People enter a study by a link, as from any panel.
 
-Its calls are carried out by the modules of ``outbox``.
+The calls to Prolific are messages in an outbox. The modules of ``outbox`` carry them out.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ from judgments.models import Study
 Status = CrowdSession.Status
 DECIDED_STATUSES = (Status.APPROVED, Status.REJECTED)
 FINISHED_STATUSES = (Status.SUBMITTED, *DECIDED_STATUSES)
-VISITOR_SECONDS = 3.0  # time limit of a call while a visitor waits
+VISITOR_SECONDS = 3.0  # time limit of a call during the request of a person who enters a study
 
 
 class ProlificBackend(ExternalBackend):
-    """The backend of Prolific by its API. Each study is a study at Prolific that this server manages."""
+    """The backend for Prolific by its API. Each publication is a study at Prolific that this server manages."""
 
     name = "prolific"
     title = "Prolific"
@@ -102,7 +102,7 @@ class ProlificBackend(ExternalBackend):
         ) % {"address": f"{settings.PUBLIC_URL}/s/{study.slug}/panel/"}
 
     def fee(self, design: StudyDesign, cents: int) -> int:
-        """Return the account's fee, rounded up. Before a purchase, Prolific's own price is compared with it."""
+        """Return the fee of the account, rounded up. Before a purchase, Prolific's own price is compared with it."""
         return self.bonus_fee(cents)  # Prolific charges the same rate
 
     def bonus_fee(self, cents: int) -> int:
@@ -119,7 +119,7 @@ class ProlificBackend(ExternalBackend):
         try:
             with open_client() as client:
                 return client.fetch_balance_cents(feature_settings.PROLIFIC_WORKSPACE)
-        except CrowdRefusal as problem:  # for instance, the workspace of another account
+        except CrowdRefusal as problem:  # such as for the workspace of another account
             raise RetryLater(f"{problem} Check PROLIFIC_WORKSPACE.", final=True) from problem
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
@@ -150,7 +150,7 @@ class ProlificBackend(ExternalBackend):
         tokens_by_id = {
             publication.external_id: publication.token for publication in known if publication.external_id
         }
-        # a publish call whose response was lost may have created a study
+        # A publication has no id if the response to the call that published it was lost.
         without_id = at_crowd(Publication, study).filter(external_id="")
         unanswered_tokens = set(without_id.values_list("token", flat=True))
         with open_client() as client:
@@ -186,10 +186,10 @@ class ProlificBackend(ExternalBackend):
         return frozenset(self.session_id(publication.platform, submission.id) for submission in submissions)
 
     def fetch_work(self, publication: Publication) -> Iterator[CrowdWork]:
-        """Yield the work of people with a session, and of others who were paid or rejected at Prolific.
+        """Yield the submissions of people with a session, and of others who were paid or rejected at Prolific.
 
-        At Prolific, anybody who returns with a code waits for review, even if the code was copied. So work counts
-        as submitted only if its session is finished. Otherwise it counts as running.
+        At Prolific, everybody who returns with a completion code waits for review, even if the code was copied.
+        Therefore, work counts as submitted only if its session is finished here. Otherwise it counts as running.
         """
         stored_statuses = dict(
             CrowdSession.objects.filter(publication=publication).values_list("external_id", "status")

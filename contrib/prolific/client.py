@@ -1,7 +1,8 @@
-"""A client of Prolific's public API, version 1 (docs.prolific.com). Each method makes one call, once.
+"""A client of Prolific's public API, version 1 (docs.prolific.com).
 
-All methods raise ``CrowdRefusal``, ``OutOfFunds`` or ``RetryLater`` if the call fails. According to the reference,
-transitions of submissions are idempotent, but *paying bonuses is not*: paying a set-up twice pays the people twice.
+No method repeats a call. All methods raise ``CrowdRefusal``, ``OutOfFunds`` or ``RetryLater`` if the call fails.
+According to the reference, transitions of submissions are idempotent, but *paying bonuses is not*: paying a set-up
+twice pays the people twice.
 """
 
 from __future__ import annotations
@@ -16,13 +17,6 @@ from annotation.crowds.base import CrowdRefusal, RetryLater
 from common.features import feature_settings
 from common.http.addresses import keeps_secrets
 from common.http.client import CallFailed, Client, HTTPReply
-from contrib.prolific.answers import (
-    error_of_answer,
-    normalise_column,
-    object_of_answer,
-    rows_of_answer,
-    setting_error,
-)
 from contrib.prolific.records import (
     BonusSetUp,
     Hook,
@@ -36,8 +30,15 @@ from contrib.prolific.records import (
     read_whole_number,
     valid_id,
 )
+from contrib.prolific.responses import (
+    error_of_response,
+    normalise_column,
+    object_of_response,
+    rows_of_response,
+    setting_error,
+)
 
-# least number of characters of the message of a rejection ("Approve or reject a submission" in the reference)
+# The least number of characters of a rejection's message ("Approve or reject a submission" in the reference).
 MIN_REJECTION_LENGTH = 100
 SCREEN_OUT = "FIXED_SCREEN_OUT_PAYMENT"  # an action of a completion code, which only some workspaces have
 PAGE_SIZE = 100
@@ -70,17 +71,17 @@ class ProlificClient(Client):
         )
 
     def create_study(self, draft: Mapping[str, object]) -> PanelStudy:
-        """Create a draft, which nobody sees and which costs nothing.
+        """Create a draft of a study, which nobody sees and which costs nothing.
 
-        This is not idempotent: first search for the draft.
+        A repeated call creates another draft, so search for an existing draft first.
         """
         return PanelStudy.read(self._request_object("POST", "studies/", body=dict(draft)))
 
     def list_studies(self, *, project: str = "") -> list[PanelStudy]:
-        """Return the studies of a project or the account, oldest first. (Ids increase with time.)"""
+        """Return the studies of a project or, without one, of the account, oldest first."""
         path = f"projects/{valid_id(project, 'project')}/studies/" if project else "studies/"
         studies = self._list_rows(path, {}, PanelStudy.read)
-        return sorted(studies, key=lambda study: study.id)
+        return sorted(studies, key=lambda study: study.id)  # ids increase with time
 
     def find_studies(self, internal_name: str, *, project: str = "") -> list[PanelStudy]:
         return [study for study in self.list_studies(project=project) if study.internal_name == internal_name]
@@ -93,12 +94,14 @@ class ProlificClient(Client):
         self._send_call("POST", path, body={"action": action.value})
 
     def increase_places(self, study: str, places: int) -> None:
-        """Set the total number of places. A published study refuses a lower number; a completed study reopens."""
+        """Set the total number of places. The number cannot be reduced. A completed study is opened again."""
         path = f"studies/{valid_id(study, 'study')}/"
         self._send_call("PATCH", path, body={"total_available_places": places})
 
     def set_screen_outs(self, study: str, *, code: str, count: int) -> None:
-        """Set the total number of paid screen-outs ("FixedScreenOut"). It can be raised for a published study.
+        """Set the total number of people who are paid although they are screened out ("FixedScreenOut").
+
+        The number can be raised for a published study.
 
         Args:
             code: the completion code of people who are screened out.
@@ -180,7 +183,7 @@ class ProlificClient(Client):
         return self._list_rows("participant-groups/", parameters, ParticipantGroup.read)
 
     def create_group(self, workspace: str, *, name: str) -> ParticipantGroup:
-        """Create an empty group. This is not idempotent: first search for its name."""
+        """Create an empty group. A repeated call creates another one, so search for its name first."""
         body = {"workspace_id": valid_id(workspace, "workspace"), "name": name, "description": ""}
         return ParticipantGroup.read(self._request_object("POST", "participant-groups/", body=body))
 
@@ -207,17 +210,17 @@ class ProlificClient(Client):
     def export_demographics(self, study: str) -> list[dict[str, str]]:
         """Return a row for each submission, with column names in lower case.
 
-        The basic export, without filters, can be requested again. The reference promises only JSON; Prolific's own
-        command-line client gets a CSV file. Both are read.
+        The export can be requested again. The reference describes JSON, but Prolific's own command-line client gets a
+        CSV file. Both are read.
         """
         path = f"studies/{valid_id(study, 'study')}/demographic-export/"
         answer = self._send_call("POST", path, body={"filters": []})
         text = answer.content.decode("utf-8-sig", errors="replace")
         if text.lstrip()[:1] in ("[", "{"):
-            rows = rows_of_answer(answer, path)
+            rows = rows_of_response(answer, path)
         else:
             rows = list(csv.DictReader(io.StringIO(text)))
-        # The file is incomplete, or the answer is another text.
+        # A row is wrong if the file is incomplete, or the response is another text.
         if any(None in row or None in row.values() or len(row) < 2 for row in rows):
             raise RetryLater(f"Prolific's answer to POST {path} is no table of demographics.")
         return [{normalise_column(name): str(value or "") for name, value in row.items()} for row in rows]
@@ -242,7 +245,7 @@ class ProlificClient(Client):
         """Subscribe to an event, and confirm the subscription, as the reference requires."""
         body = {"workspace_id": valid_id(workspace, "workspace"), "event_type": event, "target_url": address}
         answer = self._send_call("POST", "hooks/subscriptions/", body=body)
-        hook = Hook.read(object_of_answer(answer, "POST hooks/subscriptions/"))
+        hook = Hook.read(object_of_response(answer, "POST hooks/subscriptions/"))
         secret = answer.headers.get("X-Hook-Secret", "")
         self._send_call("POST", f"hooks/subscriptions/{hook.id}/", body={"secret": secret})
 
@@ -284,7 +287,7 @@ class ProlificClient(Client):
 
     def _request_object(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         """Return the JSON object of a response. A truncated response counts as lost."""
-        return object_of_answer(self._send_call(method, path, **request), f"{method} {path}")
+        return object_of_response(self._send_call(method, path, **request), f"{method} {path}")
 
     def _send_call(self, method: str, path: str, **request: Any) -> HTTPReply:
         """Send a call once, with a ``body`` or ``parameters``. The outbox decides whether and when to repeat it."""
@@ -302,4 +305,4 @@ class ProlificClient(Client):
             ) from error
         if answer.is_success:
             return answer
-        raise error_of_answer(method, path, answer)
+        raise error_of_response(method, path, answer)

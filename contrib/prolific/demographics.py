@@ -39,10 +39,10 @@ DemographicRow = Mapping[str, str]
 
 
 def fetch_demographics(*, study: Study, by: User | None = None) -> int:
-    """Store the demographics of people who submitted work in this study; return the number of people.
+    """Store the demographics of people who submitted work in this study. Return the number of people.
 
-    Data that Prolific no longer has about a person are deleted. If a person is missing in Prolific's response, the
-    stored data are kept. People whose raw ids were deleted are left out.
+    Answers that Prolific no longer has are deleted here, too. If a person is missing in Prolific's response, the stored
+    answers are kept. People whose raw ids were deleted are left out.
     """
     names = design_of(study).crowd.demographics
     if not names:
@@ -64,13 +64,13 @@ def fetch_demographics(*, study: Study, by: User | None = None) -> int:
 def _store_demographics(
     study: Study, rows: list[DemographicRow], names: tuple[str, ...], by: User | None
 ) -> int:
-    """Store what the rows of the export say about the study's people; return the number of people.
+    """Store the demographics in the rows of the export for people of the study. Return the number of people.
 
     Args:
         names: the demographics that the design names.
     """
     backend = backend_of(study)
-    # wait for a simultaneous deletion of raw ids
+    # The lock waits for a deletion of raw ids at the same time.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     raw_ids = RawId.objects.filter(worker=OuterRef("worker"), session=None)
     sessions = CrowdSession.objects.filter(Exists(raw_ids), study=study, submitted_at__isnull=False)

@@ -25,7 +25,7 @@ from contrib.prolific.client import open_client
 HOOK_PATH = "/hooks/prolific/"  # as in ``urls``
 SUBMISSION_EVENT, STUDY_EVENT = "submission.status.change", "study.status.change"
 EVENTS = (SUBMISSION_EVENT, STUDY_EVENT)
-MAX_AGE = timedelta(minutes=10)  # each delivery has a new signature; clocks may differ
+MAX_AGE = timedelta(minutes=10)  # of a signature, which is new for each delivery; clocks may differ
 MAX_BYTES = 100_000
 
 
@@ -39,13 +39,14 @@ class HookForged(QuorumError):
     status = 403
 
 
-def studies_with_news(body: bytes, *, signature: str, timestamp: str, now: datetime) -> list[str]:
-    """Return Prolific's ids of the studies that a webhook is about. There are none if it is about another event.
+def studies_of_notification(body: bytes, *, signature: str, timestamp: str, now: datetime) -> list[str]:
+    """Return Prolific's ids of the studies that a notification is about.
 
-    A submission is about the study of its session; if it has no session yet, about none.
+    If it is about a submission, this is the study of its session. There is none if the submission has no session yet,
+    or if the notification is about another kind of event.
 
     Raises:
-        HookUnreadable, HookForged: the webhook must be ignored.
+        HookUnreadable, HookForged: the notification must be ignored.
     """
     if len(body) > MAX_BYTES:
         raise HookUnreadable(f"The notification has {len(body):,} bytes; expected {MAX_BYTES:,} at most.")
@@ -68,6 +69,7 @@ def studies_with_news(body: bytes, *, signature: str, timestamp: str, now: datet
 
 
 def _check_signature(body: bytes, signature: str, timestamp: str, now: datetime) -> None:
+    """Raise HookForged if the signature is not that of the body and the time, or if the time is long ago."""
     expected = hmac.new(
         feature_settings.PROLIFIC_HOOK_SECRET.encode(), timestamp.encode() + body, hashlib.sha256
     )

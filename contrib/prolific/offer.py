@@ -1,6 +1,6 @@
-"""What study files may ask of Prolific.
+"""The settings of study files that are available for Prolific.
 
-This has a module of its own: designs need it before the models, on which the backend depends, are loaded.
+They have a module of their own, since designs need them before the models are loaded, on which the backend depends.
 """
 
 from judgments.design.crowds import COMMON_REQUIREMENTS, DEVICES, LANGUAGES, QUOTAS, CrowdOffer

@@ -1,8 +1,8 @@
 """The responses of Prolific's API as frozen records, and the parsing of ids, money and times.
 
-They follow "Prolific API for Data Collectors", OpenAPI 3.1, version 1.0.0 as of August 2026. Money is in whole
-cents. The API writes it as JSON numbers in cents, some as floating point ("double"), and takes bonuses as decimal
-text in the main unit.
+They follow "Prolific API for Data Collectors", OpenAPI 3.1, version 1.0.0 as of August 2026. In records, money is in
+whole cents. In responses, it is JSON numbers in cents, some with decimals ("double"). Bonuses are sent as decimal text
+in the main unit of the currency.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class PanelStudy:
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> PanelStudy:
-        """Create a study from a response. Responses with lists omit some fields."""
+        """Read a study from a response. Rows of lists lack some members."""
         return cls(
             id=read_id(row.get("id"), "study"),
             internal_name=str(row.get("internal_name") or ""),
@@ -85,7 +85,7 @@ class PanelStudy:
 
 @dataclass(frozen=True)
 class PanelSubmission:
-    """One person's submission.
+    """The submission of a person.
 
     Attributes:
         participant, study: Prolific's ids.
@@ -104,7 +104,10 @@ class PanelSubmission:
 
     @classmethod
     def read(cls, row: Mapping[str, Any], *, study: str = "") -> PanelSubmission:
-        """Create a submission from a row of a list or from a single response. These use different names."""
+        """Read a submission from a row of a list or from a response, whose members have different names.
+
+        ``study`` is the id of the study, which rows of lists lack.
+        """
         bonuses = row.get("bonus_payments")
         cents = (read_whole_number(amount, "bonus_payments") for amount in bonuses or ())
         return cls(
@@ -121,7 +124,7 @@ class PanelSubmission:
 
 @dataclass(frozen=True)
 class BonusSetUp:
-    """Bonuses that are set up and not yet paid. ``total_cents`` is their total cost."""
+    """Bonuses that are set up and not yet paid. ``total_cents`` is their total cost, with fees."""
 
     id: str
     total_cents: int
@@ -196,7 +199,7 @@ def valid_id(value: object, what: str) -> str:
     """Return an id that is to be sent. Raise CrowdRefusal if it could change the meaning of a path or a CSV row.
 
     Args:
-        what: what it identifies, for the error.
+        what: what the id identifies, for the error message.
     """
     if isinstance(value, str) and _ID.fullmatch(value):
         return value
@@ -218,7 +221,11 @@ def decimal_text(cents: int) -> str:
 
 
 def read_whole_number(value: object, what: str) -> int:
-    """Return a whole number in a response. Raise RetryLater if the member ``what`` is none."""
+    """Return a member of a response that must be a whole number. Raise RetryLater if it is not.
+
+    Args:
+        what: the name of the member.
+    """
     number = _read_number(value, what)
     if number != number.to_integral_value():
         raise RetryLater(f"Prolific's {what} is {value}; expected a whole number.")
@@ -226,7 +233,7 @@ def read_whole_number(value: object, what: str) -> int:
 
 
 def read_cents_rounded_up(value: object, what: str) -> int:
-    """Return a cost in cents. It is rounded up, so that budgets suffice."""
+    """Return a cost in a response in whole cents, rounded up, so that budgets suffice."""
     return int(_read_number(value, what).to_integral_value(rounding=ROUND_CEILING))
 
 
@@ -247,6 +254,6 @@ def _read_time(value: object) -> datetime | None:
         raise RetryLater(f"Prolific's time {value[:60]!r} is none; expected ISO 8601.") from error
 
 
-def _read_state(kind: type[State], value: object, otherwise: State) -> State:
-    """Return the state with that name. For a name that this version does not know, return ``otherwise``."""
-    return kind(str(value)) if value in set(kind) else otherwise
+def _read_state(kind: type[State], value: object, unknown: State) -> State:
+    """Return the state with this name, or ``unknown`` if this version has no such state."""
+    return kind(str(value)) if value in set(kind) else unknown

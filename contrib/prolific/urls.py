@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from contrib.prolific.views import take_notification
+from contrib.prolific.views import receive_notification
 
 app_name = "prolific"
-urlpatterns = [path("hooks/prolific/", take_notification, name="notifications")]
+urlpatterns = [path("hooks/prolific/", receive_notification, name="notifications")]

@@ -12,18 +12,18 @@ from annotation.crowds.views.forms import CrowdForm, add_crowd_form
 from common.errors import QuorumError
 from common.features import feature_settings
 from contrib.prolific.demographics import demographics
-from contrib.prolific.notifications import studies_with_news
+from contrib.prolific.notifications import studies_of_notification
 from judgments.studies.step_form import add_operation
 
 
 @csrf_exempt  # the notification is signed by its sender
 @never_cache
 @require_POST
-def take_notification(request: HttpRequest) -> HttpResponse:
+def receive_notification(request: HttpRequest) -> HttpResponse:
     if not feature_settings.PROLIFIC_HOOK_SECRET:
         raise Http404("No secret is set.")
     try:
-        study_ids = studies_with_news(
+        study_ids = studies_of_notification(
             request.body,
             signature=request.headers.get("X-Prolific-Request-Signature", ""),
             timestamp=request.headers.get("X-Prolific-Request-Timestamp", ""),

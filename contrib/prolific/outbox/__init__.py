@@ -1,1 +1,1 @@
-"""Carry out outbox messages at Prolific. Each module has the functions for some kinds of messages."""
+"""Carry out the calls of the outbox at Prolific. Each module has the functions for some kinds of calls."""

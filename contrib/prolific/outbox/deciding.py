@@ -1,7 +1,7 @@
 """Approve and reject submissions at Prolific, and pay bonuses.
 
-The current decision is read before a new one is made. The API has no idempotency key for a bonus. So after a lost
-response, Quorum only searches for the bonus, and never pays it again.
+Whether a submission is decided is read before it is decided. The API has no idempotency key for a bonus. Therefore,
+after a lost response, Quorum only searches for the bonus, and never pays it again.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from contrib.prolific.outbox.subjects import panel_study_id, store_facts, submis
 from contrib.prolific.records import SubmissionState
 
 State = SubmissionState
-# the reference says "in the following minutes"; an hour leaves a margin
-BONUS_SHOWS_WITHIN = timedelta(hours=1)
+# A paid bonus is listed within this time. The reference says "in the following minutes"; an hour leaves a margin.
+MAX_BONUS_DELAY = timedelta(hours=1)
 RECHECK_SECONDS = 60.0  # seconds until a bonus is searched for again
 RETURN_SECONDS = 600.0  # seconds until a submission whose author is at work is read again
-# the status of the session for each state of its submission
+# The status of a session by the state of its submission.
 SESSION_STATUS = {
     State.RESERVED: CrowdSession.Status.WORKING,
     State.ACTIVE: CrowdSession.Status.WORKING,
@@ -40,7 +40,7 @@ SESSION_STATUS = {
 
 
 def decide_submission(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Approve or reject a submission that is not decided yet. Return the current decision."""
+    """Approve or reject a submission, unless it is decided already. Return the decision at Prolific."""
     submission = submission_of(client, call)
     if submission.state in (State.RESERVED, State.ACTIVE, State.PROCESSING):
         raise RetryLater(
@@ -73,11 +73,11 @@ def rejection_message(why: str) -> str:
 
 
 def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Pay a bonus once: set it up, which costs nothing, store that it is about to be paid, then pay.
+    """Pay a bonus once: set it up, which costs nothing, store that it is about to be paid, and pay it.
 
     If the response is lost, later attempts only search for the bonus, since a second payment of the same set-up would
-    pay twice. The call stores ``set_up`` (the id of the set-up), ``paying`` (when it was about to be paid) and
-    ``before`` (how many equal bonuses the submission had then).
+    pay twice. These facts are stored with the call: ``set_up`` (the id of the set-up), ``paying`` (when it was about to
+    be paid) and ``before`` (how many equal bonuses the submission had then).
     """
     submission = submission_of(client, call)
     cents = int(call.payload["bonus_cents"])
@@ -115,13 +115,13 @@ def _find_paid_bonus(call: CrowdCall, equal_bonus_count: int) -> dict[str, Any]:
     """Return the result of a payment whose response was lost, if Prolific now lists one more bonus of this amount.
 
     Raises:
-        RetryLater: it is not listed yet.
-        UnknownOutcome: it was not listed within ``BONUS_SHOWS_WITHIN``.
+        RetryLater: the bonus is not listed yet.
+        UnknownOutcome: the bonus was not listed within ``MAX_BONUS_DELAY``.
     """
     if equal_bonus_count > int(call.answer["before"]):
         return {"bonus": call.answer["set_up"], "found": True}
     asked_at = datetime.fromisoformat(call.answer["paying"])
-    if timezone.now() - asked_at < BONUS_SHOWS_WITHIN:
+    if timezone.now() - asked_at < MAX_BONUS_DELAY:
         raise RetryLater(
             f"Whether bonus {call.answer['set_up']} was paid is not known; it is being looked for.",
             after=RECHECK_SECONDS,

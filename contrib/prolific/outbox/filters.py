@@ -1,8 +1,9 @@
 """Convert requirements for workers to Prolific's filters.
 
-A filter is a question, such as the country of residence, with the answers of people who may take part. The ids of its
-answers are not documented, so names are looked up in Prolific's list of filters. If a filter is missing in the list,
-the study is refused before anything is created.
+A filter is a question, such as the country of residence, with the answers of people who may take part: for example
+``{"filter_id": "sex", "selected_values": ["1"]}``. The ids of answers are not documented, so they are looked up by
+their names in Prolific's list of filters. If a filter or an answer is missing in the list, the study is refused before
+anything is created.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from judgments.design.countries import COUNTRIES
 from judgments.design.requirements import Workers
 from quorum.numeric.names import nearest_name
 
-# ids of filters
+# Ids of filters.
 COUNTRY, LANGUAGE, SEX, AGE = "current-country-of-residence", "fluent-languages", "sex", "age"
 APPROVAL_RATE, APPROVED_COUNT = "approval_rate", "approval_numbers"
 
-# Prolific's names of countries that differ from those in the table of countries
+# Names that countries may have at Prolific instead of those in COUNTRIES.
 OTHER_NAMES = {
     "CZ": ("Czechia",),
     "KR": ("South Korea", "Korea, Republic of", "Republic of Korea"),
@@ -37,7 +38,7 @@ Filter = dict[str, Any]  # as JSON for the API
 
 
 def needs_filter_list(workers: Workers) -> bool:
-    """Return whether a requirement is converted by means of Prolific's list of filters."""
+    """Return whether a requirement can only be converted with Prolific's list of filters."""
     return bool(
         workers.countries
         or workers.languages
@@ -48,7 +49,7 @@ def needs_filter_list(workers: Workers) -> bool:
 
 
 def requirement_filters(client: ProlificClient, workers: Workers, *, workspace: str) -> list[Filter]:
-    """Return the filters for the requirements for workers, without groups.
+    """Return the filters for the requirements for workers, except those about groups.
 
     Raises:
         CrowdRefusal: Prolific has no such filter or answer; nothing was changed.
@@ -74,7 +75,7 @@ def _convert_requirements(workers: Workers, listed_filters: Mapping[str, ListedF
         choices = _find_choices(listed_filters, LANGUAGE, "workers.languages", workers.languages)
         yield _select_filter(LANGUAGE, choices)
     if workers.approval_above:
-        # the least whole percentage above the rate
+        # The least whole percentage above the rate. A fraction is exact, so that 0.29 gives 30.
         min_percent = math.floor(Fraction(str(workers.approval_above)) * 100) + 1
         max_percent = _find_filter(listed_filters, APPROVAL_RATE, "workers.approval_above").maximum or 100
         if min_percent > max_percent:
@@ -126,7 +127,8 @@ def _age_filter(listed_filter: ListedFilter, age_shares: list[tuple[tuple[int, i
     Args:
         age_shares: the first and the last age of each quota, and its share, in order of age.
     """
-    lower, upper = age_shares[0][0][0], age_shares[-1][0][1]
+    (lower, _), _ = age_shares[0]
+    (_, upper), _ = age_shares[-1]
     if (listed_filter.minimum is not None and lower < listed_filter.minimum) or (
         listed_filter.maximum is not None and upper > listed_filter.maximum
     ):
@@ -159,11 +161,12 @@ def _find_choices(
     values: Iterable[str],
     names_of: Callable[[str], tuple[str, ...]] = lambda value: (value,),
 ) -> dict[str, str]:
-    """Return the id of the filter's answer for each value, by value.
+    """Return the id of the filter's answer for each value.
 
     Args:
-        setting: the setting of the design that has the values, for errors.
-        names_of: returns the names that the answer for a value may have at Prolific.
+        setting: the setting of the design that has the values, for error messages.
+        names_of: a function that returns the names that the answer for a value may have at Prolific; by default, the
+            value itself is the name.
 
     Raises:
         CrowdRefusal: the filter, or the answer for a value, is missing.

@@ -1,7 +1,7 @@
 """Send messages to people at Prolific, and maintain the groups of people who may or may not take part.
 
-A qualification is a participant group of its name in the workspace. People whom this installation blocks are in a
-group of their own.
+A qualification is a participant group with its name in the workspace. People whom this installation blocks are the
+members of another group.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ MEMBERS_PER_CALL = 500  # number of people who are added to a group by one call
 
 
 def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Send a person a message, at most once, since it is impossible to find out later whether it was sent."""
+    """Send a person a message at most once.
+
+    If the response is lost, it is impossible to find out whether the message was sent, so it is not sent again.
+    """
     if "sending" in call.answer:
         raise UnknownOutcome(
             "The message was about to be sent when the answer was lost. Look at the conversation at Prolific, then say "
@@ -50,17 +53,17 @@ def blocked_group_name() -> str:
 
 
 def change_group(client: ProlificClient, call: CrowdCall, *, name: str, add: bool) -> dict[str, Any]:
-    """Add a person to the groups of this name, or remove them. Repeating changes nothing.
+    """Add a person to the groups with this name, or remove the person from them. A repeated call changes nothing.
 
-    If the group is missing, it is created before somebody is added.
+    If there is no such group, it is created before the person is added.
     """
     person, workspace = person_of_call(call), _workspace()
-    if not name:  # the name of a qualification, which the call lacks
+    if not name:  # The call is about a qualification, and does not name it.
         raise CrowdRefusal(f"The call {call.key} names no group.")
     groups = [group for group in client.list_groups(workspace) if group.name == name]
     if add and not groups:
         groups = [client.create_group(workspace, name=name)]
-    # after a lost response there may be two groups of one name, and a study may use either of them
+    # After a lost response, there may be two groups with the same name, and a study may use either of them.
     for group in groups:
         if add:
             client.add_to_group(group.id, [person])
@@ -92,9 +95,9 @@ class StudyGroups(NamedTuple):
 def prepare_participant_groups(client: ProlificClient, design: StudyDesign, *, platform: str) -> StudyGroups:
     """Create the groups that a study needs, and add people to them. Return the groups.
 
-    People who got a qualification before any of their studies was open are added to its groups. A missing group of
-    excluded people is created even if it is empty, since people may be added to it while the study runs. Without a
-    workspace there are no groups.
+    People who got a qualification when it could not be passed on to Prolific yet are added to its groups. A group of
+    excluded people is created even if it is empty, since people may be added to it while the study is open. Without a
+    workspace, there are no groups.
 
     Raises:
         CrowdRefusal: the design names qualifications, but no workspace is set; or nobody has a required qualification.
@@ -106,7 +109,7 @@ def prepare_participant_groups(client: ProlificClient, design: StudyDesign, *, p
                 "Nothing was made at Prolific: qualifications are groups of a workspace there; set PROLIFIC_WORKSPACE."
             )
         return StudyGroups([], [])
-    # after a lost response there may be two groups of one name
+    # After a lost response, there may be two groups with the same name.
     ids_by_name: dict[str, list[str]] = {}
     for group in client.list_groups(workspace):
         ids_by_name.setdefault(group.name, []).append(group.id)

@@ -1,8 +1,8 @@
-"""Create studies at Prolific, publish them, add places, and close them.
+"""Create studies at Prolific, publish them, add places, and close them, so that repeated calls do nothing twice.
 
-The API has no idempotency key for the creation of a study. So a draft has Quorum's token as its internal name, and
-is searched for before one is created. The draft's id is stored before the draft is published, and the number of places
-is set as a total.
+The API has no idempotency key for the creation of a study. Therefore, a draft has Quorum's token as its internal name,
+by which it is searched for before one is created. The draft's id is stored before the draft is published, and places
+are added by setting their total number.
 """
 
 from __future__ import annotations
@@ -31,15 +31,17 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 
-UNPAID_CODES = {  # the reasons of return for the codes other than that of completed sessions
+# The reasons for which people are asked to return their place, by the outcome of their session.
+UNPAID_CODES = {
     "screened-out": "You do not fulfil what this study asks of its participants.",
     "timed-out": "The time for this study was over before it was finished.",
     "returned": "You gave the study back.",
     "full": "Nothing was left to do when you came.",
 }
-# states of submissions of people at work
+# The states of the submissions of people who are at work.
 WORKING_STATES = {SubmissionState.RESERVED, SubmissionState.ACTIVE, SubmissionState.PROCESSING}
-OPEN_STATES = {  # states of studies that were published
+# The states of studies that were published.
+OPEN_STATES = {
     StudyState.PUBLISHING,
     StudyState.ACTIVE,
     StudyState.PAUSED,
@@ -51,7 +53,7 @@ OPEN_STATES = {  # states of studies that were published
 def refuse_beyond_reservation(
     client: ProlificClient, *, reward_cents: int, places: int, reserved_cents: int
 ) -> None:
-    """Raise CrowdRefusal if Prolific's price, with fee and tax, exceeds the reservation."""
+    """Raise CrowdRefusal if Prolific's price of places, with fee and tax, exceeds the reserved amount."""
     cost_cents = client.fetch_cost_cents(reward_cents=reward_cents, places=places)
     if cost_cents > reserved_cents:
         raise CrowdRefusal(
@@ -73,7 +75,7 @@ def refuse_other_currency(client: ProlificClient, design: StudyDesign) -> None:
 
 
 def publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Find the study with Quorum's token, or create it as a draft; store its id, and publish it.
+    """Publish the study at Prolific that has the publication's token. If there is none, create it as a draft first.
 
     Return its id as ``external_id``.
     """
@@ -117,29 +119,16 @@ def _refuse_screen_outs_beyond_reservation(
 
 
 def study_payload(client: ProlificClient, publication: Publication) -> dict[str, object]:
-    """Return a new study as JSON for the API. Its reward is per submission, without Prolific's fee.
-
-    The study's filters name groups of people. Missing groups are created, and people are added to them.
-    """
+    """Return a new study as JSON for the API. Its reward is per submission, without Prolific's fee."""
     study = publication.study
     design = design_of(study)
     sizes = HIT.objects.filter(study=study).annotate(unit_count=Count("units"))
     max_unit_count = sizes.aggregate(n=Max("unit_count"))["n"] or 1
     minutes = max(1, math.ceil(max_unit_count * design.panel.hits * design.seconds_per_unit / 60))
-    # Prolific's formula for maximum_allowed_time (docs.prolific.com)
-    min_minutes = math.ceil(2 + 2 * minutes + 2 * math.sqrt(minutes))
+    # The least maximum_allowed_time, by Prolific's formula (docs.prolific.com).
+    min_allowed_minutes = math.ceil(2 + 2 * minutes + 2 * math.sqrt(minutes))
     description = design.crowd.description or plain_text(design.question) or design.name
-    publications = at_crowd(Publication, study).exclude(external_id="").order_by("pk")
-    groups = prepare_participant_groups(client, design, platform=publication.platform)
-    earlier_study_ids = list(publications.values_list("external_id", flat=True))
-    # only people in a group of each required qualification see the study, and nobody in a blocked group or study
-    filters = [
-        *_id_filter("participant_group_blocklist", groups.blocked_ids, "participant group"),
-        *_id_filter("previous_studies_blocklist", earlier_study_ids, "study"),
-    ]
-    for group_ids in groups.required_ids:
-        filters += _id_filter("participant_group_allowlist", group_ids, "participant group")
-    filters += requirement_filters(client, design.workers, workspace=feature_settings.PROLIFIC_WORKSPACE)
+    filters = _study_filters(client, publication, design)
     project = feature_settings.PROLIFIC_PROJECT
     return {
         "name": design.crowd.title or design.name,
@@ -150,7 +139,7 @@ def study_payload(client: ProlificClient, publication: Publication) -> dict[str,
         "completion_codes": completion_codes(study, design, screen_outs=publication.screen_outs),
         "total_available_places": publication.places,
         "estimated_completion_time": minutes,
-        "maximum_allowed_time": max(min_minutes, design.crowd.lease_minutes * design.panel.hits),
+        "maximum_allowed_time": max(min_allowed_minutes, design.crowd.lease_minutes * design.panel.hits),
         "reward": publication.reward_cents,
         "device_compatibility": list(design.workers.devices),
         "peripheral_requirements": [],
@@ -160,17 +149,38 @@ def study_payload(client: ProlificClient, publication: Publication) -> dict[str,
     }
 
 
-def _id_filter(filter_id: str, ids: Collection[str], what: str) -> list[dict[str, object]]:
-    """Return a filter with valid ids of ``what``; none if there are no ids."""
-    values = [valid_id(value, what) for value in ids]
-    return [{"filter_id": filter_id, "selected_values": values}] if values else []
+def _study_filters(
+    client: ProlificClient, publication: Publication, design: StudyDesign
+) -> list[dict[str, object]]:
+    """Return the filters of a new study, by which Prolific decides who sees it.
+
+    These are people in a group of each required qualification, except those in a blocked group or in an earlier study
+    of this one. Missing groups are created, and people are added to them.
+    """
+    publications = at_crowd(Publication, publication.study).exclude(external_id="").order_by("pk")
+    groups = prepare_participant_groups(client, design, platform=publication.platform)
+    earlier_study_ids = list(publications.values_list("external_id", flat=True))
+    filters = [
+        *_id_filters("participant_group_blocklist", groups.blocked_ids, "participant group"),
+        *_id_filters("previous_studies_blocklist", earlier_study_ids, "study"),
+    ]
+    for group_ids in groups.required_ids:
+        filters += _id_filters("participant_group_allowlist", group_ids, "participant group")
+    filters += requirement_filters(client, design.workers, workspace=feature_settings.PROLIFIC_WORKSPACE)
+    return filters
+
+
+def _id_filters(filter_id: str, ids: Collection[str], what: str) -> list[dict[str, object]]:
+    """Return a list with the filter by ids, or [] if there are no ids. ``what`` says what they identify."""
+    selected_ids = [valid_id(identifier, what) for identifier in ids]
+    return [{"filter_id": filter_id, "selected_values": selected_ids}] if selected_ids else []
 
 
 def completion_codes(study: Study, design: StudyDesign, *, screen_outs: int = 0) -> list[dict[str, object]]:
-    """Return a code for each outcome, with Prolific's action.
+    """Return the completion code of each outcome of a session, with the action that it causes at Prolific.
 
-    Finished work waits for Quorum's decision. Up to ``screen_outs`` people who are screened out get the pay in the
-    design. Other codes request a return, which frees the place and pays nothing.
+    Finished work waits for Quorum's decision. Up to ``screen_outs`` people who are screened out get the pay of the
+    design. Other codes ask people to return their place, which is then free again, and pay nothing.
     """
     actions: dict[str, dict[str, object]] = {"completed": {"action": "MANUALLY_REVIEW"}}
     for outcome, reason in UNPAID_CODES.items():
@@ -191,7 +201,7 @@ def completion_codes(study: Study, design: StudyDesign, *, screen_outs: int = 0)
 
 
 def extend_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Set the total number of places, so that a repeated call adds none. Resume a paused study."""
+    """Add places to a study and resume it if it is paused. A repeated call adds no more places."""
     publication = call.publication_now()
     new_places, reopened_places = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
     total_places = publication.places + new_places
@@ -228,8 +238,9 @@ def extend_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any
 def expire_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Close the study to new people.
 
-    The study is paused, so that people at work can finish. Once nobody is at work, it is stopped, which refunds its
-    open places. If the pause is temporary, it is not stopped: a stopped study can be reopened only with more places.
+    The study is paused, so that people at work can finish. Once nobody is at work, it is stopped, so that its open
+    places are refunded. If the pause is temporary, the study is not stopped, since a stopped study can only be opened
+    again with more places.
     """
     publication = call.publication_now()
     panel_study = client.get_study(publication.external_id)
@@ -246,7 +257,7 @@ def expire_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any
 
 
 def read_publication(client: ProlificClient, study: PanelStudy, token: str) -> CrowdPublication:
-    """Return a study at Prolific as an external HIT, with the number of its submissions in each state."""
+    """Return a study at Prolific as a publication, with the number of its submissions in each state."""
     states = [submission.state for submission in client.list_submissions(study.id)]
     is_closed = study.state in {StudyState.PAUSED, StudyState.AWAITING_REVIEW, StudyState.COMPLETED}
     return CrowdPublication(

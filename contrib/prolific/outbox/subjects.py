@@ -1,4 +1,4 @@
-"""Find the person or submission at Prolific that an outbox message is about, and store facts with the message."""
+"""Find the person, the submission or the study at Prolific that a call is about, and store facts with a call."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ def store_facts(call: CrowdCall, **facts: object) -> None:
     """Store facts with a call, so that its next attempt finds them.
 
     Raises:
-        RetryLater: another runner has taken the call.
+        RetryLater: another process carries out the call by now.
     """
     if not call.remember(**facts):
         raise RetryLater("Somebody else carries this call out by now.")
 
 
 def submission_of(client: ProlificClient, call: CrowdCall) -> PanelSubmission:
-    """Return the submission of a call, as read from Prolific. This verifies its id, which a browser sent.
+    """Return the submission that a call is about, as read from Prolific.
+
+    Its id was sent by a browser. Therefore, it is verified that the submission is of the person and the study of the
+    session.
 
     Raises:
         CrowdRefusal: the id was deleted here, or the submission belongs to another person or study.
@@ -53,9 +56,11 @@ def person_of_call(call: CrowdCall) -> str:
 
 
 def panel_study_id(call: CrowdCall) -> str:
-    """Return Prolific's id of the study that a call concerns. Raise CrowdRefusal if there is none."""
+    """Return Prolific's id of the study that a call is about. Raise CrowdRefusal if there is none."""
     session = call.session
-    if session is None and call.worker is not None:  # a call about a person: their latest session
+    if (
+        session is None and call.worker is not None
+    ):  # For a call about a person, it is the study of the last session.
         sessions = call.worker.crowd_sessions.filter(study=call.study, platform=call.platform)
         session = sessions.select_related("publication").order_by("pk").last()
     publication = call.publication or (session.publication if session else None)

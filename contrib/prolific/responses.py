@@ -1,4 +1,4 @@
-"""Read the responses of Prolific's API, and convert its errors to exceptions."""
+"""Read the content of the responses of Prolific's API, and convert errors to exceptions."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ def normalise_column(name: str) -> str:
     return " ".join(name.replace("_", " ").split()).lower()
 
 
-def rows_of_answer(answer: HTTPReply, path: str) -> list[dict[str, Any]]:
-    """Return the rows in the response to a POST request. Raise RetryLater if it has none."""
+def rows_of_response(answer: HTTPReply, path: str) -> list[dict[str, Any]]:
+    """Return the rows in the response to a POST request: a list of objects, or the member "results" of an object.
+
+    Raise RetryLater if the response has another form.
+    """
     try:
         content = load_json(answer.content)
     except ValueError as error:
@@ -35,8 +38,11 @@ def rows_of_answer(answer: HTTPReply, path: str) -> list[dict[str, Any]]:
     return rows
 
 
-def object_of_answer(answer: HTTPReply, request: str) -> dict[str, Any]:
-    """Return the JSON object in a response; raise RetryLater if it has none. ``request`` names the call in errors."""
+def object_of_response(answer: HTTPReply, request: str) -> dict[str, Any]:
+    """Return the JSON object in a response. Raise RetryLater if it has another form.
+
+    ``request`` names the call in the error message, such as "GET studies/".
+    """
     try:
         content = load_json(answer.content, parse_float=Decimal)
     except ValueError as error:
@@ -47,13 +53,13 @@ def object_of_answer(answer: HTTPReply, request: str) -> dict[str, Any]:
 
 
 def setting_error(why: str) -> RetryLater:
-    """Return the error of a call that is not sent because of a wrong setting."""
+    """Return the exception for a call that was not sent because of a wrong setting."""
     return RetryLater(
         f"Nothing was asked of Prolific: {why}", after=_SETTING_SECONDS, had_no_effect=True, final=True
     )
 
 
-def error_of_answer(method: str, path: str, answer: HTTPReply) -> CrowdProblem:
+def error_of_response(method: str, path: str, answer: HTTPReply) -> CrowdProblem:
     """Return the exception for a response with an error status."""
     status = answer.status
     if status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -73,7 +79,7 @@ def error_of_answer(method: str, path: str, answer: HTTPReply) -> CrowdProblem:
 
 
 def _read_error_message(answer: HTTPReply) -> str:
-    """Return the API's error message. It is a text, a list or fields, either at the top level or in ``error``."""
+    """Return the error message in a response: a text, a list or an object, which may be the member "error"."""
     try:
         content = load_json(answer.content)
     except ValueError:
