@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from contrib.hit_templates.elements import FIELD, Element, walk_elements
-from contrib.hit_templates.labels import ControlLabels
+from contrib.hit_templates.html.labels import ControlLabels
 
 Shape = Literal["choice", "several", "number", "text", "fixed"]
 MAX_NAME_LENGTH = 100  # characters of a question's name

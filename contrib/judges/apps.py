@@ -14,7 +14,7 @@ class JudgesConfig(Feature):
     pages = ("contrib.judges.views",)
     calls = "contrib.judges.calls"
     enums = {"JudgeSource": "contrib.judges.models.Judge.Source"}
-    report_sections = ("contrib.judges.findings.judges_section",)
+    report_sections = ("contrib.judges.results.findings.judges_section",)
     other_answers = ("contrib.judges.stored_answers.answers_of_judges",)
     commands = {
         "Results": {

@@ -15,7 +15,6 @@ from django.utils import timezone
 from common.amounts import with_noun
 from common.errors import DataConflict, WrongState
 from contrib.judges.endpoint import Endpoint
-from contrib.judges.material import ROWS_PER_BATCH
 from contrib.judges.models import Judge, JudgeAnswer
 from contrib.judges.prompts import (
     MAX_MARKS_TOKENS,
@@ -25,6 +24,7 @@ from contrib.judges.prompts import (
     instructions_of,
 )
 from contrib.judges.runs import STALE_AFTER, JudgeRun
+from evaluation.data.judgment_sets.loaders import ROWS_PER_BATCH
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
 from judgments.access.study_log import note_event

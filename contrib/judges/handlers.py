@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from contrib.judges.asking import ask_model
-from contrib.judges.comparison import compare_judges_with_people, store_comparison
+from contrib.judges.results.comparison import compare_judges_with_people, store_comparison
 from judgments.jobs.runs import JobRun
 from judgments.studies.studies import find_study
 

@@ -15,9 +15,9 @@ from django.db import transaction
 from common.amounts import with_noun
 from common.errors import DataConflict
 from common.incoming.json_documents import load_json
-from contrib.judges.material import ROWS_PER_BATCH
 from contrib.judges.models import Judge, JudgeAnswer, answer_fields
 from contrib.judges.prompts import check_kind, has_orders
+from evaluation.data.judgment_sets.loaders import ROWS_PER_BATCH
 from evaluation.errors import EvaluationError
 from judgments.access.study_log import note_event
 from judgments.kinds import Kind

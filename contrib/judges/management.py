@@ -54,8 +54,8 @@ class CompareJudges(OperationCommand):
         self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from contrib.judges.comparison import compare_judges_with_people, store_comparison
-        from contrib.judges.findings import describe_test
+        from contrib.judges.results.comparison import compare_judges_with_people, store_comparison
+        from contrib.judges.results.findings import describe_test
 
         study, values = self.study_and_values(options)
         with progress_bar() as progress:

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from contrib.judges.material import ROWS_PER_BATCH
 from contrib.judges.models import Judge, JudgeAnswer
+from evaluation.data.judgment_sets.loaders import ROWS_PER_BATCH
 from judgments.models import Study
 
 

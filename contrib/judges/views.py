@@ -16,10 +16,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from contrib.judges.asking import MILLION
-from contrib.judges.findings import describe_unbiased_share
 from contrib.judges.models import Judge, JudgeAnswer
 from contrib.judges.operations import import_judge, remove_judge, start_judge_comparison, start_judge_run
 from contrib.judges.prompts import has_orders, is_for_judges
+from contrib.judges.results.findings import describe_unbiased_share
 from evaluation.models import Analysis
 from evaluation.results.views.api import NewestAnalysisView, describe_newest_analysis
 from judgments.access.permissions import require_right, staff_of

@@ -25,7 +25,6 @@ from pytest_django import Settings
 from common.errors import DataConflict, WrongState
 from contrib.judges import runs
 from contrib.judges.asking import ask_model
-from contrib.judges.comparison import compare_judges_with_people, sizes_of_curve, store_comparison
 from contrib.judges.endpoint import AskLater, Endpoint, Reply
 from contrib.judges.importing import store_answers
 from contrib.judges.models import Judge, JudgeAnswer
@@ -33,6 +32,7 @@ from contrib.judges.operations import start_judge_run as ask_operation
 from contrib.judges.prompts import ChatPrompt, instructions_of, picture_of, read_reply
 from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from contrib.rehearsals.simulation.run import rehearse
+from contrib.judges.results.comparison import compare_judges_with_people, sizes_of_curve, store_comparison
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus
 from evaluation.presentation.content import DotPlot, estimate_of

@@ -13,10 +13,10 @@ from django.core.management import call_command
 from pytest_django import Settings
 
 from contrib.judges.asking import ask_model
-from contrib.judges.comparison import compare_judges_with_people
 from contrib.judges.importing import store_answers
 from contrib.judges.models import JudgeAnswer
 from contrib.judges.prompts import MAX_MARKS_TOKENS, instructions_of, read_reply
+from contrib.judges.results.comparison import compare_judges_with_people
 from contrib.judges.views import can_have_judges
 from evaluation.errors import EvaluationError
 from judgments.models import HIT, Output, System

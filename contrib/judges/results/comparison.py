@@ -14,9 +14,11 @@ import numpy as np
 from django.db import transaction
 
 from common.amounts import as_json, json_float
-from contrib.judges.biases import has_some_outputs, length_bias, own_family_bias, position_bias
-from contrib.judges.estimates import mean_estimate, undefined_estimate
-from contrib.judges.material import (
+from contrib.judges.models import Judge
+from contrib.judges.prompts import check_kind, has_orders
+from contrib.judges.results.biases import has_some_outputs, length_bias, own_family_bias, position_bias
+from contrib.judges.results.estimates import mean_estimate, undefined_estimate
+from contrib.judges.results.material import (
     UNDECIDED_CODE,
     AnswerSummary,
     JudgeAnswers,
@@ -25,8 +27,6 @@ from contrib.judges.material import (
     load_answers,
     load_material,
 )
-from contrib.judges.models import Judge
-from contrib.judges.prompts import check_kind, has_orders
 from evaluation.data.judgment_sets.data_hash import hash_with_data
 from evaluation.data.judgment_sets.loaders import load_judgments
 from evaluation.data.judgment_sets.study_signatures import signature_of_study

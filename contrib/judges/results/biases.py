@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from common.amounts import json_float
-from contrib.judges.estimates import clustered_estimate, mean_estimate, undefined_estimate
-from contrib.judges.material import JudgeAnswers, JudgeMaterial
 from contrib.judges.models import Judge
 from contrib.judges.prompts import has_orders
+from contrib.judges.results.estimates import clustered_estimate, mean_estimate, undefined_estimate
+from contrib.judges.results.material import JudgeAnswers, JudgeMaterial
 from quorum.numeric.arrays import Flags
 from quorum.statistics.aggregation.pair_answers import FIRST, NEITHER, NO_DIFFERENCE
 

@@ -1,0 +1,1 @@
+"""Compare judges with people, and describe the comparison."""
