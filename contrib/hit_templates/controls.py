@@ -92,37 +92,8 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
             % {"shown": shown_field},
             field="template.html",
         )
-    known_items = []
-    for number, row in enumerate(rows, start=1):
-        cells = dict(row.fields)
-        try:
-            expected = read_expected_answers(filled_questions(template.questions, cells), cells)
-        except ExpectedAnswerProblem as problem:
-            raise DesignError(
-                gettext(
-                    "controls.kinds contains %(known_good)r, but the right answer of %(name)s in "
-                    "column %(column)r of dataset %(dataset)r cannot be used: %(problem)s."
-                )
-                % {
-                    "known_good": KNOWN_GOOD,
-                    "name": row.name,
-                    "dataset": dataset,
-                    "column": problem.column,
-                    "problem": problem,
-                },
-                field="controls.kinds",
-            ) from None
-        if expected:
-            item = KnownItem(
-                number=number,
-                image=row,
-                reference=None,
-                first=None,
-                second=None,
-                expected=expected,
-                explanation=read_explanation(cells),
-            )
-            known_items.append(item)
+    items = (_known_item(template, number, row, dataset) for number, row in enumerate(rows, start=1))
+    known_items = [item for item in items if item is not None]
     if not known_items:
         names = [question.name for question in template.questions if question.shape != "fixed"]
         raise DesignError(
@@ -135,6 +106,39 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
             field="controls.kinds",
         )
     return known_items
+
+
+def _known_item(template: TemplateForm, number: int, row: Image, dataset: str) -> KnownItem | None:
+    """Return the known item of a row; None if the row has no expected answers."""
+    cells = dict(row.fields)
+    try:
+        expected = read_expected_answers(filled_questions(template.questions, cells), cells)
+    except ExpectedAnswerProblem as problem:
+        raise DesignError(
+            gettext(
+                "controls.kinds contains %(known_good)r, but the right answer of %(name)s in "
+                "column %(column)r of dataset %(dataset)r cannot be used: %(problem)s."
+            )
+            % {
+                "known_good": KNOWN_GOOD,
+                "name": row.name,
+                "dataset": dataset,
+                "column": problem.column,
+                "problem": problem,
+            },
+            field="controls.kinds",
+        ) from None
+    if not expected:
+        return None
+    return KnownItem(
+        number=number,
+        image=row,
+        reference=None,
+        first=None,
+        second=None,
+        expected=expected,
+        explanation=read_explanation(cells),
+    )
 
 
 def known_control(slot: ControlSlot, items: Sequence[KnownItem]) -> Group:

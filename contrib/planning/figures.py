@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from matplotlib.axes import Axes
 
 from common.amounts import interval_in_text, percent, thousands
 from evaluation.presentation.plots.canvas import (
@@ -57,24 +58,18 @@ def power_figure(result: Mapping[str, Any]) -> str:
     labels = []
     for key in reversed(shown_keys):
         rows = sorted(lines[key], key=lambda row: row["pairs"])
-        pair_counts = [row["pairs"] for row in rows]
         is_best = key == best_key
+        _draw_line(axes, rows, is_best=is_best)
         colour = ACCENT if is_best else INK
-        if is_best:
-            low, high = ([row[end] for row in rows] for end in ("low", "high"))
-            axes.fill_between(pair_counts, low, high, color=ACCENT, alpha=0.18, linewidth=0)
-        axes.plot(
-            pair_counts, [row["power"] for row in rows], "o-", color=colour, alpha=1 if is_best else 0.4,
-            linewidth=2 if is_best else 1.2, markersize=5 if is_best else 3, markeredgewidth=0,
-        )  # fmt: skip
-        labels.append((rows[-1]["power"], pair_counts[-1], _format_line_name(key, shown_keys), colour))
+        labels.append((rows[-1]["power"], rows[-1]["pairs"], _format_line_name(key, shown_keys), colour))
     label_height = 2.0  # above the axis
     # Labels are placed from the top down, each at the end of its line, or LABEL_GAP below the previous label.
     for power, last_pairs, name, colour in sorted(labels, reverse=True):
         label_height = min(power, label_height - LABEL_GAP)
         alpha = 1 if colour == ACCENT else SOFT_OPACITY
         write_beside(axes, name, (last_pairs, label_height), (8, 0), color=colour, alpha=alpha, va="center")
-    # End the line at the largest number of pairs: to the right of it, a label may be at the same height.
+    # The line of the target ends at the largest number of pairs, since a label to the right of it may be at the same
+    # height.
     max_pairs = max(row["pairs"] for row in result["tried"])
     axes.plot([0, max_pairs], [result["wanted"]] * 2, **LEVEL_STYLE, linestyle=DASH)
     target_label = _("target: %(n)s") % {"n": percent(result["wanted"])}
@@ -89,6 +84,24 @@ def power_figure(result: Mapping[str, Any]) -> str:
     figure.subplots_adjust(left=0.08, right=0.77, bottom=0.5 / height, top=0.97)
     return to_svg(
         figure, name="power", title=_("Power by number of pairs"), description=power_sentence(result)
+    )
+
+
+def _draw_line(axes: Axes, rows: Sequence[Mapping[str, Any]], *, is_best: bool) -> None:
+    """Draw the power of designs by their numbers of pairs. The best line is accentuated, and has intervals."""
+    pair_counts = [row["pairs"] for row in rows]
+    if is_best:
+        low, high = ([row[end] for row in rows] for end in ("low", "high"))
+        axes.fill_between(pair_counts, low, high, color=ACCENT, alpha=0.18, linewidth=0)
+    axes.plot(
+        pair_counts,
+        [row["power"] for row in rows],
+        "o-",
+        color=ACCENT if is_best else INK,
+        alpha=1 if is_best else 0.4,
+        linewidth=2 if is_best else 1.2,
+        markersize=5 if is_best else 3,
+        markeredgewidth=0,
     )
 
 

@@ -17,7 +17,7 @@ from common.features import feature_settings
 from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
 from contrib.archives.planning.citations import read_creators, read_papers
-from contrib.archives.planning.descriptions import collect_facts, zenodo_metadata
+from contrib.archives.planning.descriptions import ReleaseFacts, collect_facts, zenodo_metadata
 from contrib.archives.planning.files import (
     DepositFile,
     make_deposit_file,
@@ -131,17 +131,12 @@ def plan_deposit(
     licence = LICENCES[release.licence].get(to, release.licence.lower())
     with closing(open_bundle(bundle, release)) as reader:
         facts = collect_facts(release, reader, creators=authors, keywords=subjects, papers=related_papers)
-        member_names = [name for name in separate_file_names(to, reader) if name in reader.names]
         # Files are described by functions that read them, since they are read again when they are sent.
         files = [make_deposit_file(release_name(release.study, release.version), partial(read_file, bundle))]
-        files += [make_deposit_file(name, partial(read_member, bundle, name)) for name in member_names]
+        files += _separate_files(to, bundle, reader, facts)
         if to == Archive.HUGGINGFACE:
             card = facts.render("card.md.j2", licence=licence, repository=repository)
             files.insert(0, make_deposit_file("README.md", partial(read_bytes, card.encode())))
-        for file in files:
-            stated_file = facts.manifest["files"].get(file.name)
-            if file.name in member_names and stated_file is not None and stated_file["sha256"] != file.sha256:
-                raise PublishingError(f"{file.name} of {bundle} was changed; nothing was sent.")
     return DepositPlan(
         release=release,
         archive=to,
@@ -155,6 +150,21 @@ def plan_deposit(
         statements={**statements, "cleared": cleared},
         refusals=tuple(find_refusals(release, to, repository, has_creators=bool(authors), cleared=cleared)),
     )
+
+
+def _separate_files(to: str, bundle: Path, reader: BundleReader, facts: ReleaseFacts) -> list[DepositFile]:
+    """Return the files of the bundle that an archive also gets separately.
+
+    Raises:
+        PublishingError: a file has another hash than the bundle's manifest states.
+    """
+    names = [name for name in separate_file_names(to, reader) if name in reader.names]
+    files = [make_deposit_file(name, partial(read_member, bundle, name)) for name in names]
+    for file in files:
+        stated_file = facts.manifest["files"].get(file.name)
+        if stated_file is not None and stated_file["sha256"] != file.sha256:
+            raise PublishingError(f"{file.name} of {bundle} was changed; nothing was sent.")
+    return files
 
 
 def separate_file_names(to: str, reader: BundleReader) -> list[str]:

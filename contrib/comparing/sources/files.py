@@ -26,7 +26,7 @@ from judgments.design.tables.sampling import SIDES
 from judgments.importers import JUDGMENT_FORMATS, ColumnMapping, open_judgments
 from judgments.importers.records.json_records import json_cell
 from judgments.importers.records.record import Record
-from judgments.importers.records.rows import CreditedRow
+from judgments.importers.records.rows import CreditedRow, JudgmentRow
 from judgments.importers.records.values import read_name, read_output, read_text
 from judgments.importers.textio import ImportProblem
 from judgments.kinds import KINDS
@@ -67,18 +67,7 @@ def read_source(
             left_out[WITHOUT_VALUE] += 1
             continue
         if row.unit not in unit_index:
-            ids = (row.reference, row.first, row.second)
-            first, second = row.systems()[:2] if isinstance(row, CreditedRow) else ((), ())
-            contents.append(
-                UnitContent(
-                    row.image,
-                    ids=ids,
-                    texts=_strip_texts(row.reference_text, row.first_text, row.second_text),
-                    systems=(first, second),
-                    kind=row.kind or "",
-                    document=row.document or "",
-                )
-            )
+            contents.append(_content_of_row(row))
         units.append(unit_index.setdefault(row.unit, len(unit_index)))
         raters.append(rater_index.setdefault(row.worker, len(rater_index)))
         values.append(row.value)
@@ -92,6 +81,19 @@ def read_source(
         value=np.array(values, dtype=np.float64),
         left_out={why: left_out[why] for why in REASONS if left_out[why]},
         anonymous=source.anonymous,
+    )
+
+
+def _content_of_row(row: JudgmentRow) -> UnitContent:
+    """Return the content of the unit to which a row of a published set belongs."""
+    first_systems, second_systems = row.systems()[:2] if isinstance(row, CreditedRow) else ((), ())
+    return UnitContent(
+        row.image,
+        ids=(row.reference, row.first, row.second),
+        texts=_strip_texts(row.reference_text, row.first_text, row.second_text),
+        systems=(first_systems, second_systems),
+        kind=row.kind or "",
+        document=row.document or "",
     )
 
 

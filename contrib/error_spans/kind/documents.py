@@ -66,9 +66,25 @@ def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch
         f"Documents: {len(drawn_documents):,}, judged as {len(drawn_versions):,} texts of systems, "
         f"each by one person in its order."
     ]
-    sizes = [len(hit.units) for hit in hits]
-    largest, minutes = max(sizes), design.crowd.lease_minutes
-    if largest * design.seconds_per_unit > minutes * 60:
+    page_sizes = [len(hit.units) for hit in hits]
+    largest_size = max(page_sizes)
+    _refuse_long_page(design, largest_size)
+    if long_page_count := sum(size > design.units_per_hit for size in page_sizes):
+        sentences.append(
+            f"Pages longer than units_per_hit: {long_page_count:,}, of up to {largest_size:,} texts; pay and "
+            "lease_minutes are per page."
+        )
+    notes: dict[str, Any] = {LARGEST_PAGE: largest_size}
+    if design.spans.contrastive:
+        sentences += describe_screens(design, hits)
+        notes[SCREENS] = max(map(screen_count, hits))
+    return Batch(hits=hits, notes={"sentences": sentences, **notes})
+
+
+def _refuse_long_page(design: StudyDesign, largest_size: int) -> None:
+    """Raise DesignError if the largest page takes longer than workers have. ``largest_size`` is its number of texts."""
+    minutes = design.crowd.lease_minutes
+    if largest_size * design.seconds_per_unit > minutes * 60:
         raise DesignError(
             pgettext(
                 "staff",
@@ -77,23 +93,13 @@ def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch
                 "%(least)d.",
             )
             % {
-                "n": largest,
+                "n": largest_size,
                 "seconds": design.seconds_per_unit,
                 "minutes": minutes,
-                "least": ceil(largest * design.seconds_per_unit / 60),
+                "least": ceil(largest_size * design.seconds_per_unit / 60),
             },
             field="crowd.lease_minutes",
         )
-    if longer := sum(size > design.units_per_hit for size in sizes):
-        sentences.append(
-            f"Pages longer than units_per_hit: {longer:,}, of up to {largest:,} texts; pay and lease_minutes are "
-            "per page."
-        )
-    notes: dict[str, Any] = {LARGEST_PAGE: largest}
-    if design.spans.contrastive:
-        sentences += describe_screens(design, hits)
-        notes[SCREENS] = max(map(screen_count, hits))
-    return Batch(hits=hits, notes={"sentences": sentences, **notes})
 
 
 def _versions_of_documents(images: Sequence[Image]) -> list[_Version]:

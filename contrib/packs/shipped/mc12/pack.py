@@ -270,38 +270,42 @@ def _simulated_texts(run: Run) -> ImageTexts:
     stop = smart_stop_words()
     images = [keyword_terms(texts, stop_words=stop) for texts in list(captions.values())[: 2 * MAX_IMAGES]]
     half = len(images) // 2
-    test_images = images[half:]
-    # The words among which annotators choose the keywords of each image.
-    words_by_image = [
-        sorted({term for sentence in image[:TEXT_CAPTIONS] for term in sentence}) for image in test_images
-    ]
-    is_keyword = [
-        int(sum(term in sentence for sentence in image[:TEXT_CAPTIONS]) >= KEYWORD_SHARE * TEXT_CAPTIONS)
-        for image, terms in zip(test_images, words_by_image, strict=True)
-        for term in terms
-    ]
-    judgments = rehearse_votes(
-        is_keyword, (0, 1), ANNOTATORS, crowd=RehearsalCrowd(workers=30, seed=run.seed)
-    )
-    is_named = judgments.value.reshape(-1, ANNOTATORS) == 1
-    # Answers come image by image, and word by word for each image.
-    gold, start = [], 0
-    for terms in words_by_image:
-        votes = is_named[start : start + len(terms)].sum(axis=1)
-        gold.append(Counter({term: int(n) for term, n in zip(terms, votes, strict=True) if n}))
-        start += len(terms)
+    training_images, test_images = images[:half], images[half:]
     run.note_judgments(
         f"Simulated: the keywords of the BBC and UNT data are not released, so that {ANNOTATORS} rehearsed annotators "
         f"choose among the words of {TEXT_CAPTIONS} captions of {len(test_images):,} images of PASCAL-50S; a word is "
         "right if a quarter of the captions has it. They show the analyses, and say nothing about people."
     )
-    training_images = images[:half]
     return ImageTexts(
         sentences=[image[:TEXT_CAPTIONS] for image in test_images],
         titles=[image[-1] for image in test_images],  # the last caption, which is not in the text
-        gold=gold,
+        gold=_simulated_keywords([image[:TEXT_CAPTIONS] for image in test_images], run.seed),
         training_terms=[
             [term for sentence in image[:TEXT_CAPTIONS] for term in sentence] for image in training_images
         ],
         training_gold=[image[-1] for image in training_images],
     )
+
+
+def _simulated_keywords(texts: list[list[Terms]], seed: int) -> list[Counter[str]]:
+    """Return, for each text, how many simulated annotators give each of its words as a keyword.
+
+    A word is a right keyword if at least KEYWORD_SHARE of TEXT_CAPTIONS sentences have it.
+    """
+    words_by_text = [sorted({term for sentence in sentences for term in sentence}) for sentences in texts]
+    is_keyword = [
+        int(sum(word in sentence for sentence in sentences) >= KEYWORD_SHARE * TEXT_CAPTIONS)
+        for sentences, words in zip(texts, words_by_text, strict=True)
+        for word in words
+    ]
+    judgments = rehearse_votes(is_keyword, (0, 1), ANNOTATORS, crowd=RehearsalCrowd(workers=30, seed=seed))
+    # Answers come text by text, and word by word for each text.
+    counts = (judgments.value.reshape(-1, ANNOTATORS) == 1).sum(axis=1)
+    keywords, start = [], 0
+    for words in words_by_text:
+        word_counts = counts[start : start + len(words)].tolist()
+        keywords.append(
+            Counter({word: count for word, count in zip(words, word_counts, strict=True) if count})
+        )
+        start += len(words)
+    return keywords

@@ -63,46 +63,35 @@ METEOR_SIZES, METEOR_DRAWS = (1, 5, 48), 1
 
 def analyse(run: Run) -> None:
     """Compare every metric with the winners that people named, in both data sets."""
-    panels, points = [], []
+    curves_by_set: dict[str, dict[str, ReferenceCurve]] = {}
     for index, name in enumerate(DATASET_TITLES):
         data = read_fifty(name, run.data[name])
         _record_judgments(run, name, data)
-        run.progress(0.5 * index + 0.02, f"scoring {DATASET_TITLES[name]}")
+        progress_before = 0.5 * index
+        run.progress(progress_before + 0.02, f"scoring {DATASET_TITLES[name]}")
         scores, signatures = data.scores(METRICS)
-        sizes: dict[str, tuple[int, ...]] = dict.fromkeys(METRICS_BY_LABEL.values(), SIZES)
         for metric, signature in signatures.items():
             run.add_signature(f"{DATASET_TITLES[name]}: {metric}", signature)
-        run.progress(0.5 * index + 0.1, f"subsets of references of {DATASET_TITLES[name]}")
+        run.progress(progress_before + 0.1, f"subsets of references of {DATASET_TITLES[name]}")
         by_size = scores_by_shared_subsets(
             data, list(METRICS_BY_LABEL.values()), SIZES, draws=DRAWS, seed=run.seed
         )
         if "meteor" in computable_metrics(["meteor"]):
-            run.progress(0.5 * index + 0.3, f"METEOR on {DATASET_TITLES[name]}")
+            run.progress(progress_before + 0.3, f"METEOR on {DATASET_TITLES[name]}")
             by_size |= scores_by_shared_subsets(
                 data, ["meteor"], METEOR_SIZES, draws=METEOR_DRAWS, seed=run.seed
             )
             # There is only one draw of all references.
             (first_scores,), (second_scores,) = by_size["meteor"][METEOR_SIZES[-1]]
             scores["meteor"] = np.stack([first_scores, second_scores], axis=1)
-            sizes["meteor"] = METEOR_SIZES
         _add_table_1(run, name, data, scores)
-        curves = {metric: curve_of_all(data, by_size[metric]) for metric in sizes}
-        names = METRICS_BY_LABEL | ({"METEOR": "meteor"} if "meteor" in curves else {})
-        panels.append(
-            CurvePanel(
-                DATASET_TITLES[name],
-                tuple(plot_curve(label, curves[metric]) for label, metric in names.items()),
-            )
-        )
-        points += [
-            row
-            for label, metric in names.items()
-            for row in _curve_rows(DATASET_TITLES[name], label, curves[metric])
-        ]
+        curves = curves_by_set[name] = {
+            metric: curve_of_all(data, metric_scores) for metric, metric_scores in by_size.items()
+        }
         _record_section_7_2(run, name, data, scores, curves)
         if name == PASCAL:
             _compare_with_authors(run, data)
-    _add_figure_3(run, panels, points)
+    _add_figure_3(run, curves_by_set)
 
 
 def _record_judgments(run: Run, name: str, data: FiftySentenceData) -> None:
@@ -198,9 +187,17 @@ def _curve_rows(title: str, label: str, curve: ReferenceCurve) -> list[tuple[str
     return [(title, label, *point) for point in points]
 
 
-def _add_figure_3(
-    run: Run, panels: list[CurvePanel], points: list[tuple[str, str, int, int, Estimate]]
-) -> None:
+def _add_figure_3(run: Run, curves_by_set: dict[str, dict[str, ReferenceCurve]]) -> None:
+    """Add the curves of accuracy over the number of references, which are by data set and by metric."""
+    panels: list[CurvePanel] = []
+    points: list[tuple[str, str, int, int, Estimate]] = []
+    for name, curves in curves_by_set.items():
+        title = DATASET_TITLES[name]
+        metrics = METRICS_BY_LABEL | ({"METEOR": "meteor"} if "meteor" in curves else {})
+        plot_curves = [plot_curve(label, curves[metric]) for label, metric in metrics.items()]
+        panels.append(CurvePanel(title, tuple(plot_curves)))
+        for label, metric in metrics.items():
+            points += _curve_rows(title, label, curves[metric])
     columns = (
         Column("data"), Column("metric"), Column("references", "count"), Column("subsets", "count"),
         Column("accuracy, %", "share"),
