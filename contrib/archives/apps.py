@@ -20,7 +20,7 @@ class ArchivesConfig(Feature):
         }
     }
     enums = {"ArchivePlace": "contrib.archives.models.Deposit.Archive"}
-    integrity_checks = ("contrib.archives.integrity.deposits_say_where_they_are",)
+    integrity_checks = ("contrib.archives.integrity.find_deposit_problems",)
 
     @classmethod
     def settings(cls, env: Environment) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contrib.archives.models import Deposit
 
 
-def deposits_say_where_they_are() -> Iterator[str]:
+def find_deposit_problems() -> Iterator[str]:
     """Yield a message for each draft or public deposit without an address, or without the release's bundle."""
     deposits = Deposit.objects.filter(state__in=[Deposit.State.DRAFT, Deposit.State.PUBLIC])
     for deposit in deposits.select_related("release__study").order_by("pk").iterator():

@@ -105,7 +105,7 @@ class Site(Client):
             )
         return self._request(method, address, what, repeatable=True, content=content, headers=headers).headers
 
-    def is_own(self, address: str) -> bool:
+    def is_own_address(self, address: str) -> bool:
         return address.startswith(f"{self.url}/")
 
     def _request(self, method: str, address: str, what: str, *, repeatable: bool, **call: Any) -> HTTPReply:

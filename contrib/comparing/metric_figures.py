@@ -25,7 +25,7 @@ ONLY_SYSTEM_SCORES = "the metric has scores of systems alone"
 DIFFERENCE_FIELDS = ("first", "second", "difference", "low", "high", "p", "n", "clusters", "reason")
 
 
-def check_two_metrics(first: str, second: str) -> list[str]:
+def distinct_metrics(first: str, second: str) -> list[str]:
     """Return both names. Raise EvaluationError if they are equal."""
     if first == second:
         raise EvaluationError(f"{first!r} is named twice; expected two metrics.")

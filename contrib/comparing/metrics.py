@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from contrib.comparing.metric_figures import (
-    check_two_metrics,
     compare_on_captions,
     compare_on_pairs,
     correlate_over_systems,
+    distinct_metrics,
 )
 from evaluation.data.imported_scores import ImportedScores, check_imported, load_imported
 from evaluation.data.judgment_sets import loaders
@@ -57,7 +57,7 @@ def compare_metrics(
         EvaluationError: a metric is unknown or lacks scores, or the study has nothing to compare with.
     """
     kind = compared_kind(study)
-    names = check_two_metrics(first, second)
+    names = distinct_metrics(first, second)
     check_imported(study.dataset, names)
     imported = load_imported(study.dataset, names)
     progress(0.05, "reading judgments")

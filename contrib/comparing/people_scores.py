@@ -15,9 +15,9 @@ import numpy as np
 from common.texts import one_text
 from contrib.comparing.metric_figures import (
     calibrate_ties,
-    check_two_metrics,
     compare_on_captions,
     correlate_over_systems,
+    distinct_metrics,
 )
 from evaluation.data.imported_scores import (
     NO_ROW_ID,
@@ -57,7 +57,7 @@ def compare_with_scores(
     A metric without imported scores is computed for the captions that people scored. Captions that lack one of the
     three scores are left out.
     """
-    names = check_two_metrics(first, second)
+    names = distinct_metrics(first, second)
     check_imported(dataset, names)
     imported = load_imported(dataset, [*names, people])
     computed = [name for name in names if name not in imported.columns]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from contrib.error_spans.results.scores import system_scores
-from contrib.error_spans.results.segments import marks_errors, outputs_of, segments_of
+from contrib.error_spans.results.segments import marks_errors, outputs_of_segments, segments_of
 from contrib.error_spans.results.tables import scores_table
 from evaluation.presentation.content import (
     DotPanel,
@@ -87,7 +87,7 @@ def marked_systems_section(study: Study) -> Section | None:
     if not scores:
         return None
     systems_table = scores_table(scores)
-    outputs = outputs_of(segments)
+    outputs = outputs_of_segments(segments)
     assert outputs is not None, "there are scores"
     standings = outputs.standings(MEAN)
     best = standings.compare()

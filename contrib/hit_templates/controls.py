@@ -71,7 +71,7 @@ def control_contradictions(template: TemplateForm, design: StudyDesign) -> Itera
         )
 
 
-def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> list[KnownItem]:
+def find_known_items(template: TemplateForm, rows: Sequence[Image], dataset: str) -> list[KnownItem]:
     """Return the rows with expected answers as known items, from which control items are made.
 
     Args:
@@ -141,7 +141,7 @@ def _known_item(template: TemplateForm, number: int, row: Image, dataset: str) -
     )
 
 
-def known_control(slot: ControlSlot, items: Sequence[KnownItem]) -> Group:
+def make_known_control(slot: ControlSlot, items: Sequence[KnownItem]) -> Group:
     """Return the control item that shows a known item, of which ``items`` has only one for a template."""
     (item,) = items
     row, fields = item.image, dict(item.image.fields)
@@ -156,7 +156,7 @@ def known_control(slot: ControlSlot, items: Sequence[KnownItem]) -> Group:
     return Group(row.name, (unit,))
 
 
-def draw_known_answer(
+def draw_control_answer(
     questions: Sequence[FormQuestion],
     expected: Mapping[str, Any],
     random_answer: dict[str, Any],

@@ -214,17 +214,7 @@ def _fill_control(
         "data-shape": question.shape,
     }
     if element.option_index >= 0:
-        option = question.options[element.option_index]
-        control_attributes["value"] = option.value
-        answer = step.answer.get(question.name)
-        chosen_values = answer if isinstance(answer, list) else [answer]
-        if option.value in chosen_values:
-            control_attributes["checked"] = ""
-        control_attributes["type"] = question.control
-        if question.control == "checkbox":
-            control_attributes["name"] = f"{name}-{element.option_index}"
-        elif step.keyed_question == element.question_index:
-            control_attributes["data-key"] = str(element.option_index + 1)
+        control_attributes |= _button_attributes(element, question, name, step)
     elif element.tag == "input":
         control_attributes["type"] = element.attributes.get("type", "text").lower()
         control_attributes["value"] = (
@@ -243,6 +233,25 @@ def _fill_control(
             question.options[element.option_index].label if element.option_index >= 0 else question.label
         )
     return control_attributes
+
+
+def _button_attributes(element: Element, question: FormQuestion, name: str, step: _Step) -> dict[str, str]:
+    """Return the attributes of a radio button or a check box that depend on its option and on the answer.
+
+    ``name`` is the name of the question's controls, to which check boxes add the number of their option.
+    """
+    option = question.options[element.option_index]
+    attributes = {"value": option.value}
+    answer = step.answer.get(question.name)
+    chosen_values = answer if isinstance(answer, list) else [answer]
+    if option.value in chosen_values:
+        attributes["checked"] = ""
+    attributes["type"] = question.control
+    if question.control == "checkbox":
+        attributes["name"] = f"{name}-{element.option_index}"
+    elif step.keyed_question == element.question_index:
+        attributes["data-key"] = str(element.option_index + 1)
+    return attributes
 
 
 def _has_accessible_name(element: Element) -> bool:

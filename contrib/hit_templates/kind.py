@@ -13,10 +13,10 @@ from common.errors import DesignError
 from contrib.hit_templates.answers import answer_of_form, checked_answer
 from contrib.hit_templates.controls import (
     control_contradictions,
-    draw_known_answer,
+    draw_control_answer,
     draw_random_answer,
-    known_control,
-    known_rows,
+    find_known_items,
+    make_known_control,
 )
 from contrib.hit_templates.expected_answers import expectation_text, expected_on_repeat, meets_expectation
 from contrib.hit_templates.filling import filled_questions
@@ -79,7 +79,7 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
         if right is None:
             return random_answer
         if unit.control_kind == KNOWN_GOOD:  # the truth is expectations, not an answer
-            return draw_known_answer(self._kind.questions(unit), truth, random_answer, right=right, rng=rng)
+            return draw_control_answer(self._kind.questions(unit), truth, random_answer, right=right, rng=rng)
         if right:
             return dict(truth)
         changed_names = [name for name in truth if random_answer.get(name) not in (None, truth[name])]
@@ -213,7 +213,7 @@ class HITTemplate(OpenKind):
                 field="template.html",
             )
         has_controls = bool(design.controls.per_hit) and KNOWN_GOOD in design.controls.kinds
-        known_items = known_rows(template, rows, material.name) if has_controls else []
+        known_items = find_known_items(template, rows, material.name) if has_controls else []
         control_names = {item.image.name for item in known_items}
         judged_rows = [row for row in rows if row.name not in control_names]
         if not judged_rows:
@@ -232,7 +232,7 @@ class HITTemplate(OpenKind):
         return Batch(hits=hits, notes={"sentences": list(template.omission_notes)})
 
     def control_items(self, design: StudyDesign) -> ControlMakers:
-        return ControlMakers(known=known_control)
+        return ControlMakers(known=make_known_control)
 
     def unit(self, design: StudyDesign, image: Image) -> UnitSpec:
         fields = dict(image.fields)

@@ -38,12 +38,12 @@ class Reply:
     tokens_out: int
 
 
-def is_own_host() -> bool:
+def is_on_this_machine() -> bool:
     """Return whether the endpoint is on this machine, so that calls are free."""
-    return urlsplit(_address()).hostname in THIS_MACHINE
+    return urlsplit(_endpoint_address()).hostname in THIS_MACHINE
 
 
-def _address() -> str:
+def _endpoint_address() -> str:
     return str(getattr(settings, "JUDGE_API_URL", ""))
 
 
@@ -68,7 +68,7 @@ class Endpoint(Client):
     """
 
     def __init__(self, *, url: str = "", key: str | None = None, seconds: float = CALL_SECONDS) -> None:
-        url = url or _address()
+        url = url or _endpoint_address()
         key = getattr(settings, "JUDGE_API_KEY", "") if key is None else key
         parts = urlsplit(url)
         if not parts.hostname:

@@ -13,7 +13,7 @@ from rest_framework import serializers
 
 from common.parameters import FileText, KeysField, Parameters
 from contrib.judges.asking import ask_model, delete_judge
-from contrib.judges.endpoint import is_own_host
+from contrib.judges.endpoint import is_on_this_machine
 from contrib.judges.importing import check_systems, store_answers
 from contrib.judges.models import Judge
 from contrib.judges.prompts import MAX_MARKS_TOKENS, MAX_REPLY_TOKENS, check_kind
@@ -144,7 +144,7 @@ def check_asking(study: Study, own_systems: list[str]) -> None:
 def start_judge_run(*, study: Study, **values: Any) -> dict[str, Any]:
     """Ask a model at the installation's endpoint about every unit, in both orders, within the budget."""
     check_asking(study, values.get("own_systems", []))
-    if not is_own_host() and not all(values.get(name) for name in ("budget", "price_in", "price_out")):
+    if not is_on_this_machine() and not all(values.get(name) for name in ("budget", "price_in", "price_out")):
         raise EvaluationError(
             "The endpoint is another's, and its calls cost money; expected a budget and both prices above 0."
         )

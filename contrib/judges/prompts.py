@@ -143,7 +143,7 @@ def allowed_replies(kind: Kind) -> dict[str, float]:
     return replies
 
 
-def prompt_about(
+def prompt_for_unit(
     prompt: str, presented_unit: Mapping[str, Any], *, source: str = "", picture: str = ""
 ) -> ChatPrompt:
     """Return the prompt about a unit.
@@ -180,7 +180,7 @@ def prompt_about(
     )
 
 
-def picture_of(item: Item) -> str:
+def picture_url_of(item: Item) -> str:
     """Return an image's picture as a data URL, upright and without metadata.
 
     If the picture is not stored here, return its external address, or "".

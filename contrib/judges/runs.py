@@ -22,7 +22,14 @@ from django.utils import timezone
 from common.amounts import with_noun
 from contrib.judges.endpoint import CALL_SECONDS, MAX_DETAIL_LENGTH, AskLater, Endpoint, Reply
 from contrib.judges.models import Judge, JudgeAnswer, answer_fields
-from contrib.judges.prompts import CALL_OPTIONS, ChatPrompt, order_of, picture_of, prompt_about, read_reply
+from contrib.judges.prompts import (
+    CALL_OPTIONS,
+    ChatPrompt,
+    order_of,
+    picture_url_of,
+    prompt_for_unit,
+    read_reply,
+)
 from evaluation.errors import EvaluationError
 from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of
@@ -106,12 +113,14 @@ class JudgeRun:
 
     def _make_prompt(self, row: JudgeAnswer) -> ChatPrompt:
         unit = row.unit
-        picture = picture_of(unit.item) if self.kind.page.shows_picture and self.design.about_pictures else ""
+        picture = (
+            picture_url_of(unit.item) if self.kind.page.shows_picture and self.design.about_pictures else ""
+        )
         presented_unit = self.kind.present_unit(
             unit, side=order_of(self.kind, unit, swapped=row.swapped), picture_url=picture
         )
         source = unit.source_text if self.design.source.show else ""
-        return prompt_about(self.judge.prompt, presented_unit, source=source, picture=picture)
+        return prompt_for_unit(self.judge.prompt, presented_unit, source=source, picture=picture)
 
     def _cost(self, tokens_in: int, tokens_out: int) -> int:
         """Return the cost of a call in millionths of the currency.

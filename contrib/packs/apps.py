@@ -15,4 +15,4 @@ class PacksConfig(Feature):
             )
         }
     }
-    reference = {"papers": "contrib.packs.reference.papers"}
+    reference = {"papers": "contrib.packs.documentation_page.published_numbers"}

@@ -22,7 +22,7 @@ def verdict_rows(verdicts: Sequence[NumberVerdict]) -> list[tuple[str, ...]]:
             verdict.number.what,
             verdict.published_text,
             verdict.computed_text,
-            verdict.interval,
+            verdict.interval_text,
             verdict.kind,
             verdict.reasons,
         )

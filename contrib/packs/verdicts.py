@@ -62,7 +62,7 @@ class NumberVerdict:
         return DASH if self.ours.value is None else f"{self.ours.value:.{self.digits}f}{self._unit}"
 
     @property
-    def interval(self) -> str:
+    def interval_text(self) -> str:
         if self.ours.low is None or self.ours.high is None:
             return DASH
         return interval_in_table(self.ours.low, self.ours.high, lambda end: f"{end:.{self.digits}f}")

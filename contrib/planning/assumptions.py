@@ -85,7 +85,7 @@ class Assumptions(DesignTable):
             return TwoSystems(self.win_rate, self.ties)
         return TwoMetrics(self.first, self.second, self.agreement)
 
-    def people(self) -> VoterModel:
+    def voter_model(self) -> VoterModel:
         """Return the assumed people. Raise StatisticsError if their numbers are invalid."""
         return VoterModel(
             right=self.right,
@@ -106,7 +106,7 @@ def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
         # Both methods raise an error for invalid numbers. A HIT without units to judge is refused below.
         assumptions.as_question()
         if assumptions.controls_per_hit < assumptions.units_per_hit:
-            assumptions.people()
+            assumptions.voter_model()
     except ValidationError as error:
         first_error = error.errors(include_url=False)[0]
         location = ".".join(str(part) for part in first_error["loc"])

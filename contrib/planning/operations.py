@@ -70,10 +70,10 @@ def start_power_plan(
             _("Study %(slug)r does not compare pairs; the planner works only for pairs.")
             % {"slug": study.slug}
         )
-    return plan_args({**assumptions_for(study), **(assumptions or {})}, **source)
+    return plan_job_arguments({**assumptions_for(study), **(assumptions or {})}, **source)
 
 
-def plan_args(
+def plan_job_arguments(
     assumptions: Mapping[str, Any], pilot: str = "", first: str = "", second: str = ""
 ) -> dict[str, Any]:
     """Return the arguments of the job that simulates a plan. Raise EvaluationError for invalid assumptions."""

@@ -64,7 +64,7 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
     Raises:
         EvaluationError: the study is not suitable, or only one name is given.
     """
-    people = estimate_people(study)
+    people = estimate_people_accuracy(study)
     assumptions: dict[str, Any] = {
         "right": round(people.right, 3),
         "pair_spread": round(people.spread, 3),
@@ -81,7 +81,7 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
     if first:
         right = simulate_consensus_accuracy(study, people)
         compares_systems = question == "systems"
-        estimate_difference = estimate_systems if compares_systems else estimate_metrics
+        estimate_difference = estimate_system_difference if compares_systems else estimate_metric_difference
         estimates = estimate_difference(study, first, second, right=right)
         assumptions |= {name: round(value, 6) for name, value in estimates.items()}
         if not loaders.is_anonymous(study):
@@ -148,7 +148,7 @@ def _sides_of_metrics(study: Study, first: str, second: str) -> dict[int, int]:
     return {pk: side for pk, side in first_sides.items() if side and second_sides.get(pk) == other_side[side]}
 
 
-def estimate_people(study: Study) -> PilotModel:
+def estimate_people_accuracy(study: Study) -> PilotModel:
     """Estimate people's accuracy from how votes on the same unit differ. Raise EvaluationError if it is impossible."""
     if not KINDS[study.protocol].compares_pairs:
         raise EvaluationError(
@@ -193,7 +193,7 @@ def simulate_consensus_accuracy(study: Study, people: PilotModel) -> float:
     return result.right_consensus
 
 
-def _load_winners(study: Study) -> dict[int, int]:
+def _consensus_winners(study: Study) -> dict[int, int]:
     """Return the side that the consensus of people names, by row id of the pair.
 
     Raise EvaluationError if no pair has a consensus.
@@ -208,7 +208,9 @@ def _load_winners(study: Study) -> dict[int, int]:
     return consensus
 
 
-def estimate_systems(study: Study, first: str, second: str, *, right: float = 1.0) -> dict[str, float]:
+def estimate_system_difference(
+    study: Study, first: str, second: str, *, right: float = 1.0
+) -> dict[str, float]:
     """Estimate how often the first of two systems is truly better, among decided pairs.
 
     ``right`` is the share of consensuses that are right. Tied votes are left out, as in the simulation.
@@ -216,7 +218,7 @@ def estimate_systems(study: Study, first: str, second: str, *, right: float = 1.
     Raises:
         EvaluationError: the systems were never compared, or no such pair has a consensus.
     """
-    consensus = _load_winners(study)
+    consensus = _consensus_winners(study)
     systems_by_pair = loaders.systems_of_pairs(study)
     wins = losses = 0
     for pair in loaders.pair_rows(study):
@@ -244,7 +246,9 @@ def estimate_systems(study: Study, first: str, second: str, *, right: float = 1.
     return {"win_rate": true_share(wins / (wins + losses), right), "ties": 0.0}
 
 
-def estimate_metrics(study: Study, first: str, second: str, *, right: float = 1.0) -> dict[str, float]:
+def estimate_metric_difference(
+    study: Study, first: str, second: str, *, right: float = 1.0
+) -> dict[str, float]:
     """Estimate the accuracies of two metrics, and their agreement, which is clipped to the possible range.
 
     ``right`` is the share of consensuses that are right.
@@ -253,7 +257,7 @@ def estimate_metrics(study: Study, first: str, second: str, *, right: float = 1.
         EvaluationError: a metric was not evaluated.
     """
     winners = {metric: _winners_of_metric(study, metric) for metric in (first, second)}
-    consensus = _load_winners(study)
+    consensus = _consensus_winners(study)
     # By metric and pair, whether the metric prefers the winner of people.
     agrees = {
         metric: {pair: winners[metric].get(pair) == value for pair, value in consensus.items()}

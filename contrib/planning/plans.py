@@ -37,7 +37,7 @@ def compute_plan(
     try:
         plan = plan_design(
             assumptions.as_question(),
-            assumptions.people(),
+            assumptions.voter_model(),
             pairs=assumptions.pairs,
             references=assumptions.references,
             votes=assumptions.votes,

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from contrib.planning.operations import JOB_KIND, PowerPlanRequest, plan_args, start_power_plan
+from contrib.planning.operations import JOB_KIND, PowerPlanRequest, plan_job_arguments, start_power_plan
 from evaluation.models import Analysis
 from judgments.access.permissions import require_study_creation, staff_of, study_for
 from judgments.access.rights import Right
@@ -121,7 +121,9 @@ class PlanResource(Resource):
         else:
             require_study_creation(request)
             values.setdefault("assumptions", {})
-            job = queues.enqueue(kind=JOB_KIND, args=plan_args(**values), user=staff_of(request), once=True)
+            job = queues.enqueue(
+                kind=JOB_KIND, args=plan_job_arguments(**values), user=staff_of(request), once=True
+            )
         address = reverse("api:plans-detail", args=[job.pk], request=request)
         return Response(
             PowerPlanHeadSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": address}

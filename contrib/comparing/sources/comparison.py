@@ -89,17 +89,17 @@ def compare_sources(
 def _count_units(matched: MatchedSources) -> dict[str, Any]:
     """Return the numbers of shared units, of other units, and of units that were merged or whose sides were swapped."""
     unit_counts = [len(np.unique(source.unit)) for source in (matched.first, matched.second)]
-    shared = int(matched.shared.sum())
+    shared = int(matched.is_shared.sum())
     return {
         "shared": shared,
-        "by_id": matched.by_id,
-        "by_content": shared - matched.by_id,
+        "by_id": matched.matched_by_id_count,
+        "by_content": shared - matched.matched_by_id_count,
         "first_only": unit_counts[0] - shared,
         "second_only": unit_counts[1] - shared,
-        "sides_exchanged": matched.swapped,
-        "first_joined": matched.merged[0],
-        "second_joined": matched.merged[1],
-        "reference_ignored": matched.without_reference,
+        "sides_exchanged": matched.swapped_count,
+        "first_joined": matched.merged_counts[0],
+        "second_joined": matched.merged_counts[1],
+        "reference_ignored": matched.ignores_references,
     }
 
 

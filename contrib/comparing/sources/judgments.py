@@ -47,7 +47,7 @@ class UnitContent:
     def has_reference(self) -> bool:
         return self.ids[0] is not None or self.texts[0] is not None
 
-    def swapped(self) -> UnitContent:
+    def with_swapped_candidates(self) -> UnitContent:
         """Return the content with its two captions exchanged."""
         ids, texts = ((reference, second, first) for reference, first, second in (self.ids, self.texts))
         return replace(self, ids=ids, texts=texts, systems=self.systems[::-1])
@@ -132,7 +132,7 @@ class SourceJudgments:
             return "share for the first"
         return "share of yes" if self.kind is not None and self.level == "nominal" else "mean"
 
-    def merged_into(self, groups: Ints, is_swapped: Flags, group_count: int) -> SourceJudgments:
+    def with_merged_units(self, groups: Ints, is_swapped: Flags, group_count: int) -> SourceJudgments:
         """Return the judgments with groups of units as the new units.
 
         Args:
@@ -148,7 +148,7 @@ class SourceJudgments:
             value[rows] = [to_canonical(int(answer), side=True) for answer in value[rows].tolist()]
         contents = [UnitContent()] * group_count
         for unit, content in enumerate(self.contents):
-            contents[groups[unit]] = content.swapped() if is_swapped[unit] else content
+            contents[groups[unit]] = content.with_swapped_candidates() if is_swapped[unit] else content
         return SourceJudgments(
             name=self.name,
             kind=self.kind,
@@ -161,7 +161,7 @@ class SourceJudgments:
             anonymous=self.anonymous,
         )
 
-    def limited_to(self, is_kept: Flags) -> SourceJudgments:
+    def on_units(self, is_kept: Flags) -> SourceJudgments:
         """Return the judgments on some units. ``is_kept`` is (U,)."""
         rows = is_kept[self.unit]
         return replace(

@@ -26,25 +26,25 @@ class MatchedSources:
 
     Attributes:
         first, second: the sources, with the groups as units.
-        shared: (G,) whether both sources have judgments of the group.
-        by_id: number of groups whose units have the same id in both sources.
-        swapped: number of the second source's shared units whose candidates are in the other order.
-        merged: for each source, the number of units that were merged because their contents are equal.
-        without_reference: whether references were ignored, because only one source has them.
-        stopped_early: whether a source ended the judgments of some units early.
+        is_shared: (G,) whether both sources have judgments of the group.
+        matched_by_id_count: number of groups whose units have the same id in both sources.
+        swapped_count: number of the second source's shared units whose candidates are in the other order.
+        merged_counts: for each source, the number of units that were merged because their contents are equal.
+        ignores_references: whether references were ignored, because only one source has them.
+        has_early_stopping: whether a source ended the judgments of some units early.
     """
 
     first: SourceJudgments
     second: SourceJudgments
-    shared: Flags
-    by_id: int
-    swapped: int
-    merged: tuple[int, int]
-    without_reference: bool
-    stopped_early: bool
+    is_shared: Flags
+    matched_by_id_count: int
+    swapped_count: int
+    merged_counts: tuple[int, int]
+    ignores_references: bool
+    has_early_stopping: bool
 
     @property
-    def same_scale(self) -> bool:
+    def have_same_scale(self) -> bool:
         first, second = self.first.kind, self.second.kind
         if first is None or second is None:
             return first is second
@@ -94,14 +94,14 @@ def match_sources(first: SourceJudgments, second: SourceJudgments) -> MatchedSou
     units_with_same_id = np.array([first_unit for first_unit, _ in pairs_with_same_id], dtype=np.int64)
     is_matched_by_id = _occurs(first_groups[units_with_same_id], group_count)
     return MatchedSources(
-        first=first.merged_into(first_groups, is_swapped[:first_count], group_count),
-        second=second.merged_into(second_groups, is_swapped[first_count:], group_count),
-        shared=is_shared,
-        by_id=int((is_shared & is_matched_by_id).sum()),
-        swapped=int((is_swapped[first_count:] & is_shared[second_groups]).sum()),
-        merged=(_count_merged(first_groups), _count_merged(second_groups)),
-        without_reference=first_has_references != second_has_references,
-        stopped_early=first.full_depth is not None or second.full_depth is not None,
+        first=first.with_merged_units(first_groups, is_swapped[:first_count], group_count),
+        second=second.with_merged_units(second_groups, is_swapped[first_count:], group_count),
+        is_shared=is_shared,
+        matched_by_id_count=int((is_shared & is_matched_by_id).sum()),
+        swapped_count=int((is_swapped[first_count:] & is_shared[second_groups]).sum()),
+        merged_counts=(_count_merged(first_groups), _count_merged(second_groups)),
+        ignores_references=first_has_references != second_has_references,
+        has_early_stopping=first.full_depth is not None or second.full_depth is not None,
     )
 
 

@@ -30,9 +30,9 @@ def compare_consensus(matched: MatchedSources, resampling: Resampling) -> dict[s
     sources = (matched.first, matched.second)
     if any(source.level != "nominal" for source in sources):
         return no_result | {"reason": NOT_NOMINAL}
-    if not matched.same_scale:
+    if not matched.have_same_scale:
         return no_result | {"reason": TWO_SCALES}
-    first, second = (source.limited_to(matched.shared).consensus() for source in sources)
+    first, second = (source.on_units(matched.is_shared).consensus() for source in sources)
     units = sorted(first.keys() & second.keys())
     first_answers, second_answers = ([by_unit[unit] for unit in units] for by_unit in (first, second))
     kind = matched.first.kind
@@ -50,7 +50,7 @@ def compare_consensus(matched: MatchedSources, resampling: Resampling) -> dict[s
         "table": [[counts[row, column] for column in labels] for row in labels],
         "n": len(units),
         "same": sum(counts[label, label] for label in labels),
-        "undecided": int(matched.shared.sum()) - len(units),
+        "undecided": int(matched.is_shared.sum()) - len(units),
         "reason": kappa.reason,
     }  # fmt: skip
 
@@ -65,7 +65,7 @@ def compare_winners(matched: MatchedSources, resampling: Resampling) -> dict[str
     sources = (matched.first, matched.second)
     if not all(source.two_sided for source in sources):
         return {}
-    first_winners, second_winners = (source.limited_to(matched.shared).consensus() for source in sources)
+    first_winners, second_winners = (source.on_units(matched.is_shared).consensus() for source in sources)
     shared = sorted(first_winners.keys() & second_winners.keys())
     units = [unit for unit in shared if {first_winners[unit], second_winners[unit]} <= {1, 2}]
     first_choices = np.array([first_winners[unit] for unit in units], dtype=np.int64)

@@ -42,7 +42,7 @@ def figures_of_source(source: SourceJudgments, resampling: Resampling) -> dict[s
 
     If the source has early stopping, agreement is over the units that have all their judgments.
     """
-    complete = source if source.full_depth is None else source.limited_to(source.full_depth)
+    complete = source if source.full_depth is None else source.on_units(source.full_depth)
 
     def alpha(level: str) -> dict[str, Any]:
         return _alpha(
@@ -111,13 +111,13 @@ def _alpha(
 def pooled_alpha(matched: MatchedSources, resampling: Resampling) -> dict[str, Any]:
     """Return alpha over shared units among the raters of both sources together, and among those of each source."""
     no_result = {"value": None, "low": None, "high": None, "n": 0}
-    if not matched.same_scale:
+    if not matched.have_same_scale:
         return no_result | {"reason": TWO_SCALES}
-    if any(matched.merged):
+    if any(matched.merged_counts):
         return no_result | {"reason": MERGED_UNITS_NOTE}
-    if matched.stopped_early:
+    if matched.has_early_stopping:
         return no_result | {"reason": STOPPED_EARLY_NOTE}
-    first, second = matched.first.limited_to(matched.shared), matched.second.limited_to(matched.shared)
+    first, second = matched.first.on_units(matched.is_shared), matched.second.on_units(matched.is_shared)
     # The same name in both sources counts as two raters, since these may be different people.
     raters = np.concatenate([first.rater, second.rater + 1 + first.rater.max(initial=0)])
     values = np.concatenate([first.value, second.value])

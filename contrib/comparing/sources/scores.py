@@ -95,14 +95,14 @@ def _cell_as_json(cell: ThresholdAgreement) -> dict[str, Any]:
 
 def correlations_of_scores(matched: MatchedSources, resampling: Resampling) -> dict[str, Any]:
     """Return the correlations between the scores of shared units."""
-    reason = _why_no_scores(matched) or ("" if matched.shared.any() else NO_SHARED_UNITS)
+    reason = _why_no_scores(matched) or ("" if matched.is_shared.any() else NO_SHARED_UNITS)
     if reason:
         return {
             name: {"value": None, "low": None, "high": None, "n": 0, "reason": reason}
             for name in COEFFICIENTS
         }
-    first, second = (source.scores()[matched.shared] for source in (matched.first, matched.second))
-    options = resampling.options(item=items_of_units(matched.first, matched.second)[matched.shared])
+    first, second = (source.scores()[matched.is_shared] for source in (matched.first, matched.second))
+    options = resampling.options(item=items_of_units(matched.first, matched.second)[matched.is_shared])
     return {
         name: as_json(correlation(first, second, name, **options), "value", "low", "high", "n", "reason")
         for name in COEFFICIENTS

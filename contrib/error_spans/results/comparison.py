@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from common.amounts import json_float
-from contrib.error_spans.results.segments import Segment, Segments, outputs_of
+from contrib.error_spans.results.segments import Segment, Segments, outputs_of_segments
 from evaluation.errors import EvaluationError
 from quorum.statistics.crossed import CONFIDENCE, NO_SPREAD
 
@@ -44,7 +44,7 @@ def compare_systems(segments: Segments, first: str, second: str) -> SystemsCompa
             )
     shared_pairs = shared_segments(segments, first, second)
     differences = [segment.score - other.score for segment, other in shared_pairs]
-    outputs = outputs_of({first: segments[first], second: segments[second]})
+    outputs = outputs_of_segments({first: segments[first], second: segments[second]})
     mean, spread, p = math.nan, NO_SPREAD, math.nan
     if outputs is not None:
         mean, spread, _ = outputs.contrast({0: 1.0, 1: -1.0})  # the first system minus the second

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from contrib.error_spans.kind.answers import SEVERITIES
-from contrib.error_spans.results.segments import Segment, Segments, outputs_of
+from contrib.error_spans.results.segments import Segment, Segments, outputs_of_segments
 from evaluation.results.standings import MEAN
 
 
@@ -42,7 +42,7 @@ class SystemScore:
 
 def system_scores(segments: Segments) -> list[SystemScore]:
     """Return the scores of systems, best first."""
-    outputs = outputs_of(segments)
+    outputs = outputs_of_segments(segments)
     means = outputs.figures(MEAN) if outputs is not None else {}
     scores = [_score_system(name, system_segments, means[name]) for name, system_segments in segments.items()]
     return sorted(scores, key=lambda score: (-score.score, score.system))

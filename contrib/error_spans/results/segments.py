@@ -170,7 +170,7 @@ def score_segments(
     }
 
 
-def outputs_of(segments: Segments) -> Outputs | None:
+def outputs_of_segments(segments: Segments) -> Outputs | None:
     """Convert segments to ``Outputs`` of systems, from which means and tests are computed; None if there are none.
 
     Without judges who are identified, the means with one judge left out are missing.
@@ -209,13 +209,13 @@ def standings_of_study(study: Study) -> Standings | None:
     """Return the systems ranked by the mean score of their segments; None without marked errors."""
     if not marks_errors(study):
         return None
-    outputs = outputs_of(segments_of(study))
+    outputs = outputs_of_segments(segments_of(study))
     return None if outputs is None else outputs.standings(MEAN)
 
 
 def scope_of_segments(segments: Segments) -> str:
     """Return the population to which intervals and tests over the segments generalise."""
-    outputs = outputs_of(segments)
+    outputs = outputs_of_segments(segments)
     return scope_of(None if outputs is None else rater_count_of(outputs.deletions))
 
 

@@ -76,7 +76,7 @@ def compare_judges_with_people(
     material = load_material(study, kind, table)
     if not len(material.people.unit_index):
         raise EvaluationError("There is no used judgment yet, so a judge cannot be compared with people.")
-    digests, entries = {}, []
+    digests, entries = {}, []  # the hashes of the judges' answers, and the entries of the result
     for number, judge in enumerate(judges):
         progress(number / len(judges), f"comparing {judge.name}")
         answers, digest = load_answers(judge, material)
@@ -127,7 +127,7 @@ def _compare_judge(
         "length": length_bias(answers, material),
         "own": own_family_bias(judge, answers, material),
         "test": _annotator_test(answers, material, epsilon),
-        **_estimate_people(answers, material, seed),
+        **_estimates_of_people(answers, material, seed),
     }
 
 
@@ -253,7 +253,7 @@ def _annotator_test(answers: JudgeAnswers, material: JudgeMaterial, epsilon: flo
     }
 
 
-def _estimate_people(answers: JudgeAnswers, material: JudgeMaterial, seed: int) -> dict[str, Any]:
+def _estimates_of_people(answers: JudgeAnswers, material: JudgeMaterial, seed: int) -> dict[str, Any]:
     """Estimate people's answers to all units from the judge's answers, and how many judgments this saves.
 
     The savings are computed for the target that has most units with answers of people.

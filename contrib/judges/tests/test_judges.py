@@ -32,6 +32,7 @@ from contrib.judges.operations import start_judge_run as ask_operation
 from contrib.judges.prompts import ChatPrompt, instructions_of, picture_of, read_reply
 from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from contrib.rehearsals.simulation.run import rehearse
+from contrib.judges.prompts import ChatPrompt, instructions_of, picture_url_of, read_reply
 from contrib.judges.results.comparison import compare_judges_with_people, sizes_of_curve, store_comparison
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus
@@ -132,7 +133,7 @@ def test_a_model_sees_a_photograph_as_people_do_and_nothing_that_a_camera_wrote(
     exif[ExifTags.Base.Orientation] = 6
     exif[ExifTags.Base.ImageDescription] = "taken at home"
     Image.new("RGB", (60, 40)).save(tmp_path / "a.jpg", exif=exif, comment=b"taken at home")
-    sent = base64.b64decode(picture_of(Item(name="a.jpg", picture="a.jpg")).partition(",")[2])
+    sent = base64.b64decode(picture_url_of(Item(name="a.jpg", picture="a.jpg")).partition(",")[2])
     assert b"taken at home" not in sent
     assert Image.open(io.BytesIO(sent)).size == (40, 60)  # upright
 

@@ -16,7 +16,7 @@ import scipy
 from django.core.management import CommandError, call_command
 
 from contrib.packs.estimates import format_per_cent, share_by_image
-from contrib.packs.fifty import ABSTRACT, PASCAL, read_fifty
+from contrib.packs.fifty_sentences import ABSTRACT, PASCAL, read_fifty_sentence_data
 from contrib.packs.reading import Pack, pack_named, shipped_packs
 from contrib.packs.rehearsal import rehearse_votes
 from contrib.packs.running import Replication, run_pack
@@ -392,7 +392,7 @@ def test_people_and_metrics_are_measured_on_the_same_halves(fifty: Path) -> None
     }
     assert len(set(counted.values())) == 1
     assert {"people", "cider"} <= counted.keys()
-    votes = read_fifty(ABSTRACT, fifty / ABSTRACT).votes
+    votes = read_fifty_sentence_data(ABSTRACT, fifty / ABSTRACT).votes
     exact = halves_of_votes((votes == 1).sum(axis=1), (votes == 2).sum(axis=1), np.zeros(len(votes)))
     people = next(row[-1] for row in table.rows if row[0] == "people")
     assert isinstance(people, Estimate)
@@ -426,7 +426,7 @@ def test_who_lacks_the_tables_of_meteor_is_told_how_to_get_them(
 
 def test_the_interval_of_a_share_is_by_image(fifty: Path) -> None:
     """Pairs of an image that agree tell no more than one of them."""
-    data = read_fifty(PASCAL, fifty / PASCAL)
+    data = read_fifty_sentence_data(PASCAL, fifty / PASCAL)
     twice = replace(data, pairs=data.pairs * 2)
     right = np.arange(len(data.pairs)) % 2 == 0
     once = share_by_image(right, data.clusters, np.ones(len(data.pairs), dtype=np.bool_))

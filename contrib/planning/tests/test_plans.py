@@ -13,7 +13,12 @@ from django.urls import reverse
 
 from contrib.planning.assumptions import assumptions_for, read_assumptions
 from contrib.planning.form import initial_values
-from contrib.planning.pilots import estimate_from_pilot, estimate_metrics, estimate_people, estimate_systems
+from contrib.planning.pilots import (
+    estimate_from_pilot,
+    estimate_metric_difference,
+    estimate_people_accuracy,
+    estimate_system_difference,
+)
 from evaluation.data.judgment_sets.study_signatures import hash_of_judgments
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus, MetricScore
@@ -97,10 +102,10 @@ def test_a_pilot_tells_how_far_people_agree() -> None:
     hit = made.hit("h1", units)
     for name, values in (("w-1", [1, 2, 1, 2, 1]), ("w-2", [1, 2, 1, 2, 2])):
         made.answer(hit, name, values)
-    found = estimate_people(made.study)
+    found = estimate_people_accuracy(made.study)
     assert (found.units, found.votes, found.agreement) == (5, 10, 0.8)
     with refuses(EvaluationError, "cider"):
-        estimate_metrics(made.study, "cider", "bleu-4")
+        estimate_metric_difference(made.study, "cider", "bleu-4")
 
 
 def test_the_command_writes_what_it_prints(tmp_path: Path) -> None:
@@ -136,14 +141,14 @@ def lopsided() -> StudyOf:
 def test_a_pilot_tells_how_far_two_systems_lie_apart() -> None:
     study = lopsided().study
     with pytest.raises(EvaluationError, match="compute its consensus first"):
-        estimate_systems(study, "A", "B")
+        estimate_system_difference(study, "A", "B")
     aggregate_study(study=study)
-    assert estimate_systems(study, "A", "B") == {"win_rate": 0.8, "ties": 0.0}
-    assert estimate_systems(study, "B", "A")["win_rate"] == pytest.approx(0.2)
+    assert estimate_system_difference(study, "A", "B") == {"win_rate": 0.8, "ties": 0.0}
+    assert estimate_system_difference(study, "B", "A")["win_rate"] == pytest.approx(0.2)
     # seen is s r + (1 - s)(1 - r): .875 * .9 + .125 * .1 = .8
-    assert estimate_systems(study, "A", "B", right=0.9)["win_rate"] == pytest.approx(0.875)
+    assert estimate_system_difference(study, "A", "B", right=0.9)["win_rate"] == pytest.approx(0.875)
     with refuses(EvaluationError, "A", "B"):
-        estimate_systems(study, "A", "C")
+        estimate_system_difference(study, "A", "C")
     told = estimate_from_pilot(study=study, question="systems", first="A", second="B")
     assert (told.assumptions["win_rate"], told.assumptions["right"]) == (0.8, 1.0)  # votes never split
     assert told.source == {
@@ -165,9 +170,9 @@ def test_a_pilot_tells_how_far_two_metrics_lie_apart() -> None:
             named = 3 - value if n in wrong else value
             scores = {"first": float(named == 1), "second": float(named == 2)}
             MetricScore.objects.create(analysis=analysis, metric=metric, pair_id=pair, **scores)
-    found = estimate_metrics(study, "one", "two")
+    found = estimate_metric_difference(study, "one", "two")
     assert found == pytest.approx({"first": 0.9, "second": 0.6, "agreement": 0.7})
-    freed = estimate_metrics(study, "one", "two", right=0.9)
+    freed = estimate_metric_difference(study, "one", "two", right=0.9)
     assert freed == pytest.approx({"first": 1.0, "second": 0.625, "agreement": 0.625})
 
 

@@ -103,13 +103,13 @@ def analyse(run: Run) -> None:
         _add_overlaps(run, BBC, "BBC", texts, are_published=True)
     if run.has_data(UNT):
         texts = _read_images(run.data[UNT] / "pages.jsonl", stem="porter")
-        _add_substitution(run, UNT, "UNT", texts, are_published=True)
+        _add_substitution_measures(run, UNT, "UNT", texts, are_published=True)
     if run.has_data(PASCAL):
         run.progress(0.5, "rehearsing keywords")
         texts = _simulated_texts(run)
         title = "captions as texts, rehearsed annotators"
         _add_overlaps(run, "rehearsed", title, texts, are_published=False)
-        _add_substitution(run, "rehearsed", title, texts, are_published=False)
+        _add_substitution_measures(run, "rehearsed", title, texts, are_published=False)
     else:
         run.note_judgments(
             "None: the keywords of both data sets are not released, and the texts of the rehearsal are not there."
@@ -192,7 +192,9 @@ def _add_overlaps(run: Run, name: str, title: str, texts: ImageTexts, *, are_pub
     )
 
 
-def _add_substitution(run: Run, name: str, title: str, texts: ImageTexts, *, are_published: bool) -> None:
+def _add_substitution_measures(
+    run: Run, name: str, title: str, texts: ImageTexts, *, are_published: bool
+) -> None:
     """Compute the measures of SemEval-2007 task 10, in which a keyword counts as often as people gave it (Table 5)."""
     rows: list[tuple[Cell, ...]] = []
     for baseline, keywords in _baselines(texts, None, run.seed).items():

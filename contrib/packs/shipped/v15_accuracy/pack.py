@@ -4,15 +4,15 @@ import numpy as np
 
 from contrib.bounds.bounds import computable_metrics
 from contrib.packs.estimates import accuracy_at, estimates_of_curve, plot_curve
-from contrib.packs.fifty import (
+from contrib.packs.fifty_sentences import (
     ABSTRACT,
     DATASET_TITLES,
     PASCAL,
     TOKENIZER,
     FiftySentenceData,
-    accuracy_of_all,
-    curve_of_all,
-    read_fifty,
+    accuracy_by_kind,
+    curve_over_all_pairs,
+    read_fifty_sentence_data,
     scores_by_shared_subsets,
 )
 from contrib.packs.references import references_by_image
@@ -65,7 +65,7 @@ def analyse(run: Run) -> None:
     """Compare every metric with the winners that people named, in both data sets."""
     curves_by_set: dict[str, dict[str, ReferenceCurve]] = {}
     for index, name in enumerate(DATASET_TITLES):
-        data = read_fifty(name, run.data[name])
+        data = read_fifty_sentence_data(name, run.data[name])
         _record_judgments(run, name, data)
         progress_before = 0.5 * index
         run.progress(progress_before + 0.02, f"scoring {DATASET_TITLES[name]}")
@@ -86,7 +86,7 @@ def analyse(run: Run) -> None:
             scores["meteor"] = np.stack([first_scores, second_scores], axis=1)
         _add_table_1(run, name, data, scores)
         curves = curves_by_set[name] = {
-            metric: curve_of_all(data, metric_scores) for metric, metric_scores in by_size.items()
+            metric: curve_over_all_pairs(data, metric_scores) for metric, metric_scores in by_size.items()
         }
         _record_section_7_2(run, name, data, scores, curves)
         if name == PASCAL:
@@ -109,7 +109,7 @@ def _record_judgments(run: Run, name: str, data: FiftySentenceData) -> None:
 def _add_table_1(run: Run, name: str, data: FiftySentenceData, scores: dict[str, Floats]) -> None:
     """Add the accuracies of Table 1. Pairs that people left undecided count half, and in a second table not at all."""
     kinds = pair_kinds(data.kinds)
-    accuracies = {metric: accuracy_of_all(data, pair_scores) for metric, pair_scores in scores.items()}
+    accuracies = {metric: accuracy_by_kind(data, pair_scores) for metric, pair_scores in scores.items()}
     decided_accuracies = {
         metric: accuracy_of_pairs(pair_scores, data.people, data.kinds)["accuracy"]
         for metric, pair_scores in scores.items()
@@ -144,14 +144,16 @@ def _record_section_7_2(
     run: Run, name: str, data: FiftySentenceData, scores: dict[str, Floats], curves: dict[str, ReferenceCurve]
 ) -> None:
     """Record the accuracies over all pairs that section 7.2 prints: with 48 and with five references."""
-    accuracy = accuracy_of_all(data, scores["cider"])["all"]
+    accuracy = accuracy_by_kind(data, scores["cider"])["all"]
     run.number(f"section-7.2/{name}/cider/48", accuracy)
     if name != PASCAL:
         return
     blank_separated = scores_by_shared_subsets(
         data, ["bleu-1"], [5], draws=DRAWS, seed=run.seed, tokenizer="space"
     )["bleu-1"]
-    others = {"captions cut at blanks, bleu-1": accuracy_at(curve_of_all(data, blank_separated), 5).value}
+    others = {
+        "captions cut at blanks, bleu-1": accuracy_at(curve_over_all_pairs(data, blank_separated), 5).value
+    }
     run.number(f"section-7.2/{name}/bleu-1/5", accuracy_at(curves["bleu-1|stem:porter"], 5), others=others)
     run.number(f"section-7.2/{name}/rouge-1/5", accuracy_at(curves[ROUGE_1], 5))
 

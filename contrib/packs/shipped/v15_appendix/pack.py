@@ -16,15 +16,15 @@ from contrib.packs.estimates import (
     plot_curve,
     share_by_image,
 )
-from contrib.packs.fifty import (
+from contrib.packs.fifty_sentences import (
     ABSTRACT,
     DATASET_TITLES,
     PASCAL,
     TOKENIZER,
     FiftySentenceData,
-    accuracy_of_all,
-    curve_of_all,
-    read_fifty,
+    accuracy_by_kind,
+    curve_over_all_pairs,
+    read_fifty_sentence_data,
     scores_by_shared_subsets,
 )
 from contrib.packs.running import Run
@@ -65,7 +65,7 @@ MAX_EXAMPLES = 12  # random pairs with different winners in a table
 
 
 def analyse(run: Run) -> None:
-    data = {name: read_fifty(name, run.data[name]) for name in DATASET_TITLES}
+    data = {name: read_fifty_sentence_data(name, run.data[name]) for name in DATASET_TITLES}
     pascal = data[PASCAL]
     run.note_judgments(
         f"PASCAL-50S: {len(pascal.pairs):,} pairs with 11 published pairwise votes each, and the published winners of "
@@ -118,7 +118,7 @@ def _add_pairwise(run: Run, data: FiftySentenceData) -> None:
         run.number(f"appendix-1/{name}/5", points[metric], others=others.get(name))
     scores_of_pairs, signatures = data.scores(["cider"])
     run.add_signature("CIDEr, 48 references", signatures["cider"])
-    run.number("appendix-1/cider/48", accuracy_of_all(data, scores_of_pairs["cider"])["all"])
+    run.number("appendix-1/cider/48", accuracy_by_kind(data, scores_of_pairs["cider"])["all"])
     shares = ((f"{what}, {kind}, %", "share") for what in ("better", "consensus") for kind in kinds)
     heading = "Accuracy on the better candidate and on the consensus of triplets [95 % interval]"
     columns = [("metric, 5 references", "text"), *shares]
@@ -283,7 +283,7 @@ def _add_versions(run: Run, name: str, data: FiftySentenceData) -> None:
     """Compare versions of metrics (App. VIII, figures 11 and 12)."""
     metrics = [metric for versions in VERSIONS.values() for metric in versions.values()]
     by_size = scores_by_shared_subsets(data, metrics, SIZES, draws=VERSION_DRAWS, seed=run.seed)
-    curves = {metric: curve_of_all(data, by_size[metric]) for metric in metrics}
+    curves = {metric: curve_over_all_pairs(data, by_size[metric]) for metric in metrics}
     panels = tuple(
         CurvePanel(
             f"{family} on {DATASET_TITLES[name]}",

@@ -14,13 +14,13 @@ import numpy as np
 
 from contrib.bounds.bounds import computable_metrics
 from contrib.packs.estimates import estimate_of_draws, share_by_image
-from contrib.packs.fifty import (
+from contrib.packs.fifty_sentences import (
     ABSTRACT,
     DATASET_TITLES,
     PASCAL,
     TOKENIZER,
     FiftySentenceData,
-    read_fifty,
+    read_fifty_sentence_data,
     read_triplet_votes,
 )
 from contrib.packs.running import Run
@@ -48,14 +48,14 @@ SPLITS, RESAMPLES = 20, 1000  # random halves of the references; resamples of th
 
 def analyse(run: Run) -> None:
     """Run the tournament on PASCAL-50S, and the comparison of halves on each set whose votes are there."""
-    pascal = read_fifty(PASCAL, run.data[PASCAL])
+    pascal = read_fifty_sentence_data(PASCAL, run.data[PASCAL])
     run.note_judgments(
         f"PASCAL-50S: {int(pascal.is_of_kind('MM').sum()):,} machine-machine pairs with the published winners of their "
         "triplets; the votes are not published."
     )
     run.progress(0.1, "tournament")
     _add_tournament(run, pascal)
-    abstract = read_fifty(ABSTRACT, run.data[ABSTRACT])
+    abstract = read_fifty_sentence_data(ABSTRACT, run.data[ABSTRACT])
     run.note_judgments(
         f"ABSTRACT-50S: {abstract.votes.size:,} triplets of {len(abstract.pairs)} pairs, majorities of three."
     )

@@ -183,10 +183,14 @@ def _baselines(training: BoxImages, test: BoxImages, seed: int) -> dict[str, Box
 
 def _estimates_of_score(score: ContentScore, seed: int) -> tuple[Estimate, Estimate, Estimate]:
     """Return the means of precision, recall and F1 over the images, with their intervals."""
-    return _estimate(score.precision, seed), _estimate(score.recall, seed), _estimate(score.f1, seed)
+    return (
+        _estimate_of_figure(score.precision, seed),
+        _estimate_of_figure(score.recall, seed),
+        _estimate_of_figure(score.f1, seed),
+    )
 
 
-def _estimate(figure: ContentFigure, seed: int) -> Estimate:
+def _estimate_of_figure(figure: ContentFigure, seed: int) -> Estimate:
     image_values = figure.images[~np.isnan(figure.images)]
     interval = bootstrap_interval(image_values, resamples=1000, seed=seed)
     return replace(estimate_from(interval, image_values.size), value=json_float(figure.mean))

@@ -126,7 +126,9 @@ def _record_numbers(
     without_penalty = {name: bounds.upper[BLEU_1_WITHOUT_PENALTY] for name, bounds in fifty.items()}
     highest_bleu_1 = max(bleu_1.values(), key=lambda bound: bound.micro)
     highest_without_penalty = max(bound.micro for bound in without_penalty.values())
-    run.number("bleu-1/most", _estimate(highest_bleu_1), others={other_convention: highest_without_penalty})
+    run.number(
+        "bleu-1/most", _estimate_of_bound(highest_bleu_1), others={other_convention: highest_without_penalty}
+    )
     run.number(
         "pascal-50s/bleu-1/median",
         Estimate(bleu_1[PASCAL].median),
@@ -137,22 +139,22 @@ def _record_numbers(
         if "meteor" in bounds.upper:
             run.number(f"{name}/meteor/most", Estimate(bounds.upper["meteor"].most))
     highest_cider = max((bounds.upper[CIDER] for bounds in fifty.values()), key=lambda bound: bound.micro)
-    run.number("cider/most", _estimate(highest_cider))
+    run.number("cider/most", _estimate_of_bound(highest_cider))
     options = _rouge_options(sets[ABSTRACT], run.seed)
     abstract = bounds_by_set[ABSTRACT]
     run.number(
         "abstract-50s/rouge-1/upper",
-        _estimate(abstract.upper["rouge-1"]),
+        _estimate_of_bound(abstract.upper["rouge-1"]),
         others={option: upper for option, upper, _ in options},
     )
     run.number(
         "abstract-50s/rouge-1/other-image",
-        _estimate(abstract.lower["other-image"]["rouge-1"]),
+        _estimate_of_bound(abstract.lower["other-image"]["rouge-1"]),
         others={option: lower for option, _, lower in options},
     )
     if "meteor" in abstract.upper:
         for what in ("other-image", "other-dataset"):
-            run.number(f"abstract-50s/meteor/{what}", _estimate(abstract.lower[what]["meteor"]))
+            run.number(f"abstract-50s/meteor/{what}", _estimate_of_bound(abstract.lower[what]["meteor"]))
     taus = [tau for bounds in fifty.values() for tau in _taus_with_others(bounds, BLEU_1)]
     other_taus = [
         tau for bounds in fifty.values() for tau in _taus_with_others(bounds, BLEU_1_WITHOUT_PENALTY)
@@ -165,7 +167,11 @@ def _record_numbers(
 
 
 def _record_numbers_of_optional(run: Run, name: str, bounds: Bounds) -> None:
-    """Record the numbers on an optional data set. Their ids are DATASET/METRIC/FIGURE."""
+    """Record the numbers on an optional data set. Their ids are DATASET/METRIC/FIGURE.
+
+    FIGURE is "deviation", "upper" (the upper bound), or the name of a lower bound.
+    """
+    # The metrics by their names in ids.
     metrics = {"bleu-1": BLEU_1, "cider": CIDER, "rouge-1": "rouge-1", "meteor": "meteor"}
     for number in run.pack.numbers:
         if number.data != name:
@@ -178,10 +184,10 @@ def _record_numbers_of_optional(run: Run, name: str, bounds: Bounds) -> None:
             run.number(number.id, Estimate(bounds.upper[metric].deviation))
         else:
             bounds_by_metric = bounds.upper if figure == "upper" else bounds.lower[figure]
-            run.number(number.id, _estimate(bounds_by_metric[metric]))
+            run.number(number.id, _estimate_of_bound(bounds_by_metric[metric]))
 
 
-def _estimate(bound: Bound) -> Estimate:
+def _estimate_of_bound(bound: Bound) -> Estimate:
     """Return a bound with the prediction interval of another draw of captions and texts."""
     # Other texts are drawn for each image. A second draw would differ from the first by the errors of both.
     half_width = NORMAL_QUANTILE * bound.within * math.sqrt(2 / bound.n)

@@ -97,7 +97,7 @@ class FiftySentenceData:
         return scores, {name: metric_scores.signature for name, metric_scores in result.scores.items()}
 
 
-def read_fifty(name: str, folder: Path) -> FiftySentenceData:
+def read_fifty_sentence_data(name: str, folder: Path) -> FiftySentenceData:
     """Read the set ``PASCAL`` or ``ABSTRACT`` from its folder."""
     references = references_by_image(
         open_dataset(name, folder).rows(), lambda row: row.position < TRIPLET_REFERENCES
@@ -161,7 +161,7 @@ def _majority_winners(votes: Sequence[tuple[str, int]]) -> dict[str, int]:
     return dict(zip(result.pairs.tolist(), result.winner.tolist(), strict=True))
 
 
-def accuracy_of_all(data: FiftySentenceData, scores: Floats) -> dict[str, Estimate]:
+def accuracy_by_kind(data: FiftySentenceData, scores: Floats) -> dict[str, Estimate]:
     """Return the accuracy of the scores by kind of pair, and over all pairs as "all". A tie counts half.
 
     Args:
@@ -199,6 +199,8 @@ def scores_by_shared_subsets(
     return scores
 
 
-def curve_of_all(data: FiftySentenceData, scores: Mapping[int, tuple[Floats, Floats]]) -> ReferenceCurve:
+def curve_over_all_pairs(
+    data: FiftySentenceData, scores: Mapping[int, tuple[Floats, Floats]]
+) -> ReferenceCurve:
     """Return the accuracy on all decided pairs by the number of references."""
     return accuracy_by_references(scores, data.winners, data.kinds, clusters=data.clusters)["all"]

@@ -13,7 +13,7 @@ from contrib.packs.verdicts import NOT_REPRODUCIBLE
 TABLES_FOLDER = Path(__file__).resolve().parents[2] / "docs" / "figures" / "papers"
 
 
-def papers() -> Iterator[str]:
+def published_numbers() -> Iterator[str]:
     """Yield the page as Markdown: for each shipped pack, the table that ``replicate all`` wrote into TABLES_FOLDER.
 
     Numbers that are not reproducible are listed by reason instead of in the table.
