@@ -248,9 +248,10 @@ def _send_files(site: Site, record_path: str, files: tuple[DepositFile, ...], pr
 
 
 def _send_file(site: Site, record_path: str, file: DepositFile, *, replace: bool) -> None:
+    """Send a file to the draft of a record. ``replace`` says whether the draft has a file of this name already."""
     file_path = f"{record_path}/draft/files/{quote(file.name)}"
     what = f"the file {file.name}"
-    if replace:  # the archive has part of the file, or another file of this name
+    if replace:
         with suppress(NotAtArchive):
             site.call("DELETE", file_path, what=what)
     site.call("POST", f"{record_path}/draft/files", what=what, body=[{"key": file.name}])

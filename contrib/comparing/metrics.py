@@ -89,6 +89,7 @@ class _StudyJudgments:
 def _compare_pairs(
     judgments: _StudyJudgments, names: Sequence[str], tokenizer: str, imported: ImportedScores
 ) -> dict[str, Any]:
+    """Return the part of the result of ``compare_metrics`` that is about pairs."""
     material = judged_pairs(judgments.study, judgments.consensus, judgments.references)
     pairs = material.pairs
     scored_pairs, scores = score_pairs(
@@ -116,6 +117,10 @@ def _compare_captions(
     imported: ImportedScores,
     progress: Progress,
 ) -> dict[str, Any]:
+    """Return the part of the result of ``compare_metrics`` that is about captions.
+
+    If a metric only scores whole systems, the metrics are compared only over systems.
+    """
     study, references = judgments.study, judgments.references
     captions, _counts = judged_captions(study, judgments.consensus, judgments.table, references)
     # Imported metrics that have a score of each system, and none of single captions.

@@ -68,6 +68,7 @@ class Flickr8kSet:
 
 
 def read_flickr8k(folder: Path) -> Flickr8kSet:
+    """Read the captions and the judgments from the folder of the data set."""
     rows = list(open_dataset("flickr8k", folder).rows())
     captions = references_by_image(rows, lambda row: row.split == TEST)
     training = references_by_image(rows, lambda row: row.split == TRAIN)
@@ -83,6 +84,7 @@ def read_flickr8k(folder: Path) -> Flickr8kSet:
 
 
 def _read_pairs(source: JudgmentSource, index_by_image: dict[str, int]) -> JudgedPairs:
+    """Read the judged pairs. The answers to a pair are in the order of the file."""
     answers: dict[tuple[int, int], list[int]] = {}  # by indices of the image and of the image of the caption
     for row in source.judgments():
         # The id of a caption is IMAGE#INDEX, and the pool has one caption of each image.

@@ -35,6 +35,7 @@ def write_replications(replications: Sequence[Replication], folder: Path) -> lis
 
 
 def _report_files(replications: Sequence[Replication]) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the content of each file of the report."""
     # Imported lazily, since matplotlib costs 60 MB and 0.3 s.
     from evaluation.presentation.plots import figures as drawing
 

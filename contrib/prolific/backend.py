@@ -167,6 +167,7 @@ class ProlificBackend(ExternalBackend):
     def knows_work(
         self, publication: Publication, *, worker: str, work: str, at_work: bool = True
     ) -> bool | None:
+        """Return whether Prolific has a submission with this id of this person; None if it does not say."""
         try:
             with open_client(timeout=VISITOR_SECONDS) as client:
                 submission = client.get_submission(work)

@@ -20,6 +20,7 @@ from judgments.studies.step_form import add_operation
 @never_cache
 @require_POST
 def receive_notification(request: HttpRequest) -> HttpResponse:
+    """Record that something changed in the studies that a notification from Prolific is about."""
     if not feature_settings.PROLIFIC_HOOK_SECRET:
         raise Http404("No secret is set.")
     try:

@@ -108,6 +108,7 @@ def collect_facts(
     keywords: list[str],
     papers: list[Paper],
 ) -> ReleaseFacts:
+    """Collect the facts about a release from its bundle, its study and earlier deposits."""
     manifest = reader.json("manifest.json")
     design = tomllib.loads(reader.text("design.toml"))
     language = str(design.get("language") or "").partition("-")[0].lower()

@@ -42,6 +42,7 @@ class SpanMarks(ErrorMarks):
         return {**answer, "spans": [_moved_span(span, written, stored) for span in answer["spans"]]}
 
     def instructions(self) -> str:
+        """Return how a language model replies: with JSON in which errors are quoted instead of located by offsets."""
         options = self.options
         error = {"text": "the words that are wrong", SEVERITY: " or ".join(options.severities)}
         names = [name for name, _ in options.categories]
@@ -57,6 +58,7 @@ class SpanMarks(ErrorMarks):
         return ". ".join(sentences) + "."
 
     def read_reply(self, reply: str, *, text: str) -> dict[str, Any]:
+        """Return the answer in a model's reply, with the offsets of its quotes in the text."""
         content = load_json(reply.removeprefix("```json").removeprefix("```").removesuffix("```"))
         spans, search_starts = [], Counter[str]()
         for error in content.pop("errors"):

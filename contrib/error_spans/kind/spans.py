@@ -128,6 +128,7 @@ class SpanAnnotation(OpenKind):
         return True
 
     def setting(self, design: StudyDesign) -> str:
+        """Return the options of a design on which answers depend, as text."""
         table = design.spans
         categories = {"none": {}, "mqm": MQM.labels, "own": {name: name for name in table.own}}
         return SpanOptions(
@@ -145,6 +146,7 @@ class SpanAnnotation(OpenKind):
         return kind
 
     def extend_setting(self, setting: str | None, answer: Any) -> str:
+        """Return a setting that also allows the marks of an answer in a file."""
         answer = answer if isinstance(answer, Mapping) else {}
         # Before the first answer, there is no setting. Then the answer decides whether there are scores.
         options = (
@@ -155,6 +157,7 @@ class SpanAnnotation(OpenKind):
         return options.with_marks(marks).as_text()
 
     def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
+        """Return the table ``spans`` of a study file for a setting."""
         options = SpanOptions.from_text(setting)
         names = [name for name, _ in options.categories]
         categories = "none"

@@ -49,6 +49,7 @@ def system_scores(segments: Segments) -> list[SystemScore]:
 
 
 def _score_system(name: str, segments: Sequence[Segment], mean: Mapping[str, Any]) -> SystemScore:
+    """Return the score of a system. ``mean`` is the mean score of its segments, with its interval."""
     z_scores = [segment.z for segment in segments if segment.z is not None]
     return SystemScore(
         system=name,

@@ -148,6 +148,7 @@ def _people_estimate(estimate: Mapping[str, Any]) -> Estimate:
 
 
 def _plot_estimates(estimates: _NamedEstimates, number_format: str, estimates_table: Table) -> Plot:
+    """Return a plot with a panel for people alone, and one for each judge."""
     targets = list(dict.fromkeys(estimate["of"] for _, estimate in estimates))
     # Estimates by people alone are of the units that a judge answered. If there are several judges, those of the last
     # judge are drawn.

@@ -255,6 +255,7 @@ def _clustered_correlation(
 def _table_of(
     name: str, graded: GradedCaptions, coefficient: str, correlations: dict[str, MetricCorrelations]
 ) -> Table:
+    """Return the table of a set: the correlations of each metric by all conventions."""
     label = COEFFICIENT_LABELS[coefficient]
     columns = (
         Column("metric"),

@@ -52,7 +52,7 @@ from quorum.statistics.significance import mcnemar_test, randomization_test, sig
 # Thresholds of the mean of three experts' grades.
 GRADES = tuple(round(3 * grade) / 3 for grade in ASCENDING_GRADES)
 GOOD, FINE = GRADES[2], GRADES[3]  # mean grades of 2.66 and of 3
-EPSILON = 1e-9  # subtracted from thresholds with which means are compared, since means are rounded
+EPSILON = 1e-9  # allowance for rounding where means are compared with thresholds
 RELEVANCE_THRESHOLD = 0.66  # share of yes of the crowd
 SCORE_THRESHOLDS = tuple(step / 10 for step in range(1, 11))
 RANK_CUTOFFS = (1, 5, 10)

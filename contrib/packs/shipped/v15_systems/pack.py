@@ -88,6 +88,7 @@ class _Tournament:
 
 
 def _add_tournament(run: Run, data: FiftySentenceData) -> None:
+    """Compute the shares of comparisons that systems win by people and by metrics, and correlate them (section 7.3)."""
     machine_pairs = np.flatnonzero(data.is_of_kind("MM"))
     first, second = ([SYSTEMS[data.systems[pair][side]] for pair in machine_pairs] for side in (0, 1))
     images = [data.images[pair] for pair in machine_pairs]

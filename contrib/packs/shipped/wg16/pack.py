@@ -276,6 +276,7 @@ def _add_taus(run: Run, bounds_by_set: Mapping[str, Bounds]) -> None:
 
 
 def _tau_plot(name: str, bounds: Bounds) -> Plot:
+    """Return heat maps of tau-b between every two metrics on a data set, over images and over captions."""
     names = tuple(_short_name(metric) for metric in bounds.upper)
     panels = tuple(
         HeatmapPanel(over, names, names, tuple(tuple(row) for row in taus.tolist()))
