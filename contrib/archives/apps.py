@@ -32,7 +32,7 @@ class ArchivesConfig(Feature):
             "HUGGINGFACE_URL": env.str("HUGGINGFACE_URL", default="https://huggingface.co"),
             "HUGGINGFACE_TOKEN": env.str("HUGGINGFACE_TOKEN", default=""),
             "PUBLISHING_BACKOFF_SECONDS": env.float("PUBLISHING_BACKOFF_SECONDS", default=1.0),
-            # seconds until an archive lists a record whose creating call got no response
+            # Seconds until an archive lists a record that was created by a call without a response.
             "PUBLISHING_SETTLE_SECONDS": env.float("PUBLISHING_SETTLE_SECONDS", default=60.0),
         }
 

@@ -104,7 +104,7 @@ class Endpoint(Client):
         """
         body = {**options, "messages": list(chat_prompt.messages)}
         try:
-            # without retries, since the possible cost of each call is booked before it
+            # The client does not repeat a call, since the possible cost of each call is booked before it.
             response = self.send("POST", "chat/completions", body=body, headers={"Idempotency-Key": call_id})
         except CallFailed as error:
             raise AskLater(f"it {error}", may_have_charged=error.sent) from None

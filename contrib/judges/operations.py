@@ -148,7 +148,7 @@ def start_judge_run(*, study: Study, **values: Any) -> dict[str, Any]:
         raise EvaluationError(
             "The endpoint is another's, and its calls cost money; expected a budget and both prices above 0."
         )
-    # amounts are stored in the job as text, since JSON has no decimals
+    # The job stores amounts as text, since JSON has no decimals.
     amounts: dict[str, Any] = {
         name: str(values.pop(name)) for name in ("budget", "price_in", "price_out") if name in values
     }

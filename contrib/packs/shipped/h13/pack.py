@@ -166,22 +166,23 @@ def _add_kappas(run: Run, data: Flickr8kSet) -> None:
             panels.append(_kappa_panel(f"{name}, {label}", SCORE_THRESHOLDS, grid))
             best = _best_cell(grid)
             printed = PRINTED_THRESHOLDS.get((metric_id, reference_set), ())
-            distinct_thresholds = dict.fromkeys((*printed, (best.first_at_least, best.second_at_least)))
-            estimates = {
-                (score_threshold, grade_threshold): estimate_from(
-                    threshold_kappa(
-                        scores, experts.means, score_threshold, grade_threshold, clusters=experts.clusters
-                    ).kappa
-                )
-                for score_threshold, grade_threshold in distinct_thresholds
-            }
-            rows += [(name, label, kappa, *thresholds) for thresholds, kappa in estimates.items()]
+            thresholds = dict.fromkeys(
+                (*printed, (best.first_at_least, best.second_at_least))
+            )  # distinct ones
+            estimates = [
+                (score_threshold, grade_threshold, _kappa(experts, scores, score_threshold, grade_threshold))
+                for score_threshold, grade_threshold in thresholds
+            ]
+            rows += [
+                (name, label, kappa, score_threshold, grade_threshold)
+                for score_threshold, grade_threshold, kappa in estimates
+            ]
             # The first thresholds give the number, and the others are other conventions.
-            first_kappa, *_ = estimates.values()
+            (_, _, first_kappa), *other_estimates = estimates
             kappas.append(math.nan if first_kappa.value is None else first_kappa.value)
-            for score_threshold, grade_threshold in list(estimates)[1:]:
+            for score_threshold, grade_threshold, kappa in other_estimates:
                 what = f"from {score_threshold:g} on against grades from {grade_threshold:.2f} on"
-                others[what] = estimates[score_threshold, grade_threshold].value
+                others[what] = kappa.value
         mean = Estimate(float(np.mean(kappas)), min(kappas), max(kappas))
         run.number(f"kappa/{metric_id}/{reference_set}", mean, others=others)
     columns = (
@@ -202,6 +203,14 @@ def _add_kappas(run: Run, data: Flickr8kSet) -> None:
         plots=[_kappa_plot("kappas", "metric at least", panels)],
         tables=[best_table],
     )
+
+
+def _kappa(experts: JudgedPairs, scores: Floats, score_threshold: float, grade_threshold: float) -> Estimate:
+    """Return kappa between a metric and the experts, each of which says yes from a threshold on."""
+    agreement = threshold_kappa(
+        scores, experts.means, score_threshold, grade_threshold, clusters=experts.clusters
+    )
+    return estimate_from(agreement.kappa)
 
 
 def _scores(data: Flickr8kSet, metric: str, caption_indices: Sequence[int]) -> tuple[Floats, str]:
@@ -355,7 +364,7 @@ def _add_crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
     is_own_caption = experts.image == experts.caption
     shares_with_own = np.where(is_own_caption, 1.0, crowd_shares)
     all_pairs = np.ones(experts.count, dtype=np.bool_)
-    # Shares of yes, and the pairs that count, by convention.
+    # By convention, the shares of yes, and whether each pair counts.
     conventions = {
         "own captions relevant": (shares_with_own, all_pairs),
         "own captions as the crowd judged them": (crowd_shares, all_pairs),
