@@ -104,7 +104,7 @@ def _compare_pairs(
         "rows": compare_on_pairs(
             [scores[name] for name in names],
             np.array([pair.winner for pair in pairs], dtype=np.float64),
-            named_kinds(pair.kind for pair in pairs),
+            kinds_with_unknown(pair.kind for pair in pairs),
             clusters,
         ),
     }

@@ -29,11 +29,10 @@ from contrib.judges.endpoint import AskLater, Endpoint, Reply
 from contrib.judges.importing import store_answers
 from contrib.judges.models import Judge, JudgeAnswer
 from contrib.judges.operations import start_judge_run as ask_operation
-from contrib.judges.prompts import ChatPrompt, instructions_of, picture_of, read_reply
-from contrib.rehearsals.simulation.crowd import RehearsalCrowd
-from contrib.rehearsals.simulation.run import rehearse
 from contrib.judges.prompts import ChatPrompt, instructions_of, picture_url_of, read_reply
 from contrib.judges.results.comparison import compare_judges_with_people, sizes_of_curve, store_comparison
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus
 from evaluation.presentation.content import DotPlot, estimate_of
