@@ -193,7 +193,7 @@ def _texts_of(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
 
 def _right_answer(kind: Kind, expected: Any) -> str:
     """Return the expected answer in words: the labels of the value, or of both ends of a range such as "3-4"."""
-    labels = {str(choice.value): choice.text for choice in kind.choices if choice.has_words}
+    labels = {str(choice.value): choice.text for choice in kind.choices if choice.has_label}
     low, _dash, high = expected.partition("-") if isinstance(expected, str) else (str(expected), "", "")
     if low in labels and (high in labels or not high):
         return _(" or ").join(labels[part] for part in (low, high) if part in labels)

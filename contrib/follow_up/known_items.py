@@ -78,7 +78,7 @@ def candidate_of(kind: Kind, consensus: Consensus) -> CandidateItem | None:
         votes = [consensus.value]
     else:
         votes = [plain_number(float(value)) for value, count in consensus.votes.items() if count]
-    for expected in kind.expectations:
+    for expected in kind.expected_choices:
         if votes and all(vote is not None and kind.is_right(vote, expected) for vote in votes):
             return CandidateItem(consensus, expected)
     return None

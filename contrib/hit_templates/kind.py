@@ -145,7 +145,7 @@ class HITTemplate(OpenKind):
             "show the consensus of each question. The exports contain the answers."
         )
     )
-    own_keys = ("template.html",)
+    specific_keys = ("template.html",)
     content = ShownRow
 
     def __init__(self, source: str = "") -> None:
@@ -228,11 +228,11 @@ class HITTemplate(OpenKind):
             )
         drawn_rows = draw_images(judged_rows, design.sampling.images, rng_for(design.seed, "images"))
         groups = [Group(image.name, (self.unit(design, image),)) for image in drawn_rows]
-        hits = self.hits(design, groups, known=known_items)
+        hits = self.hits(design, groups, known_items=known_items)
         return Batch(hits=hits, notes={"sentences": list(template.omission_notes)})
 
     def control_items(self, design: StudyDesign) -> ControlMakers:
-        return ControlMakers(known=make_known_control)
+        return ControlMakers(known_good=make_known_control)
 
     def unit(self, design: StudyDesign, image: Image) -> UnitSpec:
         fields = dict(image.fields)

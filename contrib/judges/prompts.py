@@ -116,9 +116,7 @@ def instructions_of(kind: Kind, design: StudyDesign) -> str:
         labels_of_ends = design.labels or (tuple(design.scale.labels.values()) if design.scale else ())
         ends = [
             f"{number_text(value)} means: {label}"
-            for value, label in zip(
-                kind.labelled, labels_of_ends, strict=False
-            )  # a scale need not have labels
+            for value, label in zip(kind.labelled_values, labels_of_ends, strict=False)  # labels are optional
         ]
         number = f"number from {number_text(scale.low)} to {number_text(scale.high)}"
         number = f"whole {number}" if scale.step == 1 else f"{number} in steps of {number_text(scale.step)}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judgments.drawing.controls.dealing import control_dealer
+from judgments.drawing.controls.dealing import ControlDealer
 from judgments.drawing.controls.makers import ControlMakers, KnownItem
 from judgments.drawing.draws import rng_for, shuffle
 from judgments.drawing.keys import content_key
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 MAX_TRIES = 50  # number of random orders that are tried for each distance
 
+# The images with groups that are on no page yet. An entry is minus the number of these groups, so that the image with
+# the most groups comes first; a random number that orders images with equally many groups; and the image's name.
+ImageHeap = list[tuple[int, int, str]]
+
 
 def pack_groups(
     groups: Sequence[Group],
@@ -29,60 +33,65 @@ def pack_groups(
     per_hit: int,
     rng: np.random.Generator,
     repeat_images: bool,
-    evenly: bool = False,
+    balance_lengths: bool = False,
 ) -> list[list[Group]]:
-    """Fill pages with ``per_hit`` groups each, from the images that have the most groups left.
+    """Distribute groups over pages of at most ``per_hit`` groups, with as few repetitions of an image as possible.
 
-    This order minimises repeated images on a page. Pages, and the groups on each page, are then shuffled.
+    Each page takes groups of the images that have the most groups left. Then the groups on each page are shuffled, and
+    the pages themselves, except that short pages come last.
 
     Args:
         repeat_images: whether a page may repeat an image when too few images are left; otherwise it stays short.
-        evenly: whether the lengths of pages differ by at most one group. For example, 21 groups with at most 10 per
-            page then fill three pages of 7.
+        balance_lengths: whether the lengths of pages differ by at most one group. For example, 21 groups with at most
+            10 per page then fill three pages of 7.
     """
     queues: dict[str, list[Group]] = defaultdict(list)
     for group in shuffle(groups, rng):
         queues[group.image].append(group)
     names = shuffle(sorted(queues), rng)
-    # The image with the most groups left comes first. An entry is minus the number of its groups, a random number that
-    # orders images with as many groups, and its name.
-    heap = [(-len(queues[name]), tie_break, name) for tie_break, name in enumerate(names)]
+    heap: ImageHeap = [(-len(queues[name]), tie_break, name) for tie_break, name in enumerate(names)]
     heapq.heapify(heap)
     pages: list[list[Group]] = []
     while heap:
-        page: list[Group] = []
-        size = per_hit
-        if evenly:
-            group_count, largest_queue = sum(map(len, queues.values())), -heap[0][0]
-            page_count = ceil(group_count / per_hit)
-            if not repeat_images:  # each group of an image needs a page of its own
-                page_count = max(page_count, largest_queue)
-            size = ceil(group_count / page_count)
-        # Each round takes one group of each image. Further rounds repeat images.
-        while len(page) < size and heap:
-            used_entries: list[tuple[int, int, str]] = []
-            while len(page) < size and heap:
-                minus_groups_left, tie_break, name = heapq.heappop(heap)
-                page.append(queues[name].pop())
-                if minus_groups_left < -1:
-                    used_entries.append((minus_groups_left + 1, tie_break, name))
-            for entry in used_entries:
-                heapq.heappush(heap, entry)
-            if not repeat_images:
-                break
+        size = _balanced_size(queues, per_hit, repeat_images) if balance_lengths else per_hit
+        page = _take_groups(heap, queues, size)
+        while repeat_images and heap and len(page) < size:
+            page += _take_groups(heap, queues, size - len(page))
         pages.append(shuffle(page, rng))
-    size = max(map(len, pages), default=0) if evenly else per_hit
-    full_pages = [page for page in pages if len(page) == size]
-    short_pages = [page for page in pages if len(page) != size]
+    full_size = max(map(len, pages), default=0) if balance_lengths else per_hit
+    full_pages = [page for page in pages if len(page) == full_size]
+    short_pages = [page for page in pages if len(page) != full_size]
     return shuffle(full_pages, rng) + short_pages
 
 
-def order_with_repeats_apart(count: int, originals: Mapping[int, int], rng: np.random.Generator) -> list[int]:
-    """Return an order of the numbers 0 to ``count`` - 1 that separates each repetition from its original.
+def _balanced_size(queues: Mapping[str, Sequence[Group]], per_hit: int, repeat_images: bool) -> int:
+    """Return the length of the next page, if the remaining groups fill as few pages as possible equally."""
+    counts = [len(queue) for queue in queues.values()]
+    page_count = ceil(sum(counts) / per_hit)
+    if not repeat_images:  # each group of an image needs a page of its own
+        page_count = max(page_count, *counts)
+    return ceil(sum(counts) / page_count)
 
-    The distance is at least a third of the page. The order 0, 1, 2 and so on is kept if it fits. If no order fits, the
-    distance is lowered, but a repetition is never adjacent to its original. If that is impossible, the repetitions are
-    left out.
+
+def _take_groups(heap: ImageHeap, queues: Mapping[str, list[Group]], count: int) -> list[Group]:
+    """Take one group of each of up to ``count`` images, those with the most groups left first."""
+    groups: list[Group] = []
+    used_entries: ImageHeap = []
+    while len(groups) < count and heap:
+        minus_groups_left, tie_break, name = heapq.heappop(heap)
+        groups.append(queues[name].pop())
+        if minus_groups_left < -1:
+            used_entries.append((minus_groups_left + 1, tie_break, name))
+    for entry in used_entries:
+        heapq.heappush(heap, entry)
+    return groups
+
+
+def order_with_repeats_apart(count: int, originals: Mapping[int, int], rng: np.random.Generator) -> list[int]:
+    """Return an order of a page's units 0 to ``count`` - 1 that separates each repetition from its original.
+
+    The distance is at least a third of the page. The given order is kept if it fits. If no order fits, the distance is
+    lowered, but a repetition is never adjacent to its original. If that is impossible, the repetitions are left out.
 
     Args:
         originals: the number of each repetition's original, by the number of the repetition.
@@ -101,7 +110,7 @@ def order_with_repeats_apart(count: int, originals: Mapping[int, int], rng: np.r
 
 
 def count_hits_with_an_image_twice(hits: Sequence[HITSpec]) -> int:
-    """Return the number of HITs in which an image occurs twice, control items aside."""
+    """Return the number of HITs that judge two units of the same image. Control items are not counted."""
     images = ([unit.image for unit in hit.units if not unit.control] for hit in hits)
     return sum(len(set(names)) < len(names) for names in images)
 
@@ -114,7 +123,12 @@ def make_hits(
     deal_controls: Callable[[int, Sequence[Group]], Sequence[Group]],
     rng: np.random.Generator,
 ) -> list[HITSpec]:
-    """Build HITs from pages, and insert the groups ``deal_controls(page number, page)`` at random places."""
+    """Build HITs from pages.
+
+    Args:
+        deal_controls: returns the groups of control items for a page, by the page's number and its groups. They are
+            inserted at random places.
+    """
     hits = []
     for number, page in enumerate(pages):
         groups = list(page)
@@ -134,36 +148,36 @@ def build_hits(
     design: StudyDesign,
     size: int,
     repeat_images: bool,
-    evenly: bool,
+    balance_lengths: bool,
     control_images: Sequence[Image],
     makers: ControlMakers,
-    known: Sequence[KnownItem],
+    known_items: Sequence[KnownItem],
 ) -> tuple[HITSpec, ...]:
-    """Build HITs of ``size`` groups, including the design's control groups.
+    """Build HITs of ``size`` groups, including the design's groups of control items.
 
-    Pages of an arena get only control groups; their pairs are drawn later.
+    In an arena, pairs are drawn when a worker accepts a page, so its HITs have only control items.
 
     Args:
         repeat_images: whether an image may occur twice on a page when too few images are left; only for protocols that
             do not show the image.
-        evenly: whether the lengths of pages differ by at most one group.
+        balance_lengths: whether the lengths of pages differ by at most one group.
     """
-    deal_controls = control_dealer(
-        design, control_images, makers=makers, known=known, shows_picture=not repeat_images
+    dealer = ControlDealer(
+        design, control_images, makers=makers, known_items=known_items, shows_picture=not repeat_images
     )
     pages: Sequence[Sequence[Group]] = [()] * design.arena.pages or pack_groups(
         groups,
         per_hit=size - design.controls.per_hit,
         rng=rng_for(design.seed, "packing"),
         repeat_images=repeat_images,
-        evenly=evenly,
+        balance_lengths=balance_lengths,
     )
     return tuple(
         make_hits(
             pages,
             seed=design.seed,
             protocol=design.protocol,
-            deal_controls=deal_controls,
+            deal_controls=dealer.deal_controls,
             rng=rng_for(design.seed, "control places"),
         )
     )

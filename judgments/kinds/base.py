@@ -61,7 +61,8 @@ class Choice:
     """An answer that a worker can give.
 
     Attributes:
-        value: the answer's number if the texts are numbered in the order that the worker sees.
+        value: the number of the answer. If it stands for a text, the texts are numbered as the worker sees them.
+        label: the words for the answer in English; ``text`` is their translation.
         key: the keyboard key that chooses the answer.
         letter: the letter of the chosen text on the page; it is a second keyboard key.
     """
@@ -78,21 +79,24 @@ class Choice:
 
     @property
     def number(self) -> str:
+        """The value as people read it, in the notation of the current language."""
         return display_number(self.value)
 
     @property
-    def has_words(self) -> bool:
+    def has_label(self) -> bool:
+        """Whether the label is more than the value itself."""
         return self.label != self.code
 
     @property
     def text(self) -> str:
+        """The translated label, with the letter in place of ``%(letter)s``."""
         label = gettext(self.label)
         return label % {"letter": self.letter} if "%(letter)s" in label else label
 
 
 @dataclass(frozen=True, slots=True)
 class IncludedJudgment:
-    """A judgment that counts in results. ``worker`` is the worker's row id."""
+    """A judgment that counts in results. ``unit`` is a ``Unit`` row, and ``worker`` is the worker's row id."""
 
     unit: Any
     worker: int
@@ -104,7 +108,7 @@ class KindResults:
     """A kind's own results besides consensus and agreement, as JSON.
 
     Attributes:
-        units: further columns of each unit, by the unit's row id.
+        units: further figures about each unit, by the unit's row id.
         study: figures about the study as a whole.
     """
 
@@ -140,8 +144,10 @@ class Page:
         template: the path of the page's template below templates/.
         script: the path of the page's script below static/ (docs/adding-a-kind.md).
         guide: a template that extends the instructions.
-        keys: help about keyboard keys, as pairs of keys and words; () to show the keys of the choices.
-        letters: the letters of a unit's texts.
+        keys: help about keyboard keys, as pairs of keys and words, such as ``(("←", "→"), "decrease or increase")``;
+            () to show the keys of the choices.
+        letters: the letters by which the page names a unit's texts, such as ("A", "B").
+        shows_picture: whether the page shows the item's image.
         custom: whether the researcher supplies the page.
         self_contained: whether the page works without this server and its scripts, as MTurk's HTMLQuestion.
     """
@@ -157,13 +163,15 @@ class Page:
 
 
 class Sides:
-    """The order in which a worker sees the parts of a unit, whose stored order is called canonical.
+    """The order in which a worker sees the candidates of a unit, and the translation of answers to the stored order.
 
-    This class keeps the stored order.
+    The stored order is called canonical. This base class shows the candidates in that order. Subclasses draw another
+    order for each unit and worker, called the side: for two candidates, whether the second is shown first; for a list,
+    the positions in the order shown.
     """
 
     def draw(self, units: Sequence[Any], rng: np.random.Generator) -> list[Any]:
-        """Draw a side, or an order of options, for each unit. Return [] if the kind draws none."""
+        """Draw a side for each unit. Return [] if all units are shown in their stored order."""
         return []
 
     def mirror(self, side: Any) -> Any:
@@ -212,7 +220,10 @@ class Aggregation(ABC):
         return UNDECIDED_RANGE
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:
-        """Return the numbers of an answer's parts, by part, to measure agreement; {} if it has no comparable parts."""
+        """Return an answer's parts as numbers, to measure agreement, by the name of the part.
+
+        An answer with a single part has the name "". Return {} if answers have no parts that can be compared.
+        """
         return {"": answer}
 
 
@@ -233,11 +244,11 @@ class OpenAggregation(Aggregation):
 class Results:
     """The computation of a kind's own results."""
 
-    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
+    def figures(self, judgments: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         """Return the results of the judgments. ``seed`` is for random draws, such as those of a bootstrap."""
         return KindResults()
 
-    def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore] | None:
+    def caption_scores(self, judgments: Sequence[IncludedJudgment]) -> list[CaptionScore] | None:
         """Return the human scores of captions. Return None if the consensus of a unit is the score of its caption."""
         return None
 
@@ -342,7 +353,10 @@ class ErrorMarks(ABC):
 
     @abstractmethod
     def shift(self, answer: Any, *, written: str, stored: str) -> Any:
-        """Return an answer whose marks are moved from offsets in ``written`` to offsets in ``stored``."""
+        """Return an answer about the text ``written`` with the offsets that its marks have in the text ``stored``.
+
+        ``stored`` is the same text as the dataset stores it, for example without outer blanks.
+        """
 
     @abstractmethod
     def instructions(self) -> str:
@@ -362,8 +376,8 @@ class Kind(ABC):
         scale: the usual scale of a kind whose studies may have another; None for other kinds.
         choices: the answers that a worker chooses from, in the order of the page; empty if there is no such list.
         confidences: the choices of a second part of each answer.
-        labelled: the answers that the study-file key ``labels`` renames, in order.
-        names_best: whether an answer names the best of several captions in ``content["options"]``.
+        labelled_values: the answers that the study-file key ``labels`` renames, in order.
+        names_best: whether an answer names the best of the captions in ``unit.content["options"]``.
         writes_captions: whether an answer is a caption of the unit's image.
         marks_text: whether answers are about places in the unit's first text.
         marks: the functions for marked errors; None unless answers mark errors.
@@ -372,7 +386,8 @@ class Kind(ABC):
     Attributes of the page:
         two_sided: whether a unit has two candidates whose sides are drawn.
         grouped: whether a HIT has images with several captions each.
-        even_pages: whether pages have nearly the same length; otherwise all pages but the last are full.
+        balances_page_lengths: whether the lengths of pages differ by at most one; otherwise all pages but the last
+            are full.
         no_source: why the page cannot show a source text; "" if it can.
         wordings: the wordings by type of judged text; {} if one wording fits every type.
         wording: the wording of the present type of judged text (``with_wording``).
@@ -380,17 +395,17 @@ class Kind(ABC):
     Attributes of drawing:
         compares_pairs: whether units belong to candidate pairs.
         defaults: study-file values that differ from the design's defaults.
-        own_keys: study-file keys that only this kind uses.
+        specific_keys: study-file keys that only this kind uses.
         needs: what the items must have besides captions: "texts" or "boxes".
         system_content: the content that both systems and people give for items (``SystemContent.Kind``), or "".
-        least_options: the smallest number of systems whose captions a unit shows together.
+        min_options: the smallest number of systems whose captions a unit shows together.
         content: the pydantic model of a unit's content, to check imported units.
 
     Attributes of rehearsal:
         better_system_wins: whether the better system of a pair tends to win; otherwise the sentence by people does.
 
     Attributes of export:
-        own_formats: export formats for this kind only.
+        specific_formats: export formats for this kind only.
     """
 
     name: ClassVar[str]
@@ -405,7 +420,7 @@ class Kind(ABC):
     scale: Scale | None = None
     choices: tuple[Choice, ...] = ()
     confidences: tuple[Choice, ...] = ()
-    labelled: tuple[float, ...] = ()
+    labelled_values: tuple[float, ...] = ()
     names_best: ClassVar[bool] = False
     writes_captions: ClassVar[bool] = False
     marks_text: ClassVar[bool] = False
@@ -414,23 +429,23 @@ class Kind(ABC):
 
     two_sided: ClassVar[bool] = False
     grouped: ClassVar[bool] = False
-    even_pages: ClassVar[bool] = False
+    balances_page_lengths: ClassVar[bool] = False
     no_source: ClassVar[str] = ""
     wordings: Mapping[str, Wording] = {}
     wording: Wording | None = None
 
     compares_pairs: ClassVar[bool] = False
     defaults: ClassVar[dict[str, Any]] = {}
-    own_keys: ClassVar[tuple[str, ...]] = ()
-    needs: ClassVar[tuple[str, ...]] = ()
+    specific_keys: ClassVar[tuple[str, ...]] = ()
+    required_item_content: ClassVar[tuple[str, ...]] = ()
     system_content: ClassVar[str] = ""
-    least_options: ClassVar[int] = 0
+    min_options: ClassVar[int] = 0
     content: ClassVar[type[ShownContent]] = ShownContent
 
     better_system_wins: ClassVar[bool] = False
     rehearsal: Rehearsal | None = None
 
-    own_formats: ClassVar[tuple[str, ...]] = ()
+    specific_formats: ClassVar[tuple[str, ...]] = ()
     exchange: AnswerFileFormat = AnswerFileFormat()
 
     @property
@@ -451,8 +466,9 @@ class Kind(ABC):
     @property
     def unused_known_item_keys(self) -> frozenset[str]:
         """The keys of a ``KnownItem`` that this kind does not use."""
-        used_keys = {"reference"} if self.two_sided and not self.page.shows_picture else set()
-        return frozenset({"reference", "second"} - used_keys - ({"second"} if self.two_sided else set()))
+        if not self.two_sided:
+            return frozenset({"reference", "second"})
+        return frozenset({"reference"} if self.page.shows_picture else ())
 
     @property
     def supports_unit_ids(self) -> bool:
@@ -460,22 +476,28 @@ class Kind(ABC):
         return self.compares_pairs or self.judges_one_caption
 
     def for_design(self, design: StudyDesign) -> Kind:
+        """Return this kind with the form of answers, the wording and the labels of a design."""
         return with_wording(self.with_setting(self.setting(design)), design.judged, design.labels)
 
-    def question_for(self, values: Mapping[str, Any]) -> Any:
+    def question_for(self, study_file: Mapping[str, Any]) -> Any:
         """Return the question of a study file, or the default question for its type of judged text."""
-        question, wording = values.get("question", ""), self.wordings.get(str(values.get("judged")))
+        question = study_file.get("question", "")
+        wording = self.wordings.get(str(study_file.get("judged")))
         return wording.question if wording and question == self.defaults.get("question") else question
 
-    def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return ``defaults`` adapted to the study file and its preset."""
+    def defaults_for(self, study_file: Mapping[str, Any]) -> dict[str, Any]:
+        """Return ``defaults`` adapted to the parsed study file and its preset."""
         return self.defaults
 
     def setting(self, design: StudyDesign) -> str:
-        """Return the design options on which the form of answers depends. Exports include them."""
+        """Return the design options on which the form of answers depends, as a text; "" for the usual form.
+
+        Exports include this text. The kind determines its format, such as "no_difference,strength" for pairs.
+        """
         return ""
 
     def with_setting(self, setting: str) -> Kind:
+        """Return this kind with the form of answers that ``setting()`` describes."""
         return self
 
     def extend_setting(self, setting: str | None, answer: Any) -> str:
@@ -515,23 +537,23 @@ class Kind(ABC):
         groups: Sequence[Group],
         *,
         control_images: Sequence[Image] = (),
-        known: Sequence[KnownItem] = (),
+        known_items: Sequence[KnownItem] = (),
     ) -> tuple[HITSpec, ...]:
         """Build the HITs of a design from groups of judged units, and add its control items.
 
         Args:
             control_images: the images of the control split.
-            known: the known items of the study file.
+            known_items: the known items of the study file.
         """
         return build_hits(
             groups,
             design=design,
             size=self.hit_size(design),
             repeat_images=not self.page.shows_picture,
-            evenly=self.even_pages,
+            balance_lengths=self.balances_page_lengths,
             control_images=control_images,
             makers=self.control_items(design),
-            known=known,
+            known_items=known_items,
         )
 
     def hit_size(self, design: StudyDesign) -> int:
@@ -549,13 +571,13 @@ class Kind(ABC):
         parts: Sequence[Any],
         expected: Any,
         control_kind: str,
-        **shown: Any,
+        **unit_fields: Any,
     ) -> UnitSpec:
         """Return a control item.
 
         Args:
             parts: the values from which its key is derived, in addition to the image.
-            shown: further fields of the unit, such as its texts.
+            unit_fields: further fields of the unit, such as its texts.
         """
         return UnitSpec(
             key=content_key("control", self.name, slot.design.seed, slot.position, image.name, *parts),
@@ -563,7 +585,7 @@ class Kind(ABC):
             control=True,
             control_kind=control_kind,
             expected=expected,
-            **shown,
+            **unit_fields,
         )
 
     def passage(self, unit: Any) -> str:
@@ -620,7 +642,7 @@ class Kind(ABC):
         self.is_right(answer, expected)
 
     @property
-    def expectations(self) -> tuple[Any, ...]:
+    def expected_choices(self) -> tuple[Any, ...]:
         """The answers that a study file can expect for a known item."""
         return ()
 
@@ -696,15 +718,16 @@ class ChoiceRehearsal(Rehearsal):
         wrong_values = [value for value in self.values if value not in right_values]
         if right or not wrong_values:
             return plain_number(rng.choice(right_values))
-        distances = {
-            value: min(abs(value - right_value) for right_value in right_values) for value in wrong_values
-        }
-        return plain_number(
-            rng.choice([value for value in wrong_values if distances[value] == min(distances.values())])
-        )
+        distances = [min(abs(wrong - right) for right in right_values) for wrong in wrong_values]
+        nearest_wrong_values = [
+            value
+            for value, distance in zip(wrong_values, distances, strict=True)
+            if distance == min(distances)
+        ]
+        return plain_number(rng.choice(nearest_wrong_values))
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
-        """Return whether the consensus is right. A mean counts as the nearest grade."""
+        """Return whether the consensus is right. A mean counts as the nearest grade, or the lower of two."""
         return consensus.value is not None and self.is_right(math.ceil(consensus.value - 0.5), truth)
 
 
@@ -718,9 +741,14 @@ def sort_by_count(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
-def with_wording(kind: Kind, judged: str, labels: Sequence[str]) -> Kind:
-    """Return the kind with the wording for a type of judged text. ``labels`` replace those of its choices or poles."""
-    wording = kind.wordings.get(judged)
+def with_wording(kind: Kind, text_type: str, labels: Sequence[str]) -> Kind:
+    """Return the kind with the wording for a type of judged text, such as "translation".
+
+    Args:
+        labels: the study's labels for the choices or, if there are none, for the two ends of the scale; empty to use
+            those of the wording.
+    """
+    wording = kind.wordings.get(text_type)
     if wording is None or (wording is kind.wording and not labels):
         return kind
     worded = copy(kind)

@@ -84,10 +84,10 @@ class BestWorstAnswers:
     worst: list[int] | None
 
 
-def _read_answers(judged: Sequence[IncludedJudgment], *, by_system: bool = False) -> BestWorstAnswers:
+def _read_answers(judgments: Sequence[IncludedJudgment], *, by_system: bool = False) -> BestWorstAnswers:
     """Return answers as columns. If ``by_system``, distinguish equal texts of different systems."""
     caption_indices: dict[ShownCaption, int] = {}
-    units = {judgment.unit.pk: judgment.unit for judgment in judged}
+    units = {judgment.unit.pk: judgment.unit for judgment in judgments}
     captions_by_unit: dict[int, list[ShownCaption]] = {}
     for unit in sorted(units.values(), key=lambda unit: (unit.item.position, unit.item_id, unit.position)):
         options = unit.content["options"]
@@ -99,18 +99,20 @@ def _read_answers(judged: Sequence[IncludedJudgment], *, by_system: bool = False
         for caption in captions_by_unit[unit.pk]:
             caption_indices.setdefault(caption, len(caption_indices))
     shown_captions = [
-        [caption_indices[caption] for caption in captions_by_unit[judgment.unit.pk]] for judgment in judged
+        [caption_indices[caption] for caption in captions_by_unit[judgment.unit.pk]] for judgment in judgments
     ]
 
     def indices_of(end: str) -> list[int]:
-        return [row[judgment.answer[end] - 1] for row, judgment in zip(shown_captions, judged, strict=True)]
+        return [
+            row[judgment.answer[end] - 1] for row, judgment in zip(shown_captions, judgments, strict=True)
+        ]
 
     return BestWorstAnswers(
         captions=list(caption_indices),
-        units=[judgment.unit.key for judgment in judged],
+        units=[judgment.unit.key for judgment in judgments],
         shown=shown_captions,
         best=indices_of(BEST),
-        worst=indices_of(WORST) if all(WORST in judgment.answer for judgment in judged) else None,
+        worst=indices_of(WORST) if all(WORST in judgment.answer for judgment in judgments) else None,
     )
 
 
@@ -261,18 +263,18 @@ class MostFrequentEnds(OpenAggregation):
 
 
 class BestWorstScores(Results):
-    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        return KindResults(study=_caption_figures(_read_answers(judged), seed=seed) if judged else {})
+    def figures(self, judgments: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
+        return KindResults(study=_caption_figures(_read_answers(judgments), seed=seed) if judgments else {})
 
-    def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore]:
+    def caption_scores(self, judgments: Sequence[IncludedJudgment]) -> list[CaptionScore]:
         """Return the score of each caption: its best-worst score or, without the worst, its share of best."""
-        if not judged:
+        if not judgments:
             return []
-        answers = _read_answers(judged, by_system=True)
+        answers = _read_answers(judgments, by_system=True)
         ratings: list[list[tuple[int, float]]] = [[] for _ in answers.captions]
-        worst_captions: Sequence[int | None] = answers.worst or [None] * len(judged)
+        worst_captions: Sequence[int | None] = answers.worst or [None] * len(judgments)
         for judgment, shown_captions, best, worst in zip(
-            judged, answers.shown, answers.best, worst_captions, strict=True
+            judgments, answers.shown, answers.best, worst_captions, strict=True
         ):
             for caption in shown_captions:
                 ratings[caption].append((judgment.worker, float(caption == best) - (caption == worst)))
@@ -362,7 +364,7 @@ class BestWorst(OpenKind):
     wordings = WORDINGS[name]
     wording = wordings[CAPTION]
     title = wording.title
-    even_pages = True
+    balances_page_lengths = True
     defaults = {"question": wording.question, "units_per_hit": 10, "seconds_per_unit": 20.0}
     page = Page(
         "annotation/kinds/best_worst.html",
@@ -377,8 +379,8 @@ class BestWorst(OpenKind):
     rehearsal: BestWorstRehearsal = BestWorstRehearsal()
     content = ShownOptions
     names_best = True
-    least_options = 3
-    own_keys = ("sampling.options", "sampling.appearances", "answers.worst")
+    min_options = 3
+    specific_keys = ("sampling.options", "sampling.appearances", "answers.worst")
 
     def setting(self, design: StudyDesign) -> str:
         return "" if design.answers.worst else BEST
@@ -429,7 +431,7 @@ class BestWorst(OpenKind):
         if isinstance(options, int):
             min_texts = options
         else:
-            min_texts = self.least_options if design.answers.worst else 2
+            min_texts = self.min_options if design.answers.worst else 2
             if max_texts > MAX_OPTIONS:
                 raise DesignError(
                     pgettext(
@@ -617,4 +619,4 @@ def _control_list_size(design: StudyDesign, images: Sequence[Image]) -> int:
     if isinstance(options, int):
         return options
     max_texts = max(len(_texts_of(image)) for image in images)
-    return min(max_texts, MAX_OPTIONS) if max_texts >= BestWorst.least_options else BestWorst.least_options
+    return min(max_texts, MAX_OPTIONS) if max_texts >= BestWorst.min_options else BestWorst.min_options

@@ -90,9 +90,9 @@ class AllCaptions(OpenAggregation):
 
 
 class PairwiseCaptionResults(Results):
-    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
+    def figures(self, judgments: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         captions_by_unit: defaultdict[int, list[str]] = defaultdict(list)
-        for judgment in judged:
+        for judgment in judgments:
             captions_by_unit[judgment.unit.pk].append(judgment.answer)
         scores = leave_one_out_scores(list(captions_by_unit.values()), seed=seed)
         return KindResults(study={"leave_one_out": scores.as_json()})

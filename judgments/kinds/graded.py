@@ -146,9 +146,10 @@ class Graded(ImageCaptionKind):
     title = wording.title
     scale: Scale = Scale(low=1, high=4)
     values: tuple[float, ...] = scale.points
-    labelled: tuple[float, ...] = values[::-1]
+    labelled_values: tuple[float, ...] = values[::-1]
     choices: tuple[Choice, ...] = tuple(
-        Choice(grade, label, str(grade)) for grade, label in zip(labelled, wording.choices, strict=True)
+        Choice(grade, label, str(grade))
+        for grade, label in zip(labelled_values, wording.choices, strict=True)
     )
     defaults = {"question": wording.question, "seconds_per_unit": 12.0}
     page = Page("annotation/kinds/graded.html")
@@ -194,7 +195,7 @@ class Graded(ImageCaptionKind):
         kind.good, kind.bad = range_text(*scale.upper_half), range_text(*scale.lower_half)
         kind.relevance = RelevanceScale.of_means(scale)
         kind.point_names = dict(labels or scale.labels)
-        kind.labelled = tuple(map(float, kind.point_names))
+        kind.labelled_values = tuple(map(float, kind.point_names))
         kind.adapt_to_scale(scale)
         return kind
 

@@ -85,11 +85,11 @@ class MajorityOfLinks(OpenAggregation):
 
 
 class NamedBoxes(Results):
-    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
+    def figures(self, judgments: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         """Return ``content_selection`` (WG15 §5) for the study, and ``boxes`` for each unit."""
-        units = {judgment.unit.pk: judgment.unit for judgment in judged}
+        units = {judgment.unit.pk: judgment.unit for judgment in judgments}
         consensus = MajorityOfLinks().consensus(
-            [judgment.unit.pk for judgment in judged], [judgment.answer for judgment in judged]
+            [judgment.unit.pk for judgment in judgments], [judgment.answer for judgment in judgments]
         )
         box_sets: defaultdict[str, list[set[int]]] = defaultdict(list)
         box_counts: dict[str, int] = {}
@@ -246,11 +246,11 @@ class Grounding(OpenKind):
             "selection measures, use the data in the export “grounding”."
         )
     )
-    own_formats = ("grounding",)
+    specific_formats = ("grounding",)
     rehearsal = GroundingRehearsal()
-    needs = ("boxes",)
+    required_item_content = ("boxes",)
     system_content = "boxes"
-    own_keys = ("sampling.references",)
+    specific_keys = ("sampling.references",)
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         division = divide_images(design, material)

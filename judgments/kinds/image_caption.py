@@ -20,7 +20,7 @@ from judgments.drawing.controls.makers import (
     ControlSlot,
     KnownItem,
     known_item_error,
-    known_items,
+    resolve_known_items,
 )
 from judgments.drawing.draws import rng_for, shuffle
 from judgments.drawing.image_captions import CaptionDraw, draw_captions
@@ -59,7 +59,7 @@ class ImageCaptionKind(ChoiceKind):
             design,
             groups,
             control_images=draw.division.control_images,
-            known=known_items(design.controls.known, material),
+            known_items=resolve_known_items(design.controls.known, material),
         )
         filler_count = sum(unit.filtered for group in groups for unit in group.units)
         return Batch(hits=hits, notes={**draw.notes, **({"filled": filler_count} if filler_count else {})})
@@ -101,14 +101,14 @@ class ImageCaptionKind(ChoiceKind):
         ]
 
     @property
-    def expectations(self) -> tuple[Any, ...]:
+    def expected_choices(self) -> tuple[Any, ...]:
         return (self.good, self.bad)
 
     def control_items(self, design: StudyDesign) -> ControlMakers:
         return ControlMakers(
             reference=self.reference_control,
             degraded=self.degraded_control,
-            known=self.known_control,
+            known_good=self.known_control,
             groups_known_items=self.grouped,
         )
 

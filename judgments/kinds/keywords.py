@@ -98,13 +98,13 @@ class KeywordCounts(OpenAggregation):
 
 
 class KeywordResults(Results):
-    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
+    def figures(self, judgments: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         """Return ``pairwise_f1`` by words and by stems, and ``stems`` for each unit."""
         # Imported lazily, since the metrics' machine code takes memory in every web process.
         from quorum.metrics.keywords import keyword_forms
 
         keyword_sets: defaultdict[int, list[frozenset[str]]] = defaultdict(list)  # of each answer, by unit
-        for judgment in judged:
+        for judgment in judgments:
             keyword_sets[judgment.unit.pk].append(
                 frozenset(normalise_phrase(keyword) for keyword in judgment.answer)
             )
@@ -234,11 +234,11 @@ class Keywords(OpenKind):
             "export “keywords”."
         )
     )
-    own_formats = ("keywords",)
+    specific_formats = ("keywords",)
     rehearsal = KeywordRehearsal()
-    needs = ("texts",)
+    required_item_content = ("texts",)
     system_content = "keywords"
-    own_keys = ("keywords.titles", "keywords.longest")
+    specific_keys = ("keywords.titles", "keywords.longest")
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         if design.controls.per_hit:

@@ -39,12 +39,12 @@ ROUNDING = 1e-9  # more than the rounding error of the difference of two answers
 
 
 class StandardisedMeans(Results):
-    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
+    def figures(self, judgments: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         """Return, for each unit, the mean ``z`` of its answers standardised per worker, and their number ``z_n``."""
         means = standardised_mean(
-            [judgment.unit.pk for judgment in judged],
-            [judgment.worker for judgment in judged],
-            [judgment.answer for judgment in judged],
+            [judgment.unit.pk for judgment in judgments],
+            [judgment.worker for judgment in judgments],
+            [judgment.answer for judgment in judgments],
         )
         rows = zip(means.units.tolist(), means.z.tolist(), means.z_n.tolist(), strict=True)
         return KindResults(
@@ -99,7 +99,7 @@ class Slider(Graded):
     scale = Scale(low=0, high=100)
     values = scale.points
     choices = ()
-    labelled = (0, 100)
+    labelled_values = (0, 100)
     good, bad = "70-100", "0-30"
     defaults = {"question": wording.question, "seconds_per_unit": 10.0}
     page = Page(

@@ -53,7 +53,7 @@ def sourced(protocol: str, *, text: str = GERMAN, language: str = "de", **values
     else:
         dataset = make_texts("texts", text=text, systems=systems.pop("systems", 2))
     controls = (
-        {} if KINDS[protocol].expectations or protocol == "best-worst" else {"controls": {"per_hit": 0}}
+        {} if KINDS[protocol].expected_choices or protocol == "best-worst" else {"controls": {"per_hit": 0}}
     )
     wanted = {"source": {"show": True, "language": language}, "judged": "translation"} | systems | controls
     return make_study(dataset, protocol, **(wanted | values))

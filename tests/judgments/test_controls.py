@@ -81,7 +81,7 @@ def test_a_damaged_caption_is_new_and_the_wrong_one(protocol: str) -> None:
                 and unit.first.key.startswith(f"{unit.image}#")
             )
             kind = KINDS[protocol]
-            right, wrong = kind.expectations
+            right, wrong = kind.expected_choices
             assert unit.expected == (right if good else wrong)
     if protocol in ("triplet", "pairwise"):
         assert {unit.expected for unit in controls} == {1, 2}

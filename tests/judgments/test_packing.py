@@ -63,7 +63,7 @@ def test_even_pages_are_as_many_and_alike_in_length(
             per_hit=per_hit,
             rng=np.random.default_rng(1),
             repeat_images=repeat_images,
-            evenly=evenly,
+            balance_lengths=evenly,
         )
         for evenly in (False, True)
     )

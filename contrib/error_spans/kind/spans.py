@@ -40,7 +40,7 @@ from contrib.error_spans.kind.packing import pack_groups
 from contrib.error_spans.kind.rehearsal import SpanRehearsal
 from contrib.error_spans.kind.screens import with_control_screens
 from judgments.design.wordings import CAPTION, WORDINGS, read_wordings
-from judgments.drawing.controls.dealing import control_dealer
+from judgments.drawing.controls.dealing import ControlDealer
 from judgments.drawing.controls.makers import ControlMakers, KnownItem
 from judgments.drawing.draws import rng_for
 from judgments.drawing.hits import make_hits
@@ -91,7 +91,7 @@ class SpanAnnotation(OpenKind):
     wordings = read_wordings(Path(__file__).with_name("wordings.toml"))[KIND_NAME]
     wording = wordings[CAPTION]
     title = wording.title
-    labelled = (0, 100)
+    labelled_values = (0, 100)
     defaults = {"question": wording.question, "units_per_hit": 10, "seconds_per_unit": 45.0}
     content = SpanContent
     marks_text = True
@@ -110,8 +110,8 @@ class SpanAnnotation(OpenKind):
         self_contained=False,
     )
     comparison = MetricComparison(per_image=True)
-    own_formats = ("spans",)
-    own_keys = (
+    specific_formats = ("spans",)
+    specific_keys = (
         "spans.severities", "spans.categories", "spans.own", "spans.weights", "spans.score", "spans.missing",
         "spans.reference", "spans.documents", "spans.contrastive",
     )  # fmt: skip
@@ -192,17 +192,17 @@ class SpanAnnotation(OpenKind):
         groups: Sequence[Group],
         *,
         control_images: Sequence[Image] = (),
-        known: Sequence[KnownItem] = (),
+        known_items: Sequence[KnownItem] = (),
     ) -> tuple[HITSpec, ...]:
         """Build HITs. Texts of a document, and texts side by side, stay on one page."""
         documents, contrastive = design.spans.documents, design.spans.contrastive
         if not documents and not contrastive:
-            return super().hits(design, groups, control_images=control_images, known=known)
-        deal = control_dealer(
+            return super().hits(design, groups, control_images=control_images, known_items=known_items)
+        dealer = ControlDealer(
             with_control_screens(design) if contrastive else design,
             control_images,
             makers=self.control_items(design),
-            known=known,
+            known_items=known_items,
             shows_picture=not documents,
         )
         size = design.units_per_hit - design.controls.per_hit
@@ -212,7 +212,7 @@ class SpanAnnotation(OpenKind):
                 pages,
                 seed=design.seed,
                 protocol=self.name,
-                deal_controls=deal,
+                deal_controls=dealer.deal_controls,
                 rng=rng_for(design.seed, "control places"),
             )
         )
@@ -225,7 +225,7 @@ class SpanAnnotation(OpenKind):
         return ControlMakers(
             reference=partial(reference_control, self),
             degraded=partial(degraded_control, self),
-            least_references=0,
+            min_references=0,
             quiz_usable=has_text_to_damage,
         )
 

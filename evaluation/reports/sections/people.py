@@ -123,7 +123,7 @@ def _chance_accuracy(inputs: ReportInputs) -> float | None:
     if not kind.values:
         return None
     if not inputs.method.wording:  # in old reports, all control items expect the kind's first usual answer
-        return kind.count_right(kind.expectations[0]) / len(kind.values)
+        return kind.count_right(kind.expected_choices[0]) / len(kind.values)
     answer_count = sum(record.answers for record in records)
     return sum(record.right_values for record in records) / (len(kind.values) * answer_count)
 

@@ -48,9 +48,9 @@ class DatasetCounts:
         """Return why the page of a kind cannot show the items of the dataset; "" if it can."""
         if shows_text and self.with_text < self.items:
             return self._shortage_sentence(gettext("Needs a source text for each item"), self.with_text)
-        if "texts" in kind.needs and not self.with_text:
+        if "texts" in kind.required_item_content and not self.with_text:
             return self._shortage_sentence(gettext("Needs a text for each picture"), self.with_text)
-        if "boxes" in kind.needs and not (self.with_boxes and self.references):
+        if "boxes" in kind.required_item_content and not (self.with_boxes and self.references):
             return self._shortage_sentence(
                 gettext("Needs pictures with labelled boxes and a caption"), self.with_boxes
             )
@@ -62,9 +62,9 @@ class DatasetCounts:
     def _reason_not_to_judge(self, kind: Kind) -> str:
         """Return why the dataset has too few texts for a kind; "" if it has enough."""
         has_two_captions = self.references > self.with_reference
-        if self.systems < kind.least_options:
+        if self.systems < kind.min_options:
             return gettext("Needs more systems (at least %(least)d); the dataset has %(systems)d.") % {
-                "least": kind.least_options,
+                "least": kind.min_options,
                 "systems": self.systems,
             }
         if kind.compares_pairs and not (

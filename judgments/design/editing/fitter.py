@@ -211,7 +211,7 @@ class DesignFitter:
             self.fit_pairs(material)
         if kind.judges_one_caption:
             self.fit_captions(material)
-        if kind.least_options:
+        if kind.min_options:
             self.fit_options(material)
         self.fit_controls(material)
 
@@ -324,7 +324,7 @@ class DesignFitter:
             default=0,
         )
         requested = design.sampling.options
-        if isinstance(requested, int) and KINDS[design.protocol].least_options <= max_options < requested:
+        if isinstance(requested, int) and KINDS[design.protocol].min_options <= max_options < requested:
             self.values["sampling"]["options"] = max_options
             self.sentences.append(
                 ngettext(

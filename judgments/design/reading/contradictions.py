@@ -93,8 +93,8 @@ def _contradictions_of_unused_tables(design: StudyDesign, kind: Kind) -> Iterato
 
 
 def _contradictions_of_labels(design: StudyDesign, kind: Kind) -> Iterator[str]:
-    if design.labels and design.scale is None and len(design.labels) != len(kind.labelled):
-        if kind.labelled:
+    if design.labels and design.scale is None and len(design.labels) != len(kind.labelled_values):
+        if kind.labelled_values:
             clause = gettext(
                 "“labels” (number of texts: %(n)s): for %(name)s, expected one text for each of %(values)s"
             )
@@ -103,7 +103,7 @@ def _contradictions_of_labels(design: StudyDesign, kind: Kind) -> Iterator[str]:
         yield clause % {
             "n": len(design.labels),
             "name": kind.name,
-            "values": ", ".join(map(str, kind.labelled)),
+            "values": ", ".join(map(str, kind.labelled_values)),
         }
     elif len(set(design.labels)) < len(design.labels):
         yield gettext("“labels” has the same text twice, so two answers could not be distinguished")

@@ -1,10 +1,10 @@
-"""Distribute control items over pages of work."""
+"""Make the control items of each page of work, so that every kind, image and known item occurs about equally often."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
@@ -34,78 +34,119 @@ if TYPE_CHECKING:
 ORIGINAL_UNIT = "repeats"  # the key in a repetition's content under which it has the original's key
 MIN_GROUPS_TO_REPEAT = 2  # least number of groups on a page of which one is repeated
 T = TypeVar("T")
-# A function from a page's number and its groups to its groups of control items.
-Dealer = Callable[[int, Sequence[Group]], list[Group]]
 
 
-def control_dealer(
-    design: StudyDesign,
-    images: Sequence[Image],
-    *,
-    makers: ControlMakers,
-    known: Sequence[KnownItem],
-    shows_picture: bool,
-) -> Dealer:
-    """Return a function that deals the control items of a page, in groups, by the page's number and its other groups.
+class ControlDealer:
+    """Makes the control items of one page after another.
 
-    The seed draws the kind of control item for each place, in equal shares. A page may get fewer items than requested:
-    a page with a single group cannot repeat it at a distance, and a page with the image of a known item does not get
-    this item.
-
-    Args:
-        images: the images of the control split.
-        shows_picture: whether workers see the image, which then appears once per page.
-
-    Raises:
-        DesignError: the kind of HIT or the material cannot supply the controls.
+    The seed draws the kind of each control item, so that all kinds of ``controls.kinds`` occur about equally often. A
+    page may get fewer items than ``controls.per_hit``: a page with a single group cannot repeat it at a distance, and
+    a page with the image of a known item does not get this item.
     """
-    per_hit, seed = design.controls.per_hit, design.seed
-    if not per_hit:
-        return lambda number, page: []
-    usable_images = [image for image in images if len(image.references) >= makers.least_references]
-    _check_controls(design.controls, usable_images, makers, known)
-    rng = rng_for(seed, "controls")
-    image_deck = Deck(usable_images, rng, name=lambda image: image.name)
-    kinds: list[str] = list(dict.fromkeys(design.controls.kinds))
-    kind_deck = Deck(kinds, rng_for(seed, "control kinds"), name=str)
-    known_deck = Deck(
-        _group_by_image(known) if makers.groups_known_items else [[item] for item in known],
-        rng_for(seed, "known items"),
-        name=lambda items: items[0].image.name if shows_picture else str(items[0].number),
-    )
-    known_rng, repetition_rng = rng_for(seed, "known controls"), rng_for(seed, "repeated controls")
 
-    def deal_groups(number: int, page: Sequence[Group]) -> list[Group]:
-        page_kinds = [kind_deck.deal_items(1)[0] for _ in range(per_hit)]
-        page_images = {group.image for group in page} if shows_picture else set()
-        known_groups = known_deck.deal_items(page_kinds.count(KNOWN_GOOD), besides=page_images, again=False)
-        page_images |= {items[0].image.name for items in known_groups} if shows_picture else set()
-        split_count = sum(kind in SPLIT_CONTROLS for kind in page_kinds)
-        split_images = image_deck.deal_items(split_count, besides=page_images)
-        can_repeat = REPEATED in page_kinds and len(page) >= MIN_GROUPS_TO_REPEAT
-        originals = shuffle(page, repetition_rng) if can_repeat else []
+    def __init__(
+        self,
+        design: StudyDesign,
+        images: Sequence[Image],
+        *,
+        makers: ControlMakers,
+        known_items: Sequence[KnownItem],
+        shows_picture: bool,
+    ) -> None:
+        """Check that the control items can be made, and prepare the draws.
+
+        Args:
+            images: the images of the control split.
+            known_items: the known items of the study file.
+            shows_picture: whether workers see the image, which then appears once per page.
+
+        Raises:
+            DesignError: the kind of HIT or the material cannot supply the controls.
+        """
+        seed = design.seed
+        self._design, self._makers, self._shows_picture = design, makers, shows_picture
+        self._images = [image for image in images if len(image.references) >= makers.min_references]
+        if design.controls.per_hit:
+            _check_controls(design.controls, self._images, makers, known_items)
+        self._rng = rng_for(seed, "controls")
+        self._known_rng = rng_for(seed, "known controls")
+        self._repetition_rng = rng_for(seed, "repeated controls")
+        kinds: list[str] = list(dict.fromkeys(design.controls.kinds))
+        self._kind_deck = Deck(kinds, rng_for(seed, "control kinds"), name=str)
+        self._image_deck = Deck(self._images, self._rng, name=lambda image: image.name)
+        self._known_deck = Deck(
+            _group_by_image(known_items) if makers.groups_known_items else [[item] for item in known_items],
+            rng_for(seed, "known items"),
+            name=lambda items: items[0].image.name if shows_picture else str(items[0].number),
+        )
+
+    def deal_controls(self, page_number: int, page: Sequence[Group]) -> list[Group]:
+        """Return the groups of control items for a page with these other groups."""
+        kinds = [self._kind_deck.deal_items(1)[0] for _ in range(self._design.controls.per_hit)]
+        sources = self._draw_sources(kinds, page)
         groups = []
-        for index, kind in enumerate(page_kinds):
-            slot_key = f"{number}.{index}"
-            slot = ControlSlot(design, slot_key, usable_images, rng)
-            if kind == KNOWN_GOOD and known_groups and makers.known is not None:
-                groups.append(makers.known(replace(slot, rng=known_rng), known_groups.pop(0)))
-            elif kind == REPEATED and originals:
-                groups.append(repeat_group(originals.pop(), slot_key=slot_key, seed=seed, rng=repetition_rng))
-            elif kind == REFERENCE and makers.reference is not None:
-                groups.append(makers.reference(slot, split_images.pop(0)))
-            elif kind == DEGRADED and makers.degraded is not None:
-                groups.append(_make_degraded(makers.degraded, slot, split_images.pop(0)))
+        for index, kind in enumerate(kinds):
+            slot = ControlSlot(self._design, f"{page_number}.{index}", self._images, self._rng)
+            group = self._make_group(kind, slot, sources)
+            if group is not None:
+                groups.append(group)
         return groups
 
-    return deal_groups
+    def _draw_sources(self, kinds: Sequence[str], page: Sequence[Group]) -> _ControlSources:
+        """Draw what control items of these kinds are made from, without images that the page shows already."""
+        page_images = {group.image for group in page} if self._shows_picture else set()
+        known_groups = self._known_deck.deal_items(
+            kinds.count(KNOWN_GOOD), avoided_names=page_images, deal_avoided=False
+        )
+        if self._shows_picture:
+            page_images |= {items[0].image.name for items in known_groups}
+        split_count = sum(kind in SPLIT_CONTROLS for kind in kinds)
+        can_repeat = REPEATED in kinds and len(page) >= MIN_GROUPS_TO_REPEAT
+        return _ControlSources(
+            known_groups=known_groups,
+            images=self._image_deck.deal_items(split_count, avoided_names=page_images),
+            originals=shuffle(page, self._repetition_rng) if can_repeat else [],
+        )
+
+    def _make_group(self, kind: str, slot: ControlSlot, sources: _ControlSources) -> Group | None:
+        """Make a group of control items from the next source of its kind; None if there is none."""
+        makers = self._makers
+        if kind == KNOWN_GOOD and sources.known_groups and makers.known_good is not None:
+            return makers.known_good(replace(slot, rng=self._known_rng), sources.known_groups.pop(0))
+        if kind == REPEATED and sources.originals:
+            return repeat_group(
+                sources.originals.pop(), slot.position, self._design.seed, self._repetition_rng
+            )
+        if kind == REFERENCE and makers.reference is not None:
+            return makers.reference(slot, sources.images.pop(0))
+        if kind == DEGRADED and makers.degraded is not None:
+            return _make_degraded(makers.degraded, slot, sources.images.pop(0))
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _ControlSources:
+    """What the control items of a page are made from. Each control item takes a source away.
+
+    Attributes:
+        known_groups: known items that are shown together.
+        images: images of the control split.
+        originals: groups of the page, of which one or more are repeated.
+    """
+
+    known_groups: list[list[KnownItem]]
+    images: list[Image]
+    originals: list[Group]
 
 
 def _check_controls(
-    controls: Controls, usable_images: Sequence[Image], makers: ControlMakers, known: Sequence[KnownItem]
+    controls: Controls,
+    usable_images: Sequence[Image],
+    makers: ControlMakers,
+    known_items: Sequence[KnownItem],
 ) -> None:
     """Raise DesignError if the kind of HIT or the material cannot supply the design's control items."""
-    makers_by_kind = {REFERENCE: makers.reference, DEGRADED: makers.degraded, KNOWN_GOOD: makers.known}
+    makers_by_kind = {REFERENCE: makers.reference, DEGRADED: makers.degraded, KNOWN_GOOD: makers.known_good}
     for kind, maker in makers_by_kind.items():
         if kind in controls.kinds and maker is None:
             raise DesignError(
@@ -116,7 +157,7 @@ def _check_controls(
                 % {"kind": kind},
                 field="controls.kinds",
             )
-    if KNOWN_GOOD in controls.kinds and not known:
+    if KNOWN_GOOD in controls.kinds and not known_items:
         raise DesignError(
             gettext(
                 "controls.kinds contains 'known-good', but controls.known is empty; expected at least "
@@ -132,7 +173,7 @@ def _check_controls(
                 "Check questions need at least two items with %(least_references)s or more references, but the "
                 "control split %(split)r has too few of these (%(n)s); expected more items, or controls.per_hit = 0."
             )
-            % {"split": controls.split, "n": len(usable_images), "least_references": makers.least_references},
+            % {"split": controls.split, "n": len(usable_images), "least_references": makers.min_references},
             field="controls.split",
         )
     if controls.per_hit > len(usable_images):
@@ -162,12 +203,12 @@ def _make_degraded(make: MakeOptionalControl, slot: ControlSlot, image: Image) -
     )
 
 
-def repeat_group(group: Group, *, slot_key: str, seed: int, rng: np.random.Generator) -> Group:
+def repeat_group(group: Group, slot_position: str, seed: int, rng: np.random.Generator) -> Group:
     """Return a repetition of the group as control items. The answers to the original are the expected answers."""
     units = [
         replace(
             unit,
-            key=content_key("control", REPEATED, seed, slot_key, unit.key),
+            key=content_key("control", REPEATED, seed, slot_position, unit.key),
             kind="",
             pair="",
             filtered=False,
@@ -192,26 +233,35 @@ class Deck(Generic[T]):
     """Deals items in random order. Every item is dealt once before an item is repeated."""
 
     def __init__(self, items: Sequence[T], rng: np.random.Generator, *, name: Callable[[T], str]) -> None:
-        """Shuffle the items when they are needed. ``name`` returns the name by which ``besides`` leaves an item out."""
+        """Prepare a deck of the items. ``name`` returns an item's name, which distinguishes it from the others."""
         self._items = list(items)
         self._rng = rng
-        self._remaining: list[T] = []  # dealt from the end
+        self._remaining: list[T] = []  # shuffled items, dealt from the end
         self._name = name
 
-    def deal_items(self, count: int, *, besides: Collection[str] = (), again: bool = True) -> list[T]:
-        """Deal ``count`` distinct items, without those named in ``besides`` while others remain.
+    def deal_items(
+        self, count: int, *, avoided_names: Collection[str] = (), deal_avoided: bool = True
+    ) -> list[T]:
+        """Deal ``count`` items, distinct and without those named in ``avoided_names`` if possible.
 
-        When no others remain, deal fewer items or, if ``again``, items of ``besides`` and items that were dealt before.
+        Args:
+            deal_avoided: whether to deal avoided or equal items if there are no others; otherwise deal fewer items.
         """
         dealt_items: list[T] = []
         for _ in range(count):
-            names = {self._name(item) for item in dealt_items} | set(besides)
-            if not again and all(self._name(item) in names for item in self._items):
+            excluded_names = {self._name(item) for item in dealt_items} | set(avoided_names)
+            if not deal_avoided and all(self._name(item) in excluded_names for item in self._items):
                 break
-            if all(self._name(item) in names for item in self._remaining):
+            if all(self._name(item) in excluded_names for item in self._remaining):
                 self._remaining = shuffle(self._items, self._rng) + self._remaining
-            indices = reversed(range(len(self._remaining)))
-            # the last remaining item without such a name, or else the last one
-            last = next((index for index in indices if self._name(self._remaining[index]) not in names), -1)
-            dealt_items.append(self._remaining.pop(last))
+            indices_from_end = reversed(range(len(self._remaining)))
+            index = next(
+                (
+                    index
+                    for index in indices_from_end
+                    if self._name(self._remaining[index]) not in excluded_names
+                ),
+                -1,  # all remaining items are excluded
+            )
+            dealt_items.append(self._remaining.pop(index))
         return dealt_items

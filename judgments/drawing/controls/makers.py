@@ -67,21 +67,21 @@ class ControlMakers:
     Attributes:
         reference: a function that makes an item with a reference; also used for quizzes.
         degraded: a function that makes an item with a damaged caption; it returns None if that is impossible.
-        known: a function that makes items from the known items of the study file.
+        known_good: a function that makes items from the known items of the study file.
         groups_known_items: whether the known items of an image form one group.
-        least_references: number of references that an image needs for a control item.
+        min_references: number of references that an image needs for a control item.
         quiz_usable: whether an image can be in a quiz.
     """
 
     reference: MakeControl | None = None
     degraded: MakeOptionalControl | None = None
-    known: MakeKnownControl | None = None
+    known_good: MakeKnownControl | None = None
     groups_known_items: bool = False
-    least_references: int = 1
+    min_references: int = 1
     quiz_usable: Callable[[Image], bool] = lambda image: len(image.references) > 1
 
 
-def known_items(items: Sequence[Any], material: Material) -> list[KnownItem]:
+def resolve_known_items(items: Sequence[Any], material: Material) -> list[KnownItem]:
     """Return the known items of a study file, with their texts and images from the dataset.
 
     Raises:

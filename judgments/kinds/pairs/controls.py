@@ -43,8 +43,8 @@ class PairControls:
         return ControlMakers(
             reference=self._foreign_pair,
             degraded=self._damaged_pair,
-            known=self._known_pair,
-            least_references=self.min_references,
+            known_good=self._known_pair,
+            min_references=self.min_references,
         )
 
     def _foreign_pair(self, slot: ControlSlot, image: Image) -> Group:

@@ -13,7 +13,7 @@ import numpy as np
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from judgments.drawing.controls.makers import ControlMakers, known_items
+from judgments.drawing.controls.makers import ControlMakers, resolve_known_items
 from judgments.drawing.controls.splits import check_split, divide_images
 from judgments.drawing.draws import rng_for, shuffle
 from judgments.drawing.hits import count_hits_with_an_image_twice
@@ -71,7 +71,7 @@ class PairChoiceKind(ChoiceKind):
     sides = TwoSides()
     aggregation = Majority()
     rehearsal = ChoiceRehearsal((FIRST, SECOND), side_probabilities, is_same_side)
-    own_keys = (*(f"answers.{name}" for name in FURTHER_ANSWERS), "arena.pages", "arena.even")
+    specific_keys = (*(f"answers.{name}" for name in FURTHER_ANSWERS), "arena.pages", "arena.even")
     control_references: ClassVar[int] = 1  # references that a control item needs
     further_answers: tuple[str, ...] = ()  # members of FURTHER_ANSWERS that the design allows
 
@@ -198,7 +198,7 @@ class PairChoiceKind(ChoiceKind):
         return self.outcome_of(answer)
 
     @property
-    def expectations(self) -> tuple[Any, ...]:
+    def expected_choices(self) -> tuple[Any, ...]:
         return self.outcomes
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
@@ -225,7 +225,7 @@ class PairChoiceKind(ChoiceKind):
             design,
             groups,
             control_images=division.control_images,
-            known=known_items(design.controls.known, material),
+            known_items=resolve_known_items(design.controls.known, material),
         )
         notes: dict[str, Any] = {}
         if not design.sampling.only:

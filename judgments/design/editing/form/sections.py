@@ -32,14 +32,14 @@ UNFOLDED_FIELDS = {
     "crowd.reward_cents", "crowd.budget_cents",
 }  # fmt: skip
 
-KIND_SECTION = "Options of this protocol"  # the section with ``Kind.own_keys``
+KIND_SECTION = "Options of this protocol"  # the section with ``Kind.specific_keys``
 
 # By key, table or mapping, a function that returns whether a kind uses it. If a feature is off, no kind uses its keys.
 KEY_USES: dict[str, Callable[[Kind], object]] = {
     "captions_per_image": lambda kind: kind.grouped,
     "filter": lambda kind: kind.judges_one_caption,
     "images_per_hit": lambda kind: kind.grouped,
-    "labels": lambda kind: kind.labelled,
+    "labels": lambda kind: kind.labelled_values,
     "quiz": lambda kind: is_quiz_on(),
     "sampling.foils": lambda kind: kind.judges_one_caption,
     "sampling.k": lambda kind: kind.judges_one_caption,
@@ -208,7 +208,7 @@ def sections_for(kind: Kind, values: dict[str, Any] | None = None) -> list[FormS
         disabled_keys = {key for key in keys_of_disabled_crowds() if not value_at(values, key)}
     sections = []
     for section in SECTIONS:
-        used_keys = kind.own_keys if section.title == KIND_SECTION else _used_keys(section, kind)
+        used_keys = kind.specific_keys if section.title == KIND_SECTION else _used_keys(section, kind)
         keys = [key for key in used_keys if key not in disabled_keys]
         text = section.text
         if section.title == "Sampling" and kind.judges_one_caption:
@@ -278,7 +278,7 @@ def _field_for_kind(key: str, kind: Kind) -> FieldInfo:
     if key == "controls.per_hit" and kind.grouped:
         field.title = "Check questions (items) on each page"
     elif key == "labels":
-        answers = ", ".join(map(str, kind.labelled))
+        answers = ", ".join(map(str, kind.labelled_values))
         field.description = f"One label per line, for {answers} in this order. Empty: built-in labels."
     elif key == "sampling.only" and kind.compares_pairs:
         field.title = "Use only these candidate pairs"
