@@ -72,7 +72,8 @@ def damage(rng: np.random.Generator, folder: Path) -> None:
         pairs = [
             (image, image.references[0].text, damaged.text)
             for image in images
-            if (damaged := degraded_text(image.references[0], image, images, rng, whole=whole)) is not None
+            if (damaged := degraded_text(image.references[0], image, images, rng, replace_all=whole))
+            is not None
         ]
         others = [[text.text for text in image.references[1:]] for image, _, _ in pairs]
         intact = score([text for _, text, _ in pairs], others, metrics=["cider-d"]).scores["cider-d"].images

@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from annotation.models import Assignment, StudyAlarm, Worker, WrittenCaption
 from annotation.models.judgments import WrittenCaptionQuerySet
 from judgments.drawing.controls.makers import REPEATED
-from judgments.drawing.controls.pool import Mark, mark_of
+from judgments.drawing.controls.pool import RecognitionKey, recognition_key
 from judgments.kinds import KINDS
 from judgments.models import HIT, HITUnit, Study, Unit
 
@@ -80,16 +80,18 @@ def may_repeat_controls(study: Study) -> bool:
     return bool(pool["comes_again"]) if pool else False
 
 
-def seen_control_items(study: Study, worker: Worker) -> dict[int, set[Mark]]:
-    """Return the marks of the control items of each HIT that the worker ever claimed, by HIT row id.
+def seen_control_items(study: Study, worker: Worker) -> dict[int, set[RecognitionKey]]:
+    """Return the recognition keys of the control items of each HIT that the worker ever claimed, by HIT row id.
 
-    The mark (``mark_of``) of a control item is the same in all HITs.
+    A control item has the same recognition key in all HITs.
     """
     own_assignments = Assignment.objects.filter(study=study, worker=worker, hit__isnull=False)
     return _control_items_by_hit(study, HITUnit.objects.filter(hit__in=own_assignments.values("hit")))
 
 
-def controls_seen_before(study: Study, units: Sequence[Unit], seen_items: Collection[Mark]) -> frozenset[int]:
+def controls_seen_before(
+    study: Study, units: Sequence[Unit], seen_items: Collection[RecognitionKey]
+) -> frozenset[int]:
     """Return the row ids of those control items among ``units`` that the worker has already seen."""
     grouped = KINDS[study.protocol].grouped
     return frozenset(
@@ -97,7 +99,7 @@ def controls_seen_before(study: Study, units: Sequence[Unit], seen_items: Collec
         for unit in units
         if unit.control
         and unit.control_kind != REPEATED  # it repeats a unit of this page
-        and mark_of(unit.item_id, unit.first_id, unit.second_id, grouped=grouped) in seen_items
+        and recognition_key(unit.item_id, unit.first_id, unit.second_id, grouped=grouped) in seen_items
     )
 
 
@@ -117,7 +119,9 @@ def controls_left_out_before(hit: HIT, worker: Worker, units: Sequence[Unit]) ->
     )
 
 
-def hits_with_new_controls(study: Study, hits: Sequence[HIT], seen_items: Collection[Mark]) -> list[HIT]:
+def hits_with_new_controls(
+    study: Study, hits: Sequence[HIT], seen_items: Collection[RecognitionKey]
+) -> list[HIT]:
     """Return those of ``hits`` that have none of ``seen_items`` as a control item."""
     items_by_hit = _control_items_by_hit(study, HITUnit.objects.filter(hit__in=[hit.pk for hit in hits]))
     return [hit for hit in hits if items_by_hit.get(hit.pk, set()).isdisjoint(seen_items)]
@@ -128,8 +132,8 @@ def used_up_alarms(study: Study, worker: Worker) -> QuerySet[StudyAlarm]:
     return StudyAlarm.objects.filter(study=study, worker=worker, what=StudyAlarm.Kind.CONTROLS_USED_UP)
 
 
-def _control_items_by_hit(study: Study, hit_units: Any) -> dict[int, set[Mark]]:
-    """Return the marks of control items by HIT row id, without repetitions and withdrawn items."""
+def _control_items_by_hit(study: Study, hit_units: Any) -> dict[int, set[RecognitionKey]]:
+    """Return the recognition keys of control items by HIT row id, without repetitions and withdrawn items."""
     grouped = KINDS[study.protocol].grouped
     controls = hit_units.filter(unit__control=True, unit__withdrawn=False).exclude(
         unit__control_kind=REPEATED
@@ -139,7 +143,7 @@ def _control_items_by_hit(study: Study, hit_units: Any) -> dict[int, set[Mark]]:
         if grouped
         else ("hit_id", "unit__item_id", "unit__first_id", "unit__second_id")
     )
-    marks_by_hit: dict[int, set[Mark]] = {}
+    keys_by_hit: dict[int, set[RecognitionKey]] = {}
     for hit, item, *texts in controls.values_list(*columns).distinct():
-        marks_by_hit.setdefault(hit, set()).add(mark_of(item, *texts, grouped=grouped))
-    return marks_by_hit
+        keys_by_hit.setdefault(hit, set()).add(recognition_key(item, *texts, grouped=grouped))
+    return keys_by_hit

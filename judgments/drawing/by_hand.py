@@ -28,11 +28,21 @@ CAPTION_FIELDS = ("reference", "first", "second")
 
 
 def shown_texts(unit: Any) -> dict[str, str]:
-    """Return the texts that a ``Unit`` row or a ``UnitSpec`` shows, by their keys in ``HandChange.texts``."""
-    captions = {name: text.text for name in CAPTION_FIELDS if (text := getattr(unit, name)) is not None}
-    options = {f"option{n}": option["text"] for n, option in enumerate(unit.content.get("options", ()), 1)}
-    text = {"text": unit.content["text"]} if "text" in unit.content else {}
-    return {**captions, **options, **text, **unit.content.get("fields", {})}
+    """Return the texts that a ``Unit`` row or a ``UnitSpec`` shows, by their keys in ``HandChange.texts``.
+
+    For example, a pair shows {"first": "A dog.", "second": "A cat."}. A list of captions has the keys option1, option2
+    and so on.
+    """
+    texts: dict[str, str] = {}
+    for name in CAPTION_FIELDS:
+        caption = getattr(unit, name)
+        if caption is not None:
+            texts[name] = caption.text
+    for number, option in enumerate(unit.content.get("options", ()), start=1):
+        texts[f"option{number}"] = option["text"]
+    if "text" in unit.content:
+        texts["text"] = unit.content["text"]
+    return texts | unit.content.get("fields", {})
 
 
 def apply_by_hand(batch: Batch, design: StudyDesign, material: Material, kind: Kind) -> Batch:
@@ -55,7 +65,10 @@ def apply_by_hand(batch: Batch, design: StudyDesign, material: Material, kind: K
 
 
 class _ChangedDraw:
-    """The pages of a draw by number, from 1, to which changes are applied. Pages made by hand have negative numbers."""
+    """The pages of a draw, to which changes are applied one after the other.
+
+    Pages have numbers: the drawn ones 1, 2 and so on, and those made by hand -1, -2 and so on.
+    """
 
     def __init__(self, batch: Batch, design: StudyDesign, material: Material, kind: Kind) -> None:
         self._batch, self._design, self._kind = batch, design, kind
@@ -92,31 +105,46 @@ class _ChangedDraw:
                     "be moved; move the other item instead"
                 )
             )
-        if change.out or not (texts or image):  # remove or move the unchanged unit
-            if not (change.out or change.hit):
-                raise ValueError(gettext("the change has no effect: the item stays the same"))
+        if change.out:
             self._exchange_unit(page, unit, None)
-            if not change.out:
-                self._add_unit(-change.hit, unit)
-            return
+        elif texts or image:
+            self._change_content(page, unit, texts, image, hand_page=change.hit)
+        elif change.hit:
+            self._exchange_unit(page, unit, None)
+            self._add_unit(-change.hit, unit)
+        else:
+            raise ValueError(gettext("the change has no effect: the item stays the same"))
+
+    def _change_content(
+        self, page: int, unit: UnitSpec, texts: dict[str, str], image: Image | None, *, hand_page: int
+    ) -> None:
+        """Replace texts of a unit, and the image of all units that are shown with it.
+
+        Args:
+            texts: the new texts by their keys in ``HandChange.texts``.
+            image: the new image; None to keep the image.
+            hand_page: the number, from 1, of the page made by hand that gets the changed copies while ``page`` keeps
+                the originals; 0 to change the units on ``page``.
+        """
         if unit.control:
             raise ValueError(
                 gettext(
                     "the right answer of the item depends on its content, so the content cannot "
-                        "be changed; remove the item, and add a known item under controls.known")
-            )  # fmt: skip
+                    "be changed; remove the item, and add a known item under controls.known"
+                )
+            )
         for other in self._units_shown_with(page, unit) if image else [unit]:
             new_texts = shown_texts(other) | (texts if other is unit else {})
-            new_unit = self._changed_unit(other, image or self._images[unit.image], new_texts, change.hit)
+            new_unit = self._changed_unit(other, image or self._images[unit.image], new_texts, hand_page)
             if new_unit.key in self._page_of:
                 raise ValueError(gettext("the study already has the same item"))
-            if change.hit:
-                self._add_unit(-change.hit, new_unit)
+            if hand_page:
+                self._add_unit(-hand_page, new_unit)
             else:
                 self._exchange_unit(page, other, new_unit)
 
     def _changed_texts(self, unit: UnitSpec, change: HandChange) -> tuple[dict[str, str], Image | None]:
-        """Return the texts that a change alters, and the new image if the change replaces the image.
+        """Return the texts that differ after a change, and the new image; None if the change keeps the image.
 
         Raises:
             ValueError: the unit has no such text, a text is empty, or the dataset has no suitable image.
@@ -149,10 +177,7 @@ class _ChangedDraw:
         ]
 
     def _changed_unit(self, unit: UnitSpec, image: Image, texts: dict[str, str], hand_page: int) -> UnitSpec:
-        """Return a copy of a unit with this image and these texts.
-
-        ``hand_page`` is the number of the page made by hand for which it is; 0 if it stays on its page.
-        """
+        """Return a copy of a unit with this image and these texts. ``hand_page`` is as for ``_change_content``."""
         content = dict(unit.content)
         texts_of_image = texts_by_wording([image])
         texts_by_name = {name: self._find_or_make_text(text, texts_of_image) for name, text in texts.items()}

@@ -1,4 +1,8 @@
-"""Filter the captions of images by Bleu-pre: the words they share with references (Hodosh et al. 2013, H13)."""
+"""Filter the captions of images by Bleu-pre (Hodosh et al. 2013, H13).
+
+Bleu-pre of a caption is the share of its words that a reference of the image has. Only captions that reach a threshold
+are judged, and a random sample of the others, to audit the filter.
+"""
 
 from __future__ import annotations
 
@@ -36,25 +40,28 @@ def passes_filter(
         order: the key ``filter.order`` of the design, which says how words are prepared.
 
     Returns:
-        Flags (N,) of all N captions, in the order of the images.
+        Flags (N,) of all N captions, image by image.
     """
     # Imported lazily: the metrics load a compiler that workers' pages never need.
     from quorum.metrics import bleu_pre_pairs
 
-    number_by_text: dict[str, int] = {}
+    number_by_text: dict[str, int] = {}  # distinct texts are numbered, so that each is prepared only once
     # by the id() of the list of texts, since images of a crossed design share one list
-    numbers_by_id: dict[int, npt.NDArray[np.int64]] = {}
+    numbers_by_list: dict[int, npt.NDArray[np.int64]] = {}
     for texts in captions:
-        if id(texts) not in numbers_by_id:
+        if id(texts) not in numbers_by_list:
             text_numbers = [number_by_text.setdefault(text.text, len(number_by_text)) for text in texts]
-            numbers_by_id[id(texts)] = np.array(text_numbers, dtype=np.int64)
-    numbers = [numbers_by_id[id(texts)] for texts in captions]
-    # the number of n-grams of each pair that are in a reference, and of n-grams of each distinct text
-    matching_counts, text_counts = bleu_pre_pairs(list(number_by_text), references, numbers, order=order)
+            numbers_by_list[id(texts)] = np.array(text_numbers, dtype=np.int64)
+    text_numbers_by_image = [numbers_by_list[id(texts)] for texts in captions]
+    # for each caption, the number of its words that are in a reference; for each distinct text, its number of words
+    matching_counts, word_counts_by_text = bleu_pre_pairs(
+        list(number_by_text), references, text_numbers_by_image, order=order
+    )
+    word_counts = word_counts_by_text[np.concatenate(text_numbers_by_image)]
     limit = Fraction(str(threshold)).limit_denominator(10_000)
-    pair_counts = text_counts[np.concatenate(numbers)]
-    reaches_limit: Flags = matching_counts * limit.denominator >= pair_counts * limit.numerator
-    return reaches_limit & (pair_counts > 0)
+    # matching / words >= numerator / denominator
+    reaches_limit: Flags = matching_counts * limit.denominator >= word_counts * limit.numerator
+    return reaches_limit & (word_counts > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,38 +79,45 @@ class ImageCaptions:
     passes_filter: Flags
     is_audited: Flags
 
-    def judged_texts(self, rng: np.random.Generator, audit: np.random.Generator) -> list[tuple[Text, bool]]:
+    def judged_texts(
+        self, rng: np.random.Generator, audit_rng: np.random.Generator
+    ) -> list[tuple[Text, bool]]:
         """Return the judged texts in random order, each with a flag whether it is judged to audit the filter.
 
-        The stream ``audit`` draws the positions of the audited texts, so that the order of the others does not depend
-        on them.
+        The stream ``audit_rng`` draws the positions of the audited texts, so that the order of the others does not
+        depend on them.
         """
         indices = shuffle(np.flatnonzero(self.passes_filter).tolist(), rng)
-        for index in shuffle(np.flatnonzero(self.is_audited).tolist(), audit):
-            indices.insert(int(audit.integers(len(indices) + 1)), index)
+        for index in shuffle(np.flatnonzero(self.is_audited).tolist(), audit_rng):
+            indices.insert(int(audit_rng.integers(len(indices) + 1)), index)
         return [(self.texts[index], bool(self.is_audited[index])) for index in indices]
 
     def further_captions(
         self, count: int, pool: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
     ) -> list[Text]:
-        """Return up to ``count`` further texts: removed texts, then texts of ``pool``, then captions of ``images``."""
-        unaudited = np.flatnonzero(~(self.passes_filter | self.is_audited)).tolist()
-        further = [self.texts[index] for index in shuffle(unaudited, rng)[:count]]
-        # in a crossed design, an image has no further texts
-        if len(further) < count and self.texts is not pool:
-            excluded_texts = {text.text for text in self.texts}
-            # enough texts, even if all of the excluded ones are drawn
-            sample_size = min(len(pool), len(excluded_texts) + count)
-            for index in rng.choice(len(pool), size=sample_size, replace=False).tolist():
-                if len(further) == count:
-                    break
-                if pool[index].text not in excluded_texts:
-                    further.append(pool[index])
-            if len(further) < count:
-                excluded_texts.update(text.text for text in further)
-                missing_count = count - len(further)
-                foreign = foreign_captions(self.image, images, missing_count + len(excluded_texts), rng)
-                further += [text for text in foreign if text.text not in excluded_texts][:missing_count]
+        """Return up to ``count`` further texts, to fill up a group of captions of the image.
+
+        Draw first from the image's texts that are not judged, then from ``pool``, the texts of all images, and then
+        from the references of ``images``.
+        """
+        unjudged = np.flatnonzero(~(self.passes_filter | self.is_audited)).tolist()
+        further = [self.texts[index] for index in shuffle(unjudged, rng)[:count]]
+        # in a crossed design, the image's texts are all texts of the pool
+        if len(further) == count or self.texts is pool:
+            return further
+        excluded_texts = {text.text for text in self.texts}
+        # enough texts, even if all of the excluded ones are drawn
+        sample_size = min(len(pool), len(excluded_texts) + count)
+        for index in rng.choice(len(pool), size=sample_size, replace=False).tolist():
+            if len(further) == count:
+                break
+            if pool[index].text not in excluded_texts:
+                further.append(pool[index])
+        if len(further) < count:
+            excluded_texts.update(text.text for text in further)
+            missing_count = count - len(further)
+            foreign = foreign_captions(self.image, images, missing_count + len(excluded_texts), rng)
+            further += [text for text in foreign if text.text not in excluded_texts][:missing_count]
         return further
 
 
@@ -141,5 +155,7 @@ def apply_filter(
         is_audited[rng_for(design.seed, "audit").permutation(removed_indices)[: design.filter.audit]] = True
     ends = np.cumsum(lengths)[:-1]  # the flags of all images are in one array
     flags_by_image = zip(np.split(passes, ends), np.split(is_audited, ends), strict=True)
-    pairs = zip(drawn_texts, flags_by_image, strict=True)
-    return [ImageCaptions(image, texts, passed, audited) for (image, texts), (passed, audited) in pairs]
+    return [
+        ImageCaptions(image, texts, passed, audited)
+        for (image, texts), (passed, audited) in zip(drawn_texts, flags_by_image, strict=True)
+    ]

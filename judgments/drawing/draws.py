@@ -19,23 +19,25 @@ T = TypeVar("T")
 
 
 def draw_images(
-    images: Sequence[Image], wanted: str | int, rng: np.random.Generator, *, sample_phrase: str = ""
+    images: Sequence[Image], requested: str | int, rng: np.random.Generator, *, sample_phrase: str = ""
 ) -> list[Image]:
-    """Return all images, or a sample of ``wanted`` images in import order.
+    """Return all images, or a random sample of them in import order.
 
-    ``sample_phrase`` says in the DesignError about too few images which images are meant, as in " with a text".
+    Args:
+        requested: the size of the sample, or "all".
+        sample_phrase: the words in the DesignError that say which images are too few, such as " with a text".
     """
-    if wanted == "all":
+    if requested == "all":
         return list(images)
-    count = int(wanted)
+    count = int(requested)
     if count > len(images):
         raise DesignError(
             gettext("sampling.images is %(count)s, but the split has fewer items%(which)s: %(n)s.")
             % {"count": count, "n": len(images), "which": sample_phrase},
             field="sampling.images",
         )
-    chosen_indices = set(rng.permutation(len(images))[:count].tolist())
-    return [image for index, image in enumerate(images) if index in chosen_indices]
+    sampled_indices = set(rng.permutation(len(images))[:count].tolist())
+    return [image for index, image in enumerate(images) if index in sampled_indices]
 
 
 def rng_for(seed: int, purpose: str) -> np.random.Generator:

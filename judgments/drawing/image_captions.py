@@ -1,6 +1,8 @@
 """Draw the pairs of image and caption that a study asks about.
 
-H13 is Hodosh et al. 2013, whose section 4.3.2 judges the first captions of ranked lists.
+The design says from where the captions come (``sampling.pairs_from``): all captions of systems for all images, each
+system's outputs for the image, the first captions of ranked lists, references, or a list in the design. H13 is Hodosh
+et al. 2013, whose section 4.3.2 judges the first captions of ranked lists.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ class CaptionDraw:
     Attributes:
         division: the images that are judged, and those for control items.
         images: the captions drawn for each judged image.
-        pool: every distinct text drawn for any image.
+        pool: the distinct texts drawn for all images, before the filter.
         pair_count: number of pairs before the filter.
     """
 
@@ -51,6 +53,7 @@ class CaptionDraw:
 
     @property
     def notes(self) -> dict[str, Any]:
+        """The numbers of pairs before and after the filter, for ``Batch.notes``."""
         audited = sum(int(captions.is_audited.sum()) for captions in self.images)
         return {
             "candidate_pairs": self.pair_count,
@@ -93,7 +96,8 @@ def draw_captions(
 
 
 def _distinct_texts(texts: Iterable[Text]) -> list[Text]:
-    """Return one text of each wording: the first, in the place of the last."""
+    """Return the first text of each wording, in the order of the last texts of the wordings."""
+    # of equal keys, a dict keeps the place of the first and the value of the last; here, the order is reversed
     return list({text.text: text for text in reversed(list(texts))}.values())[::-1]
 
 
@@ -106,7 +110,7 @@ def _texts_of_systems(images: Sequence[Image]) -> list[Text]:
     return list(texts.values())
 
 
-# The functions of ``_SOURCES``, by the values of ``sampling.pairs_from``, have the same parameters.
+# The following functions are members of ``_SOURCES``, so they have the same parameters.
 def _outputs(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
     for image in division.judged_images:
         yield image, _distinct_texts(text for _, text in image.outputs)
@@ -186,6 +190,7 @@ def _listed_texts(design: StudyDesign, material: Material, division: Division) -
         yield judged_images[name], _distinct_texts(texts)
 
 
+# The functions that draw texts, by the values of ``sampling.pairs_from``.
 _SOURCES = {"outputs": _outputs, "top-k": _top_captions, "references": _references, "list": _listed_texts}
 
 
@@ -220,10 +225,10 @@ def _select_by_id(
     captions: Sequence[ImageCaptions],
     unit_keys: Callable[[Image, Sequence[Text]], list[str]],
 ) -> list[ImageCaptions]:
-    """Return the captions with flags for only those texts whose units have one of the ids.
+    """Return the captions of images, of which only those texts are judged whose units have one of the ids.
 
     Raises:
-        DesignError: an id is of no unit.
+        DesignError: no unit has one of the ids.
     """
     missing_ids = set(ids)
     selected_captions = []

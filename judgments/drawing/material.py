@@ -1,7 +1,8 @@
-"""The input and output of drawing a study.
+"""The input and output of drawing the HITs of a study.
 
-``studies.generation`` reads a ``Material`` from a dataset, a kind turns it into a ``Batch``, and
-``studies.generation`` stores it. The same material, design and seed give the same batch on every database.
+``studies.generation`` reads a ``Material`` (images, captions and outputs of systems) from a dataset. A kind draws a
+``Batch`` (units, control items and HITs) from it, and ``studies.generation`` stores the batch. The same material,
+design and seed give the same batch on every database.
 """
 
 from __future__ import annotations
@@ -31,9 +32,12 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image with its references in order, and each system's outputs from the best.
+    """An image, or another item of a dataset, with its texts.
 
     Attributes:
+        split: the name of the dataset's split to which it belongs; "" if there are no splits.
+        references: the captions by people, in order.
+        outputs: (system, caption) pairs, system by system, each from the best caption down.
         retrievals: (system, caption, rank from 1) for each ranking that returned the image.
         text: the text of the item, as in Mason and Charniak 2012.
         boxes: the labelled boxes of the image, as in Wang and Gaizauskas 2015.
@@ -56,7 +60,13 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A candidate pair. A system is None for a person's caption; ``references`` has the ids of texts."""
+    """A candidate pair: two captions of an image that are compared.
+
+    Attributes:
+        kind: HC, HI, HM or MM (PROTOCOLS section 2.1); "" after a manual change.
+        first_system, second_system: the names of the systems that proposed the captions; None for people.
+        references: the ids of the references with which the candidates are compared.
+    """
 
     key: str
     kind: str
@@ -101,9 +111,13 @@ class UnitSpec:
 
     Attributes:
         key: derived from content and seed (``keys.content_key``).
-        kind: the kind of the pair, such as HC; "" for other units.
-        filtered: whether the unit only fills up a group.
-        audited: whether the filter removed the unit, which is judged to audit the filter.
+        image: the name of the image.
+        reference, first, second: the texts that it shows. A pair has two candidates, and a caption is ``first``.
+        kind, pair: the kind of the pair, such as HC, and its key; "" for other units.
+        control: whether it is a control item. Then ``expected`` is the right answer, or range of answers.
+        filtered: whether the filter removed the caption, which is shown only to fill up a group.
+        audited: whether the filter removed the caption, which is judged to audit the filter.
+        control_kind: "reference", "degraded", "repeated" or "known-good"; "" for other units.
         content: further JSON for the kind's page.
         source_text: the source text of the item; only for previews.
     """
@@ -142,10 +156,12 @@ class HITSpec:
 
 @dataclass(frozen=True)
 class Batch:
-    """The units and pages that are drawn for a study.
+    """The units and HITs that are drawn for a study.
 
     Attributes:
-        quiz: known items that are in no HIT.
+        pairs: the candidate pairs of the units.
+        quiz: groups of control items for the quiz before the work, which are in no HIT.
+        notes: counts and sentences about the draw, such as {"passed_filter": 120}, for the study's pages.
         pool: the units of an arena, grouped by pair of systems, from which its pages are drawn later.
         new_texts: texts of manual changes, which the dataset may lack.
     """
@@ -170,10 +186,13 @@ class Batch:
 
     def first_page(self) -> tuple[UnitSpec, ...]:
         """Return the units of the first page. For an arena, return an example of a page."""
-        missing_count = self.notes[LARGEST_PAGE] - len(self.hits[0].units) if self.pool else 0
+        units = self.hits[0].units
+        if not self.pool:
+            return units
+        missing_count = self.notes[LARGEST_PAGE] - len(units)
         # take units at equal distances from the pool, to show different pairs of systems
         step = max(1, len(self.pool) // max(1, missing_count))
-        return (*self.hits[0].units, *self.pool[::step][:missing_count])
+        return (*units, *self.pool[::step][:missing_count])
 
     @cached_property
     def control_count(self) -> int:

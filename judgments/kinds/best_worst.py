@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,8 +49,9 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 PRIOR = 0.5  # pseudo-wins in both directions, so that a caption that always won has a finite strength
+# The keys of an answer, which names the two ends of a ranking by the positions of captions: {"best": 2, "worst": 4}.
 BEST, WORST = "best", "worst"
-ENDS = (BEST, WORST)  # the ends of the ranking that an answer names, which are the keys of answers
+ENDS = (BEST, WORST)
 MAX_OPTIONS = 8  # captions in a list; number keys choose them
 
 
@@ -71,7 +71,8 @@ class BestWorstAnswers:
     """N answers as columns.
 
     Attributes:
-        captions: the captions of all units, grouped by image. The other columns have indices into this list.
+        captions: the captions of all units, grouped by image. ``shown``, ``best`` and ``worst`` have indices into this
+            list.
         units: (N,) the key of each answer's unit.
         shown: (N,) the captions that the unit shows.
         best, worst: (N,) the chosen captions. ``worst`` is None if workers chose only the best caption.
@@ -86,34 +87,38 @@ class BestWorstAnswers:
 
 def _read_answers(judgments: Sequence[IncludedJudgment], *, by_system: bool = False) -> BestWorstAnswers:
     """Return answers as columns. If ``by_system``, distinguish equal texts of different systems."""
-    caption_indices: dict[ShownCaption, int] = {}
     units = {judgment.unit.pk: judgment.unit for judgment in judgments}
-    captions_by_unit: dict[int, list[ShownCaption]] = {}
+    caption_indices: dict[ShownCaption, int] = {}
+    indices_by_unit: dict[int, list[int]] = {}
     for unit in sorted(units.values(), key=lambda unit: (unit.item.position, unit.item_id, unit.position)):
-        options = unit.content["options"]
-        systems = (unit.systems if by_system else []) or [()] * len(options)
-        captions_by_unit[unit.pk] = [
-            ShownCaption(unit.item_id, unit.item.name, option["key"], option["text"], tuple(names))
-            for option, names in zip(options, systems, strict=True)
-        ]
-        for caption in captions_by_unit[unit.pk]:
+        indices_by_unit[unit.pk] = [
             caption_indices.setdefault(caption, len(caption_indices))
-    shown_captions = [
-        [caption_indices[caption] for caption in captions_by_unit[judgment.unit.pk]] for judgment in judgments
-    ]
-
-    def indices_of(end: str) -> list[int]:
-        return [
-            row[judgment.answer[end] - 1] for row, judgment in zip(shown_captions, judgments, strict=True)
+            for caption in _shown_captions(unit, by_system=by_system)
         ]
-
+    shown, best, worst = [], [], []
+    for judgment in judgments:
+        indices = indices_by_unit[judgment.unit.pk]
+        shown.append(indices)
+        best.append(indices[judgment.answer[BEST] - 1])  # answers number the positions from 1
+        if WORST in judgment.answer:
+            worst.append(indices[judgment.answer[WORST] - 1])
     return BestWorstAnswers(
         captions=list(caption_indices),
         units=[judgment.unit.key for judgment in judgments],
-        shown=shown_captions,
-        best=indices_of(BEST),
-        worst=indices_of(WORST) if all(WORST in judgment.answer for judgment in judgments) else None,
+        shown=shown,
+        best=best,
+        worst=worst if len(worst) == len(judgments) else None,
     )
+
+
+def _shown_captions(unit: Any, *, by_system: bool) -> list[ShownCaption]:
+    """Return the captions of a unit in its stored order."""
+    options = _options(unit)
+    systems = (unit.systems if by_system else []) or [()] * len(options)
+    return [
+        ShownCaption(unit.item_id, unit.item.name, option["key"], option["text"], tuple(names))
+        for option, names in zip(options, systems, strict=True)
+    ]
 
 
 def scores_of(answers: BestWorstAnswers) -> list[float]:
@@ -188,12 +193,9 @@ def _figures_without_worst(answers: BestWorstAnswers) -> dict[str, Any]:
 
 
 def _luce_strengths(answers: BestWorstAnswers) -> list[float | None]:
-    """Return Luce log-strengths with mean 0 per image."""
-    item_by_answer = [answers.captions[caption].item for caption in answers.best]
+    """Return the log-strength of each caption by Luce's choice model, with mean 0 per image."""
     strengths: list[float | None] = [None] * len(answers.captions)
-    order = sorted(range(len(item_by_answer)), key=item_by_answer.__getitem__)
-    for _item, group in groupby(order, key=item_by_answer.__getitem__):
-        rows = list(group)
+    for rows in _rows_by_item([answers.captions[caption].item for caption in answers.best]):
         fit = luce_choice(
             [answers.shown[row] for row in rows], [answers.best[row] for row in rows], prior=PRIOR
         )
@@ -203,17 +205,15 @@ def _luce_strengths(answers: BestWorstAnswers) -> list[float | None]:
 
 
 def _bradley_terry_strengths(answers: BestWorstAnswers, worst: Sequence[int]) -> list[float | None]:
-    """Return Bradley-Terry log-strengths with mean 0 per image, from the comparisons that answers imply.
+    """Return the Bradley-Terry log-strength of each caption, with mean 0 per image.
 
-    There are no intervals, since the comparisons from one answer are dependent, and the model would treat them as
-    independent.
+    They are fitted to the comparisons that answers imply: the best caption wins against all others, and the worst loses
+    against all others. There are no intervals, since the comparisons from one answer are dependent, and the model would
+    treat them as independent.
     """
     winners, losers = implied_comparisons(answers.shown, answers.best, worst)
-    item_by_comparison = [answers.captions[winner].item for winner in winners]
     strengths: list[float | None] = [None] * len(answers.captions)
-    order = sorted(range(len(winners)), key=item_by_comparison.__getitem__)
-    for _item, group in groupby(order, key=item_by_comparison.__getitem__):
-        rows = list(group)
+    for rows in _rows_by_item([answers.captions[winner].item for winner in winners]):
         fit = bradley_terry_of_comparisons(
             [winners[row] for row in rows], [losers[row] for row in rows], np.ones(len(rows)), prior=PRIOR
         )
@@ -222,8 +222,19 @@ def _bradley_terry_strengths(answers: BestWorstAnswers, worst: Sequence[int]) ->
     return strengths
 
 
+def _rows_by_item(item_by_row: Sequence[int]) -> list[list[int]]:
+    """Return the numbers, from 0, of each item's rows."""
+    rows: defaultdict[int, list[int]] = defaultdict(list)
+    for row, item in enumerate(item_by_row):
+        rows[item].append(row)
+    return list(rows.values())
+
+
 class OptionOrder(Sides):
-    """The order of the options, as 0-based positions in the unit."""
+    """The order in which a worker sees the options. A side is the list of their positions in the unit, from 0.
+
+    Answers number positions from 1. Without a side, the worker sees the stored order.
+    """
 
     def draw(self, units: Sequence[Any], rng: np.random.Generator) -> list[list[int]]:
         return [rng.permutation(len(_options(unit))).tolist() for unit in units]
@@ -246,20 +257,27 @@ class MostFrequentEnds(OpenAggregation):
     level = "ordinal"
 
     def combine(self, answers: list[Mapping[str, int]]) -> Consensus:
-        """Return the positions of the captions that were chosen most often as best and as worst; None on a tie."""
-        counts = Counter((end, ends[end]) for ends in answers for end in ENDS if end in ends)
-        answer = {end: _winning_position(counts, end) for end in ENDS if any(end in ends for ends in answers)}
+        """Return the positions of the captions that were chosen most often as best and as worst; None on a tie.
+
+        ``votes`` has entries such as {"best 2": 3}: the caption at position 2 was chosen three times as the best.
+        """
+        votes: dict[str, int] = {}
+        consensus_answer: dict[str, int | None] = {}
+        for end in ENDS:
+            counts = Counter(answer[end] for answer in answers if end in answer)
+            if counts:
+                votes |= {f"{end} {position}": counts[position] for position in sorted(counts)}
+                consensus_answer[end] = _winning_position(counts)
         return Consensus(
-            n=len(answers),
-            tie=None in answer.values(),
-            votes={f"{end} {position}": count for (end, position), count in sorted(counts.items())},
-            answer=answer,
+            n=len(answers), tie=None in consensus_answer.values(), votes=votes, answer=consensus_answer
         )
 
     def codes(self, unit: Any, answer: Mapping[str, int]) -> dict[str, float]:
-        """Return 1 for the best caption, -1 for the worst if the answer has one, and 0 for the others."""
-        points = {answer[end] - 1: point for end, point in ((BEST, 1), (WORST, -1)) if end in answer}
-        return {option["key"]: points.get(index, 0) for index, option in enumerate(_options(unit))}
+        """Return 1 for the best caption, -1 for the worst if the answer has one, and 0 for others, by caption id."""
+        points = {answer[BEST]: 1}
+        if WORST in answer:
+            points[answer[WORST]] = -1
+        return {option["key"]: points.get(position, 0) for position, option in enumerate(_options(unit), 1)}
 
 
 class BestWorstScores(Results):
@@ -267,7 +285,10 @@ class BestWorstScores(Results):
         return KindResults(study=_caption_figures(_read_answers(judgments), seed=seed) if judgments else {})
 
     def caption_scores(self, judgments: Sequence[IncludedJudgment]) -> list[CaptionScore]:
-        """Return the score of each caption: its best-worst score or, without the worst, its share of best."""
+        """Return the score of each caption (``scores_of``).
+
+        The ratings of a caption are 1 from workers who chose it as the best, -1 as the worst, and 0 from others.
+        """
         if not judgments:
             return []
         answers = _read_answers(judgments, by_system=True)
@@ -279,8 +300,17 @@ class BestWorstScores(Results):
             for caption in shown_captions:
                 ratings[caption].append((judgment.worker, float(caption == best) - (caption == worst)))
         return [
-            CaptionScore(caption.item, caption.key, caption.text, score, tuple(rows), caption.systems)
-            for caption, score, rows in zip(answers.captions, scores_of(answers), ratings, strict=True)
+            CaptionScore(
+                item=caption.item,
+                key=caption.key,
+                text=caption.text,
+                score=score,
+                ratings=tuple(ratings_of_caption),
+                systems=caption.systems,
+            )
+            for caption, score, ratings_of_caption in zip(
+                answers.captions, scores_of(answers), ratings, strict=True
+            )
         ]
 
 
@@ -317,13 +347,15 @@ def matches_expected_ends(answer: Mapping[str, int], expected: Mapping[str, int]
 
 class BestWorstRehearsal(Rehearsal):
     def __init__(self, ends: Sequence[str] = ENDS) -> None:
+        """Simulate answers with these keys: both of ENDS, or only BEST."""
         self.ends = ends
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, int]:
-        """Return the captions with the highest and the lowest worth.
+        """Return the positions of the captions with the highest and the lowest worth.
 
         The worth of a caption is a number derived from its id, so it is the same in all units. If workers choose only
-        the best caption, draw it by Luce's model from the qualities of the captions.
+        the best caption, draw it by Luce's model from the qualities of the captions: the highest of the qualities after
+        noise of the Gumbel distribution is added.
         """
         worths: list[float] = [int(content_key("worth", option["key"]), 16) for option in _options(unit)]
         if WORST not in self.ends and len(qualities) == len(worths):
@@ -338,26 +370,32 @@ class BestWorstRehearsal(Rehearsal):
         positions = shuffle(range(1, len(_options(unit)) + 1), rng)
         answer = {} if right is None else dict(truth)
         if right is False:
-            end = shuffle(sorted(answer), rng)[0]
-            answer[end] = next(position for position in positions if position not in answer.values())
-        for end in self.ends:
-            answer.setdefault(
-                end, next(position for position in positions if position not in answer.values())
-            )
+            wrong_end = shuffle(sorted(answer), rng)[0]
+            answer[wrong_end] = _first_unused(positions, answer)
+        for end in self.ends:  # the truth of a control item may name only one end
+            if end not in answer:
+                answer[end] = _first_unused(positions, answer)
         return answer
 
     def matches(self, consensus: Consensus, truth: Mapping[str, int]) -> bool:
         return matches_expected_ends(consensus.answer, truth)
 
 
-BEST_OF_WORDING = WORDINGS["best-of"]  # the wordings if workers choose only the best caption
+def _first_unused(positions: Sequence[int], answer: Mapping[str, int]) -> int:
+    """Return the first of the positions that the answer does not name yet."""
+    return next(position for position in positions if position not in answer.values())
+
+
+BEST_OF_WORDINGS = WORDINGS[
+    "best-of"
+]  # the wordings if workers choose only the best caption, by type of judged text
 
 
 class BestWorst(OpenKind):
     """Workers choose the best and the worst caption of a list. The design can leave out the worst.
 
-    An answer has the captions' positions, from 1. ``content["options"]`` has the captions in the unit's order. ``side``
-    is a worker's order, as positions from 0.
+    An answer has the positions of the captions, from 1, as {"best": 2, "worst": 4}. The captions are in the unit's
+    ``content["options"]``. The setting is "best" if workers choose only the best caption.
     """
 
     name = "best-worst"
@@ -389,8 +427,8 @@ class BestWorst(OpenKind):
         if setting != BEST:
             return self
         kind = copy(self)
-        kind.wordings = BEST_OF_WORDING
-        kind.wording = BEST_OF_WORDING[CAPTION]
+        kind.wordings = BEST_OF_WORDINGS
+        kind.wording = BEST_OF_WORDINGS[CAPTION]
         kind.title = kind.wording.title
         kind.page = replace(
             self.page, template="annotation/kinds/best_of.html", keys=((("1", "…"), kind.wording.keys[0]),)
@@ -407,19 +445,19 @@ class BestWorst(OpenKind):
     def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
         return {"answers": {WORST: False}} if setting == BEST else {}
 
-    def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def defaults_for(self, study_file: Mapping[str, Any]) -> dict[str, Any]:
         """Return ``defaults``, with less time and another question if workers choose only the best caption."""
-        if not _asks_only_best(values):
+        if not _asks_only_best(study_file):
             return self.defaults
-        return self.defaults | {"question": BEST_OF_WORDING[CAPTION].question, "seconds_per_unit": 15.0}
+        return self.defaults | {"question": BEST_OF_WORDINGS[CAPTION].question, "seconds_per_unit": 15.0}
 
-    def question_for(self, values: Mapping[str, Any]) -> Any:
+    def question_for(self, study_file: Mapping[str, Any]) -> Any:
         """Return the question about the best caption, or about the best and the worst. Prefer the preset's question."""
-        if not _asks_only_best(values):
-            return super().question_for(values)
-        question = values.get("question", "")
-        wording = BEST_OF_WORDING.get(str(values.get("judged", CAPTION)))
-        defaults = (*self.wordings.values(), BEST_OF_WORDING[CAPTION])
+        if not _asks_only_best(study_file):
+            return super().question_for(study_file)
+        question = study_file.get("question", "")
+        wording = BEST_OF_WORDINGS.get(str(study_file.get("judged", CAPTION)))
+        defaults = (*self.wordings.values(), BEST_OF_WORDINGS[CAPTION])
         default_questions = {default.question for default in defaults}
         return wording.question if wording and question in default_questions else question
 
@@ -428,20 +466,18 @@ class BestWorst(OpenKind):
         options = design.sampling.options
         texts = {image.name: _texts_of(image) for image in division.judged_images}
         max_texts = max(map(len, texts.values()), default=0)
-        if isinstance(options, int):
-            min_texts = options
-        else:
-            min_texts = self.min_options if design.answers.worst else 2
-            if max_texts > MAX_OPTIONS:
-                raise DesignError(
-                    pgettext(
-                        "staff",
-                        "sampling.options is 'all', but an item of dataset %(name)r has too many different texts of "
-                        "systems (%(most)d); expected a number of at most %(limit)d.",
-                    )
-                    % {"name": material.name, "most": max_texts, "limit": MAX_OPTIONS},
-                    field="sampling.options",
+        if options == "all" and max_texts > MAX_OPTIONS:
+            raise DesignError(
+                pgettext(
+                    "staff",
+                    "sampling.options is 'all', but an item of dataset %(name)r has too many different texts of "
+                    "systems (%(most)d); expected a number of at most %(limit)d.",
                 )
+                % {"name": material.name, "most": max_texts, "limit": MAX_OPTIONS},
+                field="sampling.options",
+            )
+        min_options = self.min_options if design.answers.worst else 2
+        min_texts = options if isinstance(options, int) else min_options
         usable_images = [image for image in division.judged_images if len(texts[image.name]) >= min_texts]
         if not usable_images:
             raise DesignError(
@@ -494,13 +530,12 @@ class BestWorst(OpenKind):
         end = ENDS[int(slot.rng.integers(2))]
         if len(captions) < size - 1 or not slot.design.answers.worst:
             end = BEST
+        # the different text is the first option if it is the best, and the last if it is the worst
         reference_count = 1 if end == BEST else size - 1
         foreign = foreign_captions(image, slot.images, size - reference_count, slot.rng)
         options = captions[:reference_count] + foreign
         different_text = options[0] if end == BEST else options[-1]
-        return self._control(
-            slot, image, shuffle(options, slot.rng), {end: different_text}, control_kind=REFERENCE
-        )
+        return self._control(slot, image, shuffle(options, slot.rng), end, different_text, REFERENCE)
 
     def _degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
         """Return a control item in which one caption differs from the others: the expected worst or the expected best.
@@ -514,30 +549,28 @@ class BestWorst(OpenKind):
         end = WORST if len(captions) >= size - 1 and slot.design.answers.worst else BEST
         damaged_count = 1 if end == WORST else size - 1
         damaged_captions: dict[str, Text] = {}
-        for caption in captions * size:
-            text = degraded_text(caption, image, slot.images, slot.rng, whole=True)
+        for caption in captions * size:  # damage each caption several times, with other words
+            text = degraded_text(caption, image, slot.images, slot.rng, replace_all=True)
             if text is not None and len(damaged_captions) < damaged_count:
                 damaged_captions.setdefault(text.text, text)
         if len(damaged_captions) < damaged_count:
             return None
         options = [*captions[: size - damaged_count], *damaged_captions.values()]
         different_text = options[-1] if end == WORST else options[0]
-        return self._control(
-            slot, image, shuffle(options, slot.rng), {end: different_text}, control_kind=DEGRADED
-        )
+        return self._control(slot, image, shuffle(options, slot.rng), end, different_text, DEGRADED)
 
     def _control(
         self,
         slot: ControlSlot,
         image: Image,
         options: Sequence[Text],
-        expected_texts: Mapping[str, Text],
-        *,
+        end: str,
+        expected_text: Text,
         control_kind: str,
     ) -> Group:
-        """Return a control item with a list of captions. ``expected_texts`` has the right caption by BEST or WORST."""
+        """Return a control item with a list of captions, of which one is expected as the best or worst (``end``)."""
         keys = [text.key for text in options]
-        expected = {end: options.index(text) + 1 for end, text in expected_texts.items()}
+        expected = {end: options.index(expected_text) + 1}
         content = _content_of(options)
         unit = self.control_unit(slot, image, (keys,), expected, control_kind, content=content)
         return Group(image.name, (unit,))
@@ -554,17 +587,19 @@ class BestWorst(OpenKind):
         }
 
     def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> dict[str, int]:
-        ends = self.rehearsal.ends if design is None else ENDS if design.answers.worst else (BEST,)
+        asks_worst = WORST in self.rehearsal.ends if design is None else design.answers.worst
+        ends = ENDS if asks_worst else (BEST,)
         size = len(_options(unit))
-        expected = f'expected {{"best": k, "worst": j}}, two different numbers from 1 to {size}'
-        if WORST not in ends:
-            expected = f'expected {{"best": k}}, a number from 1 to {size}'
+        expected = (
+            f'expected {{"best": k, "worst": j}}, two different numbers from 1 to {size}'
+            if asks_worst
+            else f'expected {{"best": k}}, a number from 1 to {size}'
+        )
         if not isinstance(answer, Mapping) or set(answer) != set(ends):
             raise ValueError(expected)
         positions = [answer[end] for end in ends]
-        if any(type(position) is not int or not 1 <= position <= size for position in positions) or len(
-            set(positions)
-        ) < len(ends):
+        are_in_list = all(type(position) is int and 1 <= position <= size for position in positions)
+        if not are_in_list or len(set(positions)) < len(ends):
             raise ValueError(expected)
         return {end: answer[end] for end in ends}
 
@@ -590,6 +625,7 @@ class BestWorst(OpenKind):
 
 
 def _texts_of(image: Image) -> list[Text]:
+    """Return the distinct texts of systems for an image."""
     return list({text.text: text for _, text in image.outputs}.values())
 
 
@@ -601,15 +637,14 @@ def _options(unit: Any) -> Sequence[Mapping[str, str]]:
     return unit.content["options"]
 
 
-def _winning_position(counts: Counter[tuple[str, int]], end: str) -> int | None:
-    """Return the position that was chosen most often for an end; None on a tie."""
-    votes = {position: count for (name, position), count in counts.items() if name == end}
-    leaders = [position for position, count in votes.items() if count == max(votes.values())]
+def _winning_position(counts: Counter[int]) -> int | None:
+    """Return the position that was chosen most often; None on a tie."""
+    leaders = [position for position, count in counts.items() if count == max(counts.values())]
     return leaders[0] if len(leaders) == 1 else None
 
 
-def _asks_only_best(values: Mapping[str, Any]) -> bool:
-    answers = values.get("answers")
+def _asks_only_best(study_file: Mapping[str, Any]) -> bool:
+    answers = study_file.get("answers")
     return isinstance(answers, Mapping) and answers.get("worst") is False
 
 

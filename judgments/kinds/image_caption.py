@@ -123,7 +123,7 @@ class ImageCaptionKind(ChoiceKind):
     def degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
         """Return a control item with a damaged caption of the image; None if no caption can be damaged."""
         for caption in shuffle(image.references, slot.rng):
-            damaged = degraded_text(caption, image, slot.images, slot.rng, whole=True)
+            damaged = degraded_text(caption, image, slot.images, slot.rng, replace_all=True)
             if damaged is not None:
                 return Group(image.name, (self.control(slot, image, damaged, self.bad, DEGRADED),))
         return None

@@ -153,7 +153,7 @@ class Relevance(ImageCaptionKind):
         for caption in captions * size:  # damage each caption several times, with other words
             if len(damaged_captions) == size - right_count:
                 break
-            text = degraded_text(caption, image, slot.images, slot.rng, whole=True)
+            text = degraded_text(caption, image, slot.images, slot.rng, replace_all=True)
             if text is not None:
                 damaged_captions.setdefault(text.text, text)
         if not damaged_captions:

@@ -53,7 +53,7 @@ from judgments.design.tables.controls import (
     Controls,
     usual_least,
 )
-from judgments.drawing.controls.pool import mark_of
+from judgments.drawing.controls.pool import recognition_key
 from judgments.kinds import KINDS
 from judgments.models import HIT, Caption, Item, Study, StudyRole
 from judgments.studies.generation.hand_changes import withdraw_control
@@ -117,7 +117,9 @@ def test_no_control_item_is_shown_to_a_worker_in_two_hits(protocol: str) -> None
     met: Counter[Any] = Counter()
     for page in pages:
         units = [place.unit for place in page_units_of(page) if place.unit.control]
-        met.update({mark_of(unit.item_id, unit.first_id, unit.second_id, grouped=grouped) for unit in units})
+        met.update(
+            {recognition_key(unit.item_id, unit.first_id, unit.second_id, grouped=grouped) for unit in units}
+        )
     assert set(met.values()) == {1}
     judged = study.units.filter(control=False).count()
     assert Judgment.objects.filter(unit__control=False).count() == judged, "nothing else is left out"

@@ -29,8 +29,10 @@ def stems(text: str) -> list[str]:
     return rouge_stems(re.findall(r"[a-z]+", text.lower()))
 
 
-def damaged(seed: int, *, whole: bool = False, text: str = OWN[0]) -> str:
-    found = degrade(text, references=OWN, donors=DONORS, rng=np.random.default_rng(seed), whole=whole)
+def damaged(seed: int, *, replace_all: bool = False, text: str = OWN[0]) -> str:
+    found = degrade(
+        text, references=OWN, donors=DONORS, rng=np.random.default_rng(seed), replace_all=replace_all
+    )
     assert found is not None
     return found
 
@@ -57,7 +59,7 @@ def test_only_words_that_matter_are_exchanged_and_the_rest_of_the_sentence_stays
 def test_no_word_is_put_in_that_any_caption_of_the_image_uses_in_any_form(seed: int) -> None:
     own = {stem for text in OWN for stem in stems(text)}
     for whole in (False, True):
-        after = damaged(seed, whole=whole)
+        after = damaged(seed, replace_all=whole)
         gained = [stems(after.split()[place])[0] for place in changed(OWN[0], after)]
         assert gained
         assert not set(gained) & own, "'fencing' and 'plays' are forms of words that fit"
@@ -65,14 +67,14 @@ def test_no_word_is_put_in_that_any_caption_of_the_image_uses_in_any_form(seed: 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_whole_damage_leaves_no_word_that_matters(seed: int) -> None:
-    after = damaged(seed, whole=True)
+    after = damaged(seed, replace_all=True)
     kept = [word for word in re.findall(r"[a-z]+", after.lower()) if word not in smart_stop_words()]
     assert not set(rouge_stems(kept)) & set(stems("brown dog jumps wooden fence garden"))
 
 
 def test_capital_letters_and_punctuation_stay_where_they_were() -> None:
     for seed in range(20):
-        after = damaged(seed, whole=True, text="Dogs (brown) leap, often!")
+        after = damaged(seed, replace_all=True, text="Dogs (brown) leap, often!")
         assert re.fullmatch(r"[A-Z][a-z]+ \([a-z]+\) [a-z]+, often!", after), after
 
 
@@ -84,11 +86,11 @@ def test_the_same_seed_gives_the_same_damage_and_others_give_others() -> None:
 def test_a_text_without_words_to_exchange_is_shuffled_for_a_comparison_and_left_alone_otherwise() -> None:
     text = "it is what it was"
     rng = np.random.default_rng(0)
-    mixed = degrade(text, references=[text], donors=DONORS, rng=rng, whole=False)
+    mixed = degrade(text, references=[text], donors=DONORS, rng=rng, replace_all=False)
     assert mixed is not None
     assert mixed != text
     assert sorted(mixed.split()) == sorted(text.split())
-    assert degrade(text, references=[text], donors=DONORS, rng=rng, whole=True) is None
+    assert degrade(text, references=[text], donors=DONORS, rng=rng, replace_all=True) is None
 
 
 def test_damaged_captions_of_pascal_50s_are_further_from_the_image_s_other_captions(shared: Path) -> None:
@@ -100,7 +102,9 @@ def test_damaged_captions_of_pascal_50s_are_further_from_the_image_s_other_capti
     ]
     rng = np.random.default_rng(0)
     for whole, least in ((False, 0.9), (True, 0.98)):
-        damaged = [degraded_text(image.references[0], image, images, rng, whole=whole) for image in images]
+        damaged = [
+            degraded_text(image.references[0], image, images, rng, replace_all=whole) for image in images
+        ]
         assert all(one is not None for one in damaged)
         others = [[text.text for text in image.references[1:]] for image in images]
         intact = score([image.references[0].text for image in images], others, metrics=["cider-d"])
@@ -111,4 +115,6 @@ def test_damaged_captions_of_pascal_50s_are_further_from_the_image_s_other_capti
 
 @pytest.mark.parametrize("text", ["", "dog", "犬が塀を跳び越える"])
 def test_a_text_of_one_word_cannot_be_shuffled_either(text: str) -> None:
-    assert degrade(text, references=[text], donors=[], rng=np.random.default_rng(0), whole=False) is None
+    assert (
+        degrade(text, references=[text], donors=[], rng=np.random.default_rng(0), replace_all=False) is None
+    )

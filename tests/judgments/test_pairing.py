@@ -24,7 +24,7 @@ from tests.refusals import refuses
 def pairs_of(material: Material, wanted: dict[str, int], *, seed: int = 5, **options: object) -> list[Pair]:
     given: dict = {"references": "all", "source": "auto", "seed": seed} | options
     return draw_pairs(
-        material, [i for i in material.images if i.split != "dev"], wanted=wanted, **given
+        material, [i for i in material.images if i.split != "dev"], pair_counts=wanted, **given
     ).pairs
 
 
@@ -181,7 +181,9 @@ def test_a_published_pair_and_its_mirror_image_are_judged_once() -> None:
     drawn = pairs_of(material, {"MM": 4})
     assert sorted(pair.image for pair in drawn) == ["image-0", "image-1"]
     judged = [image for image in material.images if image.split == "test"]
-    assert pairs_left_out(material, judged, wanted={"MM": 4}, drawn=drawn) == {"repeated_pairs_left_out": 2}
+    assert pairs_left_out(material, judged, pair_counts={"MM": 4}, drawn=drawn) == {
+        "repeated_pairs_left_out": 2
+    }
     with refuses(DesignError, "5", "MM", field="sampling.pairs.MM"):
         pairs_of(material, {"MM": 5})
 
@@ -219,7 +221,7 @@ def test_the_published_pairs_of_the_real_data_hold_no_two_alike(name: str, left:
         len({(pair.image, frozenset((pair.first.text.strip(), pair.second.text.strip()))) for pair in drawn})
         == left
     )
-    notes = pairs_left_out(material, images, wanted=wanted, drawn=drawn)
+    notes = pairs_left_out(material, images, pair_counts=wanted, drawn=drawn)
     # one pair of PASCAL-50S has two equal texts, and three compare what another one compares
     wanted_notes = {"pairs_of_equal_texts_left_out": 1, "repeated_pairs_left_out": 3}
     assert notes == (wanted_notes if name == "pascal-50s" else {})
@@ -248,8 +250,8 @@ def test_a_published_pair_that_falls_short_is_passed_over_while_others_serve() -
 def test_how_many_were_passed_over_is_known() -> None:
     material = with_references([2] * 7 + [3])
     images = [image for image in material.images if image.split == "test"]
-    every = draw_pairs(material, images, wanted={"MM": 1}, references=3, source="auto", seed=5)
-    none = draw_pairs(material, images, wanted={"MM": 8}, references=2, source="auto", seed=5)
+    every = draw_pairs(material, images, pair_counts={"MM": 1}, references=3, source="auto", seed=5)
+    none = draw_pairs(material, images, pair_counts={"MM": 8}, references=2, source="auto", seed=5)
 
     assert [pair.key for pair in every.pairs] == ["7"]
     assert 0 <= every.skipped_pairs <= 7
@@ -312,7 +314,7 @@ def test_the_study_says_how_many_were_passed_over() -> None:
     images = [image for image in material.images if image.split == "test"]
     counts = {
         seed: draw_pairs(
-            material, images, wanted={"MM": 1}, references=3, source="auto", seed=seed
+            material, images, pair_counts={"MM": 1}, references=3, source="auto", seed=seed
         ).skipped_pairs
         for seed in range(4)
     }
@@ -356,7 +358,7 @@ def test_the_preset_of_its_paper_on_the_paper_s_own_data(shared: Path) -> None:
 
     def draw(source: str, pairs: dict[str, int], references: int) -> DrawnPairs:
         return draw_pairs(
-            material, material.images, wanted=pairs, references=references, source=source, seed=7
+            material, material.images, pair_counts=pairs, references=references, source=source, seed=7
         )
 
     published = draw("auto", sampling["pairs"], sampling["references"])

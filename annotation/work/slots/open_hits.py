@@ -17,7 +17,7 @@ from annotation.models.assignments import LIVE_STATES
 from annotation.work.slots.admission import STUDY_OF_CLAIM, WORKER_OF_CLAIM
 from annotation.work.suitability import hits_with_new_controls, without_own_captions
 from common.rows.prepared import PreparedQuery, query_parameter
-from judgments.drawing.controls.pool import Mark
+from judgments.drawing.controls.pool import RecognitionKey
 from judgments.models import HIT, Study
 from judgments.studies.designs import stops_early
 
@@ -73,7 +73,11 @@ def hits_without_own_captions(study: Study, worker: Worker, participation: Any) 
 
 
 def prefer_new_controls(
-    study: Study, worker: Worker, participation: Any, window: list[HIT], seen_items: Collection[Mark]
+    study: Study,
+    worker: Worker,
+    participation: Any,
+    window: list[HIT],
+    seen_items: Collection[RecognitionKey],
 ) -> list[HIT]:
     """Return HITs whose control items are all new to the worker, from ``window`` or after it; else ``window``.
 

@@ -252,9 +252,13 @@ class DesignFitter:
             "allow_no_references": shows_picture,
         }
         # if the references do not suffice for all pairs, use every reference of an item
-        available = count_pairs(work_material, images, wanted=pairs_wanted, references=references, **options)
+        available = count_pairs(
+            work_material, images, pair_counts=pairs_wanted, references=references, **options
+        )
         if references != "all" and sum(available.values()) < sum(pairs_wanted.values()):
-            all_pairs = count_pairs(work_material, images, wanted=pairs_wanted, references="all", **options)
+            all_pairs = count_pairs(
+                work_material, images, pair_counts=pairs_wanted, references="all", **options
+            )
             if sum(all_pairs.values()) > sum(available.values()):
                 available, sampling["references"] = all_pairs, "all"
                 self.sentences.append(

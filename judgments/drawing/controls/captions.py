@@ -15,15 +15,16 @@ from judgments.drawing.keys import candidate_key
 from judgments.drawing.material import Image, Text
 
 MAX_RIGHT_CAPTIONS = 3  # H13: one to three right captions among ten
-MIN_EXCHANGED_WORDS = 2  # least number of content words to exchange in a text compared with the intact text
-SHARE_EXCHANGED = 0.5  # share of the content words of such a text to exchange
+# If ``degrade`` replaces only some words, it replaces this share of the content words, and at least this number.
+REPLACED_SHARE = 0.5
+MIN_REPLACED_WORDS = 2
 MAX_SHORT_WORD = 2  # letters of the longest word that is too short to be a content word
 MAX_DONORS = 40  # number of other images from whose captions words are taken
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def degraded_text(
-    text: Text, image: Image, images: Sequence[Image], rng: np.random.Generator, *, whole: bool
+    text: Text, image: Image, images: Sequence[Image], rng: np.random.Generator, *, replace_all: bool
 ) -> Text | None:
     """Return a caption damaged with words of other ``images``; None if that is impossible."""
     other_images = [other for other in images if other.name != image.name and other.references]
@@ -33,32 +34,39 @@ def degraded_text(
         references=[reference.text for reference in image.references],
         donors=[donor.references[int(rng.integers(len(donor.references)))].text for donor in donors],
         rng=rng,
-        whole=whole,
+        replace_all=replace_all,
     )
     return Text(candidate_key(damaged), damaged) if damaged is not None else None
 
 
 def degrade(
-    text: str, *, references: Collection[str], donors: Sequence[str], rng: np.random.Generator, whole: bool
+    text: str,
+    *,
+    references: Collection[str],
+    donors: Sequence[str],
+    rng: np.random.Generator,
+    replace_all: bool,
 ) -> str | None:
     """Return ``text`` with content words replaced by those of ``donors``; None if that is impossible.
 
     Args:
         references: every caption of the image; words that share a stem with them are never inserted.
-        donors: captions of other images.
-        whole: whether to replace every content word, so that the text describes another scene. Otherwise replace
-            half of them, at least two, so that the text is worse. Shuffle the words of a text with too few of them.
+        donors: captions of other images, from which the inserted words are taken.
+        replace_all: whether to replace every content word, so that the text describes another scene. Otherwise replace
+            half of them, and at least two, so that the text is worse than the intact one. If that is impossible,
+            shuffle the words of the text.
     """
     pieces = text.split()
     positions = [position for position, piece in enumerate(pieces) if _is_content_word(_first_word(piece))]
-    half = max(MIN_EXCHANGED_WORDS, round(len(positions) * SHARE_EXCHANGED))
-    exchange_count = len(positions) if whole else half
-    replacements = _replacement_words(exchange_count, references=references, donors=donors, rng=rng)
-    if not positions or len(replacements) < min(exchange_count, len(positions)):
-        return None if whole else _shuffle_words(pieces, rng)
-    chosen_indices = sorted(rng.permutation(len(positions))[:exchange_count].tolist())
-    # a text with fewer content words than MIN_EXCHANGED_WORDS leaves a replacement over
-    for word, index in zip(replacements, chosen_indices, strict=False):
+    replaced_count = (
+        len(positions) if replace_all else max(MIN_REPLACED_WORDS, round(len(positions) * REPLACED_SHARE))
+    )
+    replacements = _replacement_words(replaced_count, references=references, donors=donors, rng=rng)
+    if not positions or len(replacements) < min(replaced_count, len(positions)):
+        return None if replace_all else _shuffle_words(pieces, rng)
+    replaced_indices = sorted(rng.permutation(len(positions))[:replaced_count].tolist())
+    # if a text has fewer content words than MIN_REPLACED_WORDS, there are more replacements than places
+    for word, index in zip(replacements, replaced_indices, strict=False):
         pieces[positions[index]] = _replace_word(pieces[positions[index]], word)
     return " ".join(pieces)
 
@@ -119,10 +127,13 @@ def _shuffle_words(pieces: Sequence[str], rng: np.random.Generator) -> str | Non
 def foreign_captions(
     image: Image, images: Sequence[Image], count: int, rng: np.random.Generator
 ) -> list[Text]:
-    """Draw ``count`` captions of other images, with distinct texts that ``image`` lacks."""
+    """Draw up to ``count`` captions of other images, with distinct texts that ``image`` lacks.
+
+    Take one caption of each image or, if there are too few images, several.
+    """
     used_texts = {text.text for text in image.references}
     foreign: list[Text] = []
-    for index in rng.permutation(len(images)):  # one caption of each image
+    for index in rng.permutation(len(images)):
         other = images[int(index)]
         if len(foreign) == count:
             break
@@ -133,14 +144,15 @@ def foreign_captions(
                 used_texts.add(text.text)
                 foreign.append(text)
                 break
-    if len(foreign) < count:  # too few images: take more than one caption of each
-        further_captions = [text for other in images if other.name != image.name for text in other.references]
-        for text in shuffle(further_captions, rng):
-            if len(foreign) == count:
-                break
-            if text.text not in used_texts:
-                used_texts.add(text.text)
-                foreign.append(text)
+    if len(foreign) == count:  # do not draw the further captions, which would change later draws
+        return foreign
+    other_images = [other for other in images if other.name != image.name]
+    for text in shuffle([text for other in other_images for text in other.references], rng):
+        if len(foreign) == count:
+            break
+        if text.text not in used_texts:
+            used_texts.add(text.text)
+            foreign.append(text)
     return foreign
 
 

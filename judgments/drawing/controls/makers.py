@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +26,13 @@ SPLIT_CONTROLS = (REFERENCE, DEGRADED)  # the kinds that are made from images th
 
 @dataclass(frozen=True, slots=True)
 class ControlSlot:
-    """The place of a control item, and the images from which it is drawn.
+    """The place of a control item, and what it is drawn from.
 
     Attributes:
-        position: a text that distinguishes the keys of equal items in different HITs.
+        position: a text that distinguishes this place from others, such as "3.0" for the first control item of page 3;
+            it is a part of the item's key.
         images: the images of the control split.
+        rng: the random stream for the texts of the item.
     """
 
     design: StudyDesign
@@ -46,7 +48,14 @@ MakeOptionalControl = Callable[[ControlSlot, Image], Group | None]
 
 @dataclass(frozen=True, slots=True)
 class KnownItem:
-    """A known item of the study file with its texts. ``number`` is its number in the file, from 1."""
+    """An item of ``controls.known`` in a study file: texts for which the study's owner knows the right answer.
+
+    Attributes:
+        number: the position in the file, from 1.
+        reference, first, second: the texts that are shown; None if the kind shows fewer.
+        expected: the right answer, or range of answers.
+        explanation: why the answer is right, for workers who answered otherwise.
+    """
 
     number: int
     image: Image
@@ -70,7 +79,7 @@ class ControlMakers:
         known_good: a function that makes items from the known items of the study file.
         groups_known_items: whether the known items of an image form one group.
         min_references: number of references that an image needs for a control item.
-        quiz_usable: whether an image can be in a quiz.
+        quiz_usable: a function that returns whether an image can be in a quiz.
     """
 
     reference: MakeControl | None = None
@@ -89,7 +98,7 @@ def resolve_known_items(items: Sequence[Any], material: Material) -> list[KnownI
     """
     images = {image.name: image for image in material.images}
     texts_of_dataset = texts_by_wording(material.images) if items else {}
-    items_with_texts = []
+    known_items = []
     for number, item in enumerate(items, start=1):
         image = images.get(item.image)
         if image is None:
@@ -101,17 +110,27 @@ def resolve_known_items(items: Sequence[Any], material: Material) -> list[KnownI
                 % {"number": number, "image": item.image, "name": material.name},
                 field="controls.known",
             )
+        # of several texts with the same wording, prefer the image's own
         texts = texts_of_dataset | texts_by_wording([image])
         reference, first, second = (
-            texts.get(one_text(text)) or Text(text_key(text), text) if text else None
-            for text in (item.reference, item.first, item.second)
+            _find_or_make_text(text, texts) for text in (item.reference, item.first, item.second)
         )
-        items_with_texts.append(KnownItem(number, image, reference, first, second, item.expected, item.why))
-    return items_with_texts
+        known_items.append(KnownItem(number, image, reference, first, second, item.expected, item.why))
+    return known_items
+
+
+def _find_or_make_text(text: str, texts: Mapping[str, Text]) -> Text | None:
+    """Return the dataset's text with this wording, or else a new text; None for ""."""
+    if not text:
+        return None
+    return texts.get(one_text(text)) or Text(text_key(text), text)
 
 
 def texts_by_wording(images: Sequence[Image]) -> dict[str, Text]:
-    """Return all texts of the images by normal form. A reference replaces a candidate with the same form."""
+    """Return all texts of the images by their normal form, such as "a dog" for " A dog ".
+
+    If a reference and a candidate have the same normal form, return the reference.
+    """
     outputs = {one_text(text.text): text for image in images for _, text in image.outputs}
     return outputs | {one_text(text.text): text for image in images for text in image.references}
 

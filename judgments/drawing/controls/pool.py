@@ -6,19 +6,20 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from judgments.drawing.controls.makers import REPEATED
-from judgments.drawing.material import HITSpec
+from judgments.drawing.material import HITSpec, UnitSpec
 
-Mark = tuple[Hashable, ...]  # what a worker can recognise a control item by
+# The parts of a control item by which a worker can recognise it: its image, or its image and captions.
+RecognitionKey = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ControlPool:
-    """The distinct control items of a study.
+    """How many distinct control items a study has.
 
     Attributes:
         items: number of distinct control items.
         lasts: number of HITs that a worker can do before an item repeats, if HITs with new items come first.
-        comes_again: whether an item is in two HITs.
+        comes_again: whether an item is in two HITs or more.
     """
 
     items: int
@@ -26,10 +27,12 @@ class ControlPool:
     comes_again: bool
 
 
-def mark_of(image: Hashable, *texts: Hashable, grouped: bool) -> Mark:
-    """Return what a worker can recognise a control item by: its image and, unless ``grouped``, its captions.
+def recognition_key(image: Hashable, *texts: Hashable, grouped: bool) -> RecognitionKey:
+    """Return the parts by which a worker can recognise a control item: its image and, unless ``grouped``, its captions.
 
-    Image and texts are names or row ids; None stands for a missing caption.
+    Args:
+        image, texts: names or row ids; None for a missing caption.
+        grouped: whether the page shows several captions with each image (``Kind.grouped``).
     """
     if grouped:
         return (image,)
@@ -37,14 +40,14 @@ def mark_of(image: Hashable, *texts: Hashable, grouped: bool) -> Mark:
 
 
 def count_control_pool(hits: Sequence[HITSpec], *, grouped: bool) -> ControlPool:
-    """Return the counts of a study's control items. ``grouped`` is that of its kind."""
-    all_items: set[Mark] = set()
-    used_items: set[Mark] = set()
+    """Return the counts of a study's control items. ``grouped`` is as for ``recognition_key``."""
+    all_items: set[RecognitionKey] = set()
+    used_items: set[RecognitionKey] = set()
     lasts, comes_again = 0, False
     for hit in hits:
         # a repetition is as new as its original
         items = {
-            mark_of(unit.image, *(text and text.key for text in (unit.first, unit.second)), grouped=grouped)
+            recognition_key(unit.image, *_caption_keys(unit), grouped=grouped)
             for unit in hit.units
             if unit.control and unit.control_kind != REPEATED
         }
@@ -54,3 +57,7 @@ def count_control_pool(hits: Sequence[HITSpec], *, grouped: bool) -> ControlPool
             lasts += 1
             used_items |= items
     return ControlPool(items=len(all_items), lasts=lasts, comes_again=comes_again)
+
+
+def _caption_keys(unit: UnitSpec) -> list[str | None]:
+    return [text.key if text is not None else None for text in (unit.first, unit.second)]

@@ -21,10 +21,10 @@ def needs_split(design: StudyDesign) -> bool:
 
 
 def divide_images(design: StudyDesign, material: Material) -> Division:
-    """Return the images of the judged split and of the control split.
+    """Return the images to judge and the images for control items, as the design's splits say.
 
-    If both are the same, or the dataset has no splits, a tenth of the images, at least two, is drawn for control items,
-    unless the design has none.
+    If both splits are the same, or the dataset has no splits, draw a tenth of the images, and at least two, for control
+    items. Draw none if the design needs no images for control items (``needs_split``).
     """
     judged_split, control_split, images = design.sampling.split, design.controls.split, material.images
     if material.has_splits and judged_split != control_split:

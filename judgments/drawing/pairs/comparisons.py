@@ -1,4 +1,4 @@
-"""The comparisons drawn so far, so that two texts are compared once per image and systems occur equally often."""
+"""Choose among possible pairs, so that two texts are compared once per image and systems occur equally often."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from common.texts import one_text
 from judgments.drawing.material import Pair
 
-SystemNames = tuple[str, ...]
+SystemNames = tuple[
+    str, ...
+]  # the systems of a pair: none, one or two, since candidates can be people's captions
 
 Comparison = tuple[str, frozenset[str]]  # an image and the two texts of a pair
 
@@ -43,14 +45,17 @@ class AcceptedPairs:
         return True
 
 
-def least_used(choices: Iterable[SystemNames], draw_counts: Counter[str]) -> SystemNames:
-    """Return the choice whose most used system was drawn least often and, of several, that with the fewest draws."""
+def least_drawn(combinations: Iterable[SystemNames], draw_counts: Counter[str]) -> SystemNames:
+    """Return the combination of systems that was drawn least often so far.
 
-    def usage(names: SystemNames) -> tuple[int, int]:
+    Compare combinations by the system that was drawn most often and, if these are equal, by the sum of the draws.
+    """
+
+    def largest_and_total_count(names: SystemNames) -> tuple[int, int]:
         counts = [draw_counts[name] for name in names]
         return max(counts, default=0), sum(counts)
 
-    return min(choices, key=usage)
+    return min(combinations, key=largest_and_total_count)
 
 
 def has_equal_texts(pair: Pair) -> bool:
@@ -58,5 +63,5 @@ def has_equal_texts(pair: Pair) -> bool:
 
 
 def texts_compared(pair: Pair) -> Comparison:
-    """Return the pair's image and its two texts in normal form, in no order."""
+    """Return the pair's image and the unordered set of its two texts in normal form."""
     return pair.image, frozenset((one_text(pair.first.text), one_text(pair.second.text)))

@@ -43,23 +43,24 @@ def draw_pairs(
     material: Material,
     images: Sequence[Image],
     *,
-    wanted: dict[str, int],
+    pair_counts: dict[str, int],
     references: str | int,
     source: str,
     seed: int,
     allow_no_references: bool = False,
-    only: Sequence[str] = (),
+    only_ids: Sequence[str] = (),
 ) -> DrawnPairs:
-    """Draw the candidate pairs of a study, ``wanted`` of each kind.
+    """Draw the candidate pairs of a study.
 
     Args:
-        wanted: the number of pairs by kind. If empty, draw ``default_count`` of each kind, or all if there are fewer.
+        pair_counts: the number of pairs by kind. If empty, draw a default number of each kind, or all pairs if there
+            are fewer.
         references: the number of references per pair, or ``"all"``. Pairs with fewer references are skipped.
         source: ``published`` takes the dataset's pairs; ``references`` draws new pairs; ``auto`` takes the dataset's
             pairs if it has any, and draws new ones otherwise.
         allow_no_references: whether pairs of images without references are drawn, for protocols that show no
             references.
-        only: the ids of the pairs to keep, among the drawn pairs or among all published pairs; if empty, keep all.
+        only_ids: the ids of the pairs to keep, among the drawn pairs or among all published pairs; if empty, keep all.
 
     Raises:
         DesignError: the dataset has too few pairs of a kind, or too few of them have enough references. Unusable
@@ -72,21 +73,21 @@ def draw_pairs(
             % {"name": material.name},
             field="sampling.source",
         )
-    if only and uses_published:
-        published_pairs = tuple(pair for pair in material.published_pairs if pair.key in set(only))
+    if only_ids and uses_published:
+        published_pairs = tuple(pair for pair in material.published_pairs if pair.key in set(only_ids))
         material = replace(material, published_pairs=published_pairs)
-        wanted = dict(Counter(pair.kind for pair in material.published_pairs))
-    draw = _PairDraw(material, images, wanted, uses_published, seed, allow_no_references)
+        pair_counts = dict(Counter(pair.kind for pair in material.published_pairs))
+    drawer = _PairDrawer(material, images, pair_counts, uses_published, seed, allow_no_references)
     min_references = 0 if references == "all" else int(references)
-    accepted_pairs = draw.draw_kinds(min_references)
-    if not (only and uses_published):  # ids that no published pair has are reported below
-        draw.refuse_too_few(accepted_pairs, min_references)
+    accepted_pairs = drawer.draw(min_references)
+    if not (only_ids and uses_published):  # ids that no published pair has are reported below
+        drawer.refuse_too_few(accepted_pairs, min_references)
     pairs = [pair for pairs_of_kind in accepted_pairs.by_kind.values() for pair in pairs_of_kind]
-    if only:
-        missing_ids = set(only) - {pair.key for pair in pairs}
+    if only_ids:
+        missing_ids = set(only_ids) - {pair.key for pair in pairs}
         if missing_ids:
             raise missing_ids_error(missing_ids)
-        pairs = [pair for pair in pairs if pair.key in set(only)]
+        pairs = [pair for pair in pairs if pair.key in set(only_ids)]
     if not pairs:
         raise DesignError(
             gettext("Dataset %(name)r has no candidate pairs that fit this design (judged items: %(n)s).")
@@ -103,19 +104,19 @@ def count_pairs(
     material: Material,
     images: Sequence[Image],
     *,
-    wanted: dict[str, int],
+    pair_counts: dict[str, int],
     references: str | int,
     source: str,
     seed: int,
     allow_no_references: bool = False,
 ) -> dict[str, int]:
-    """Return the number of pairs of each kind that ``draw_pairs`` can draw, up to ``wanted``."""
+    """Return the number of pairs of each kind that ``draw_pairs`` can draw, up to ``pair_counts``."""
     uses_published = source == "published" or (source == "auto" and bool(material.published_pairs))
-    draw = _PairDraw(material, images, wanted, uses_published, seed, allow_no_references)
-    accepted_pairs = draw.draw_kinds(0 if references == "all" else int(references))
+    drawer = _PairDrawer(material, images, pair_counts, uses_published, seed, allow_no_references)
+    accepted_pairs = drawer.draw(0 if references == "all" else int(references))
     return {
-        kind: draw.available_count(accepted_pairs, kind) if kind in accepted_pairs.by_kind else 0
-        for kind in wanted
+        kind: drawer.available_count(accepted_pairs, kind) if kind in accepted_pairs.by_kind else 0
+        for kind in pair_counts
     }
 
 
@@ -157,8 +158,12 @@ def _with_references(pair: Pair, count: str | int, rng: np.random.Generator) -> 
 
 
 @dataclass(frozen=True)
-class _PairDraw:
-    """The inputs of a draw, which is repeated with other numbers of references to find one that suffices."""
+class _PairDrawer:
+    """The inputs of a draw of pairs.
+
+    If too few pairs have enough references, the draw is repeated with fewer references, to name a possible number in
+    the error message.
+    """
 
     material: Material
     images: Sequence[Image]
@@ -167,7 +172,8 @@ class _PairDraw:
     seed: int
     allow_no_references: bool
 
-    def draw_kinds(self, min_references: int) -> AcceptedPairs:
+    def draw(self, min_references: int) -> AcceptedPairs:
+        """Draw pairs of each kind that have at least ``min_references`` references."""
         accepted_pairs = AcceptedPairs(min_references, self.allow_no_references)
         for kind in PAIR_KINDS:
             count = self.pair_counts.get(kind, 0) if self.pair_counts else self.default_count(kind)
@@ -193,21 +199,22 @@ class _PairDraw:
         return len(accepted_pairs.by_kind[kind]) + unusable
 
     def shortages_of(self, accepted_pairs: AcceptedPairs) -> dict[str, int]:
-        """Return the number of available pairs of each kind of which the design wants more."""
+        """Return the number of available pairs, by kind, of those kinds of which the design needs more."""
         if not self.pair_counts:
             return {}
         available = {kind: self.available_count(accepted_pairs, kind) for kind in accepted_pairs.by_kind}
         return {kind: count for kind, count in available.items() if count < self.pair_counts[kind]}
 
     def is_enough(self, accepted_pairs: AcceptedPairs) -> bool:
-        """Return whether pairs were drawn, as many of each kind as the design wants."""
+        """Return whether pairs were drawn, as many of each kind as the design needs."""
         return any(accepted_pairs.by_kind.values()) and not self.shortages_of(accepted_pairs)
 
     def refuse_too_few(self, accepted_pairs: AcceptedPairs, min_references: int) -> None:
-        """Raise DesignError if too few pairs were drawn, and suggest numbers that are possible."""
-        if self.is_enough(accepted_pairs) or not (
-            accepted_pairs.skipped_pairs or self.shortages_of(accepted_pairs)
-        ):
+        """Raise DesignError if too few pairs were drawn, and suggest numbers that are possible.
+
+        The caller reports datasets without any suitable pair.
+        """
+        if self.is_enough(accepted_pairs):
             return
         possible_references = self._most_references(min_references) if accepted_pairs.skipped_pairs else 0
         if possible_references:
@@ -280,7 +287,7 @@ class _PairDraw:
         low, high = 0, min_references - 1
         while low < high:
             middle = (low + high + 1) // 2
-            if self.is_enough(self.draw_kinds(middle)):
+            if self.is_enough(self.draw(middle)):
                 low = middle
             else:
                 high = middle - 1

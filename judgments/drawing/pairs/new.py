@@ -13,7 +13,7 @@ from common.texts import one_text
 from judgments.drawing.draws import shuffle
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Image, Pair, Text
-from judgments.drawing.pairs.comparisons import AcceptedPairs, SystemNames, least_used
+from judgments.drawing.pairs.comparisons import AcceptedPairs, SystemNames, least_drawn
 
 # number of a pair's candidates that are references of its image, by kind
 CANDIDATE_REFERENCES = {"HC": 2, "HI": 1, "HM": 1, "MM": 0}
@@ -21,7 +21,7 @@ CANDIDATE_REFERENCES = {"HC": 2, "HI": 1, "HM": 1, "MM": 0}
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """Two candidates of an image that a pair can compare; the system is None for a person's caption."""
+    """Two texts that a pair of an image can compare. The system of a person's caption is None."""
 
     first: Text
     second: Text
@@ -32,7 +32,10 @@ class _Option:
 def draw_new(
     images: Sequence[Image], kind: str, count: int, accepted_pairs: AcceptedPairs, rng: np.random.Generator
 ) -> list[Pair]:
-    """Return up to ``count`` new pairs of a kind, in rounds with a pair of each image that still has an option."""
+    """Return up to ``count`` new pairs of a kind.
+
+    They are drawn in rounds. Each round draws one pair of each image that still has an option.
+    """
     draw_counts: Counter[str] = Counter()
     remaining = [(image, _options_of_image(image, kind, images, rng)) for image in shuffle(images, rng)]
     drawn_pairs: list[Pair] = []
@@ -57,12 +60,14 @@ def _next_pair(
     accepted_pairs: AcceptedPairs,
     rng: np.random.Generator,
 ) -> Pair | None:
-    """Return the image's next pair, from the options of the least used systems; None if no option fits.
+    """Return the image's next pair, from the options of the systems drawn least often; None if no option fits.
 
-    Options, which are by the names of their systems, are used up.
+    Args:
+        options: the options of the image, by the names of their systems. Those that are tried are removed.
+        draw_counts: the number of pairs drawn so far, by system.
     """
     while options:
-        systems = least_used(options, draw_counts)
+        systems = least_drawn(options, draw_counts)
         option = next(options[systems], None)
         if option is None:
             del options[systems]

@@ -14,7 +14,7 @@ from judgments.drawing.pairs.comparisons import (
     Comparison,
     SystemNames,
     has_equal_texts,
-    least_used,
+    least_drawn,
     texts_compared,
 )
 
@@ -27,7 +27,7 @@ def draw_published(
     accepted_pairs: AcceptedPairs,
     rng: np.random.Generator,
 ) -> list[Pair]:
-    """Return up to ``count`` published pairs in random order. Prefer pairs of rarely drawn systems."""
+    """Return up to ``count`` published pairs in random order. Prefer pairs of systems that were drawn least often."""
     pool: dict[SystemNames, list[Pair]] = {}
     usable = [pair for pair in _published_pairs(material, images, kind) if not has_equal_texts(pair)]
     for pair in shuffle(usable, rng):
@@ -36,7 +36,7 @@ def draw_published(
     draw_counts: Counter[str] = Counter()
     drawn_pairs: list[Pair] = []
     while pool and len(drawn_pairs) < count:
-        systems = least_used(pool, draw_counts)
+        systems = least_drawn(pool, draw_counts)
         pair = pool[systems].pop()
         if not pool[systems]:
             del pool[systems]
@@ -67,14 +67,22 @@ def unusable_pairs(material: Material, images: Sequence[Image], kind: str) -> li
 
 
 def pairs_left_out(
-    material: Material, images: Sequence[Image], *, wanted: dict[str, int], drawn: Sequence[Pair]
+    material: Material, images: Sequence[Image], *, pair_counts: dict[str, int], drawn: Sequence[Pair]
 ) -> dict[str, int]:
-    """Return, by reason, the number of pairs by which the drawn published pairs fall short of the wanted ones."""
-    shortage = sum(wanted.values()) - len(drawn)
+    """Return how many published pairs fewer than ``pair_counts`` were drawn, by the reason.
+
+    Args:
+        pair_counts: the number of pairs that the design needs, by kind.
+        drawn: the drawn pairs.
+    """
+    shortage = sum(pair_counts.values()) - len(drawn)
     if shortage <= 0:
         return {}
     unusable = [
-        pair for kind, count in wanted.items() if count for pair in unusable_pairs(material, images, kind)
+        pair
+        for kind, count in pair_counts.items()
+        if count
+        for pair in unusable_pairs(material, images, kind)
     ]
     equal_count = min(shortage, sum(has_equal_texts(pair) for pair in unusable))
     notes = {"pairs_of_equal_texts_left_out": equal_count, "repeated_pairs_left_out": shortage - equal_count}

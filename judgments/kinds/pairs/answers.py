@@ -1,7 +1,8 @@
 """The answers to a pair: their choices on the page, the order of the candidates, and their consensus.
 
-``quorum.statistics.aggregation.pair_answers`` has the codes of answers. A design can add some to the two sides: no
-difference, neither, strength, and confidence.
+An answer is a number: 1 for the first candidate, 2 for the second. A design can allow further answers, which
+``quorum.statistics.aggregation.pair_answers`` codes: no difference (0), neither (3), the strength of the preference (10
+is added if it is strong), and the confidence (100, 200 or 300 is added).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from quorum.statistics.aggregation.pair_answers import (
 )
 from quorum.statistics.stopping import majority_range, plurality_range
 
-# The keys of a design's table ``answers`` that add answers to the two sides, in the order of settings.
+# The keys of a design's table ``answers`` that allow further answers, in the order of ``Kind.setting``.
 FURTHER_ANSWERS = ("no_difference", "neither", "strength", "confidence")
 # The choices that name no side, by the key that adds them.
 NEUTRAL_CHOICES = {
@@ -47,7 +48,7 @@ CONFIDENCE_CHOICES = (
 class TwoSides(Sides):
     """The order of the two candidates. A side is whether the worker sees the second candidate first.
 
-    That is so in half of the units.
+    Half of the units of a page show the second candidate first.
     """
 
     def draw(self, units: Sequence[Any], rng: np.random.Generator) -> list[bool]:

@@ -1,6 +1,7 @@
-"""Make control items that are pairs: the right candidate is a reference, or the one that the study's owner says.
+"""Make control items that are pairs.
 
-It is on either side with equal probability.
+The right candidate is a reference of the image or, in a known item, the candidate that the study file names. It is the
+first or the second candidate with equal probability.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class PairControls:
 
     Attributes:
         min_references: the number of references that an image needs; if it is more than 1, one of them is shown.
-        other_reference: returns the reference to show beside a caption that is right; None if none is shown.
+        other_reference: a function of an image, its caption that is the right candidate, and the random stream. It
+            returns the reference to show with the pair; None if the kind shows no reference.
     """
 
     kind: Kind
@@ -48,16 +50,16 @@ class PairControls:
         )
 
     def _foreign_pair(self, slot: ControlSlot, image: Image) -> Group:
-        """Compare a reference with a caption of another image."""
+        """Return a control item that compares a reference with a caption of another image."""
         caption = image.references[int(slot.rng.integers(len(image.references)))]
         reference = self.other_reference(image, caption, slot.rng)
         (foreign,) = foreign_captions(image, slot.images, 1, slot.rng)
         return self._compare(slot, image, reference, right=caption, wrong=foreign, control_kind=REFERENCE)
 
     def _damaged_pair(self, slot: ControlSlot, image: Image) -> Group | None:
-        """Compare a reference with the same text, in which some words are replaced. Return None if none can be."""
+        """Return a control item that compares a reference with a damaged copy; None if none can be damaged."""
         for caption in shuffle(image.references, slot.rng):
-            damaged = degraded_text(caption, image, slot.images, slot.rng, whole=False)
+            damaged = degraded_text(caption, image, slot.images, slot.rng, replace_all=False)
             if damaged is None:
                 continue
             reference = self.other_reference(image, caption, slot.rng)
@@ -65,7 +67,7 @@ class PairControls:
         return None
 
     def _known_pair(self, slot: ControlSlot, items: Sequence[KnownItem]) -> Group:
-        """Compare the two texts of a known item. If neither of them is right, their order is random, too."""
+        """Return a control item with the two texts of a known item, in random order."""
         (item,) = items
         outcomes = self.kind.outcomes
         if item.first is None or item.second is None or item.first.text == item.second.text:
@@ -94,11 +96,12 @@ class PairControls:
         control_kind: str,
         outcome: int | None = None,
     ) -> Group:
-        """Return a control item with its texts on random sides.
+        """Return a control item with the two texts in random order.
 
         Args:
             reference: the reference that is shown with the two texts; None if there is none.
-            outcome: the expected answer, if the right answer names no side.
+            outcome: the expected answer if it names neither text, such as "no difference"; otherwise ``right`` is
+                expected.
         """
         right_side = int(slot.rng.integers(FIRST, SECOND + 1))
         first, second = (right, wrong) if right_side == FIRST else (wrong, right)

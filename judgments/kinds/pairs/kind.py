@@ -61,7 +61,11 @@ OUTCOME_ORDER = (FIRST, SECOND, NO_DIFFERENCE, NEITHER)  # of columns of tables
 
 
 class PairChoiceKind(ChoiceKind):
-    """Workers choose the first candidate (1) or the second (2)."""
+    """Workers choose the first candidate (1) or the second (2).
+
+    A design can allow further answers (``FURTHER_ANSWERS``). The setting of the kind is their list, such as
+    "no_difference,strength".
+    """
 
     values: tuple[int, ...] = (FIRST, SECOND)
     two_sided = True
@@ -124,17 +128,18 @@ class PairChoiceKind(ChoiceKind):
         kind.aggregation = Majority(kind.outcomes)
         probabilities = partial(answer_probabilities, kind.values)
         kind.rehearsal = ChoiceRehearsal(kind.values, probabilities, is_same_side)
-        keys = tuple(choice.key for choice in kind.choices)
-        letters = tuple(choice.letter for choice in self.choices) if kind.has_side_buttons else ()
-        sure_keys = ((tuple(choice.key for choice in kind.confidences), _("choose how sure you are")),)
-        kind.page = replace(
-            self.page,
-            keys=(((*keys, *letters), _("choose an answer")), *(sure_keys if kind.confidences else ())),
-        )
+        answer_keys = [choice.key for choice in kind.choices]
+        if kind.has_side_buttons:
+            answer_keys += [choice.letter for choice in self.choices]
+        help_about_keys: list[tuple[tuple[Any, ...], Any]] = [(tuple(answer_keys), _("choose an answer"))]
+        if kind.confidences:
+            confidence_keys = tuple(choice.key for choice in kind.confidences)
+            help_about_keys.append((confidence_keys, _("choose how sure you are")))
+        kind.page = replace(self.page, keys=tuple(help_about_keys))
         return kind
 
     def _choices(self, further_answers: Sequence[str]) -> list[Choice]:
-        """Return the choices in the order of the page, from the first side to the second, for some FURTHER_ANSWERS."""
+        """Return the choices of a design with these further answers, in the order of the page."""
         first, second = self.choices
         neutral_choices = [choice for name, choice in NEUTRAL_CHOICES.items() if name in further_answers]
         if "strength" not in further_answers:
@@ -158,6 +163,7 @@ class PairChoiceKind(ChoiceKind):
 
     @property
     def neutral_choices(self) -> list[Choice]:
+        """The choices "no difference" and "neither", as far as the design allows them."""
         return [choice for choice in self.choices if choice.value in (NO_DIFFERENCE, NEITHER)]
 
     @property
@@ -204,17 +210,23 @@ class PairChoiceKind(ChoiceKind):
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         check_split(design, material)
         division = divide_images(design, material)
-        pairs_wanted = {str(kind): count for kind, count in design.sampling.pairs.items()}
+        pair_counts = {str(kind): count for kind, count in design.sampling.pairs.items()}
         options: dict[str, Any] = {
             "references": design.sampling.references,
             "allow_no_references": self.page.shows_picture,
             "source": design.sampling.source,
             "seed": design.seed,
         }
-        if design.arena.pages and not pairs_wanted:
-            pairs_wanted = count_pairs(material, division.judged_images, wanted={"MM": ALL_PAIRS}, **options)
+        if design.arena.pages and not pair_counts:
+            pair_counts = count_pairs(
+                material, division.judged_images, pair_counts={"MM": ALL_PAIRS}, **options
+            )
         drawn_pairs = draw_pairs(
-            material, division.judged_images, wanted=pairs_wanted, only=design.sampling.only, **options
+            material,
+            division.judged_images,
+            pair_counts=pair_counts,
+            only_ids=design.sampling.only,
+            **options,
         )
         pairs = drawn_pairs.pairs
         texts = {text.key: text for image in division.judged_images for text in image.references}
@@ -229,11 +241,12 @@ class PairChoiceKind(ChoiceKind):
         )
         notes: dict[str, Any] = {}
         if not design.sampling.only:
-            notes |= pairs_left_out(material, division.judged_images, wanted=pairs_wanted, drawn=pairs)
+            notes |= pairs_left_out(material, division.judged_images, pair_counts=pair_counts, drawn=pairs)
         if drawn_pairs.skipped_pairs:
             notes["pairs_short_of_references"] = drawn_pairs.skipped_pairs
         if hits_with_repeats := count_hits_with_an_image_twice(hits):
             notes["hits_with_an_image_twice"] = hits_with_repeats
+        # in an arena, the HITs have no judged units until a worker accepts them
         pool: tuple[UnitSpec, ...] = ()
         if design.arena.pages:
             pool = _arena_pool(pairs, groups, rng_for(design.seed, "arena"))

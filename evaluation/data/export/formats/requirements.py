@@ -34,8 +34,8 @@ def why_not_written_captions(study: Study) -> str:
 
 
 def why_not_keywords(study: Study) -> str:
-    return "" if "keywords" in KINDS[study.protocol].own_formats else "it holds keywords"
+    return "" if "keywords" in KINDS[study.protocol].specific_formats else "it holds keywords"
 
 
 def why_not_grounding(study: Study) -> str:
-    return "" if "grounding" in KINDS[study.protocol].own_formats else "it holds links from words to boxes"
+    return "" if "grounding" in KINDS[study.protocol].specific_formats else "it holds links from words to boxes"
