@@ -20,7 +20,7 @@ from common.markup import render_inline
 from common.texts import is_empty, text_or_placeholder
 from judgments.design.numbers import display_number, number_text
 from judgments.kinds.caption_rules import ENGLISH, primary_subtag, rules_for
-from judgments.kinds.keywords import ABSENT_WORD, UNKNOWN_PHRASE
+from judgments.kinds.keywords import WORD_NOT_IN_TEXT, PHRASE_NOT_OFFERED
 from judgments.studies.designs import design_of
 from quorum.phrases import normalise_phrase
 from quorum.statistics.aggregation.pair_answers import SURE
@@ -195,13 +195,13 @@ def keyword_message(what: str) -> str:
     Args:
         what: "missing" for a word that the text lacks, "phrase" for a phrase that the text lacks.
     """
-    return str({"missing": ABSENT_WORD, "phrase": UNKNOWN_PHRASE}[what]) % {"word": "{word}"}
+    return str({"missing": WORD_NOT_IN_TEXT, "phrase": PHRASE_NOT_OFFERED}[what]) % {"word": "{word}"}
 
 
 @register.simple_tag
 def caption_rules(language: str) -> list[dict[str, Any]]:
-    """Return the rules for captions in a language, as JSON for scripts."""
-    return [rule.as_data() for rule in rules_for(language)]
+    """Return the rules for captions in a language as data for scripts."""
+    return [rule.script_fields() for rule in rules_for(language)]
 
 
 @register.simple_tag

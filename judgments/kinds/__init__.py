@@ -29,7 +29,7 @@ from judgments.kinds.unavailable import UnavailableKind
 
 
 class Kinds(dict[str, Kind]):
-    """Kinds by name. A name that is not among them returns an ``UnavailableKind``."""
+    """Kinds by name. The value of any other name is an ``UnavailableKind``."""
 
     def __missing__(self, name: str) -> Kind:
         feature, _kind = _kinds_of_apps().get(name, ("", None))

@@ -1,6 +1,7 @@
-"""The protocol in which workers write captions, which are then compared with each other (WG16 §4 and §5).
+"""The protocol in which workers write captions of an image.
 
-WG16 is Wang and Gaizauskas 2016, V15 is Vedantam et al. 2015.
+An answer is a caption. Results compare the captions of an image with each other (WG16 §4 and §5). WG16 is Wang and
+Gaizauskas 2016, V15 is Vedantam et al. 2015.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 
-# A text with more characters is refused by this rule; the error message names the number.
+# Texts with more characters break the rule "far-too-long". Error messages name this number.
 MAX_CHARACTERS = next(rule.most for rule in RULES if rule.id == "far-too-long")
 
 MAX_TYPED_CHARACTERS = 5 * MAX_CHARACTERS  # characters of an answer; nobody types a longer text by hand
@@ -117,11 +118,8 @@ class CaptionRehearsal(Rehearsal):
         """Return whether more than half of the captions share half of their words with a reference."""
         if not truth:
             return True
-        matching_count = sum(
-            any(_share_of_words_in(text, reference) >= MIN_SHARED_SHARE for reference in truth)
-            for text in consensus.answer
-        )
-        return bool(2 * matching_count > len(consensus.answer))
+        matching_captions = [text for text in consensus.answer if _resembles_any(text, truth)]
+        return 2 * len(matching_captions) > len(consensus.answer)
 
 
 class CaptionWriting(OpenKind):
@@ -218,6 +216,11 @@ def _vary_caption(text: str, rng: np.random.Generator) -> str:
         return text
     old, new = applicable[int(rng.integers(len(applicable)))]
     return text.replace(old, new, 1)
+
+
+def _resembles_any(text: str, references: Sequence[str]) -> bool:
+    """Return whether a reference contains enough words of the text (``MIN_SHARED_SHARE``)."""
+    return any(_share_of_words_in(text, reference) >= MIN_SHARED_SHARE for reference in references)
 
 
 def _share_of_words_in(text: str, other: str) -> float:

@@ -1,4 +1,7 @@
-"""The consensus of a single unit, and that of many units as columns (arrays)."""
+"""The consensus of a unit (``Consensus``), and of many units as arrays (``ConsensusColumns``).
+
+A study may have a million units, and arrays are faster than as many objects.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
         unit: (U,) row ids of the units in the columns, ascending.
         n, share, margin, tie: (U,) the attributes of ``Consensus``.
         value: (U,) consensus values, nan on a tie. ``is_integer`` says whether they are whole numbers.
-        votes: (U, L) numbers of judgments for each of the L ``answers``.
+        votes: (U, L) numbers of judgments for each of the L ``answers``, which are values as texts.
         overrides: the consensus of the other units, such as adjudicated units, by the unit's row id.
     """
 
@@ -108,7 +111,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
     def number_outcomes(
         self, indices: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Number the distinct outcomes of units.
+        """Number the distinct outcomes of units. An outcome consists of all attributes of a consensus.
 
         Args:
             indices: (M,) positions of the units in the columns.
@@ -123,13 +126,15 @@ class ConsensusColumns(Mapping[int, Consensus]):
         row_size = table.itemsize * table.shape[1]
         # the bytes of a row are its key, so that nan equals nan
         rows = table.view(np.dtype((np.void, row_size))).ravel().tolist()
-        index: dict[Any, int] = {}  # numbers of outcomes, by row
-        numbers = np.array([index.setdefault(row, len(index)) for row in rows], dtype=np.int64)
+        number_by_row: dict[Any, int] = {}
+        numbers = np.array(
+            [number_by_row.setdefault(row, len(number_by_row)) for row in rows], dtype=np.int64
+        )
         _, first_positions = np.unique(numbers, return_index=True)
         return numbers, indices[first_positions]
 
     def digest(self, units: npt.NDArray[np.int64], indices: npt.NDArray[np.int64]) -> bytes:
-        """Return a digest of the consensus of units.
+        """Return a digest of the consensus of units, which differs if any of their attributes differs.
 
         Args:
             units: (M,) row ids of the units.

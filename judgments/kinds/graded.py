@@ -52,7 +52,12 @@ class MeanGrade(Aggregation):
     level = "interval"
 
     def __init__(self, listed_grades: Sequence[float] = ()) -> None:
-        """Include each of ``listed_grades`` in the votes, even with count 0; if empty, only the given grades."""
+        """Initialise the rule for a scale.
+
+        Args:
+            listed_grades: the grades that the votes of every unit list, even with count 0; if empty, the votes list
+                only the grades that workers gave.
+        """
         self._listed_grades = listed_grades
 
     def consensus(self, units: Units, values: Answers) -> Mapping[int, Consensus]:
@@ -91,9 +96,10 @@ def is_in_range(answer: float, expected: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ScaleAnswerProbabilities:
-    """The probability of each point of a scale, which falls with its distance from the quality.
+    """A function that returns the probability of each point of a scale, by the quality of the caption.
 
-    Quality 1 is the lowest point, and quality 4 is the highest.
+    The probability falls with the distance of the point from the quality. Quality 1 is the lowest point, and quality 4
+    is the highest.
 
     Attributes:
         spread: the distance, as a fraction of the scale, over which the probability falls by a factor of e.
@@ -131,8 +137,8 @@ def inner_point_names(scale: Scale, names: Mapping[str, str]) -> list[str]:
 def keyboard_keys_of(points: Sequence[float]) -> list[str]:
     """Return a keyboard key for each of up to ``MAX_GRADES`` points.
 
-    If all points are digits, a point has its own digit. So it is on the scale from 0 to 10, where "x" is 10. On other
-    scales, the first point has the key 1, and so on.
+    If all points are digits, the key of a point is its digit. The scale from 0 to 10 has these keys, too, and "x" for
+    10. On other scales, the first point has the key 1, the second the key 2, and so on.
     """
     if all(point in range(10) for point in points):
         return [str(point) for point in points]
@@ -153,13 +159,13 @@ class Graded(ImageCaptionKind):
     )
     defaults = {"question": wording.question, "seconds_per_unit": 12.0}
     page = Page("annotation/kinds/graded.html")
-    good, bad = "3-4", "1-2"
+    right_caption_answer, wrong_caption_answer = "3-4", "1-2"
     aggregation = MeanGrade(values)
     comparison = MetricComparison(cuts=GRADE_THRESHOLDS)
     relevance = RelevanceScale.of_means(scale)
     rehearsal: Rehearsal = ScaleRehearsal(scale, 1 / 3, is_in_range)
-    study_scale: Scale | None = None  # a study's own scale, for its page and for API clients
-    point_names: Mapping[str, str] = {}  # labels of the scale's points, by the points as texts
+    study_scale: Scale | None = None  # the scale of a study that does not use the kind's usual scale
+    point_names: Mapping[str, str] = {}  # labels of the points of ``study_scale``, by the points as texts
 
     def setting(self, design: StudyDesign) -> str:
         usual_scale = type(self).scale
@@ -188,11 +194,16 @@ class Graded(ImageCaptionKind):
         ) % {"most": MAX_GRADES}
 
     def on_scale(self, scale: Scale, labels: Mapping[str, str] | None = None) -> Graded:
-        """Return this kind with a study's own scale. ``labels`` has labels of some or all of its points."""
+        """Return this kind with another scale than the usual one.
+
+        Args:
+            labels: labels of some or all of the points, by the points as texts; None to use those of the scale.
+        """
         kind = copy(self)
         kind.scale = kind.study_scale = scale
         kind.values = scale.points
-        kind.good, kind.bad = range_text(*scale.upper_half), range_text(*scale.lower_half)
+        kind.right_caption_answer = range_text(*scale.upper_half)
+        kind.wrong_caption_answer = range_text(*scale.lower_half)
         kind.relevance = RelevanceScale.of_means(scale)
         kind.point_names = dict(labels or scale.labels)
         kind.labelled_values = tuple(map(float, kind.point_names))
@@ -212,7 +223,7 @@ class Graded(ImageCaptionKind):
 
     @property
     def poles(self) -> tuple[str, str]:
-        """The labels of the scale's two ends. They are the built-in labels if a study labels no point."""
+        """The labels of the scale's two ends: those of the study or, if it labels no point, ``default_poles``."""
         if self.point_names:
             low, high = number_text(self.scale.low), number_text(self.scale.high)
             return self.point_names.get(low, ""), self.point_names.get(high, "")
@@ -275,7 +286,10 @@ class Graded(ImageCaptionKind):
         return {**ends, "labels": dict(self.point_names)}
 
     def expected_on_repeat(self, answer: float) -> str:
-        """Allow a difference of one grade, which is the difference between the mean grades of H13's judges."""
+        """Return a range of grades near the answer: one grade more or less, or a small share of a long scale.
+
+        One grade is the difference between the mean grades of H13's judges.
+        """
         return range_text(*self.scale.points_near(answer, REPEAT_TOLERANCE))
 
     def is_right(self, answer: float, expected: Any) -> bool:

@@ -1,7 +1,8 @@
 """Grounding (WG15 §3): workers link words of a caption to boxes of the picture. WG15 is Wang and Gaizauskas 2015.
 
 A word is linked to at most one box. A box may have several words or none (eq. 1-3: "a woman ... her"). Words are the
-caption's tokens between blanks, numbered from 0. A token without a letter or digit cannot be linked.
+caption's tokens between blanks, numbered from 0. A token without a letter or digit cannot be linked. An answer is a
+list of links such as {"word": 1, "box": "b2"}; an empty list is valid, too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from django.utils.translation import gettext
 
 from common.errors import DesignError
@@ -37,8 +39,8 @@ from quorum.phrases import normalise_text, trim_punctuation, words_of
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
-Links = dict[int, str]  # ids of boxes by the number of their word
-RANDOM_DRAWS = 20  # draws of random boxes for each description, to estimate the floor
+Links = dict[int, str]  # the id of the box to which a word is linked, by the number of the word
+RANDOM_DRAWS = 20  # number of draws of random boxes for each description, to estimate the floor
 OMISSION_PROBABILITY = 0.1  # probability that a careful simulated worker overlooks a link
 
 
@@ -49,7 +51,8 @@ class MajorityOfLinks(OpenAggregation):
     def combine(self, answers: list[list[dict[str, Any]]]) -> Consensus:
         """Return the majority link of each word. "No box" is a choice, too. A word with a tie is not linked.
 
-        ``share`` and ``margin`` are means over the words that at least one worker linked.
+        ``share`` and ``margin`` are means over the words that at least one worker linked. ``votes`` has the number of
+        workers by word and box, such as {"3:b2": 4}.
         """
         links_of_answers = [links_by_word(answer) for answer in answers]
         n = len(answers)
@@ -95,9 +98,11 @@ class NamedBoxes(Results):
         box_counts: dict[str, int] = {}
         for pk, unit in units.items():
             box_counts[unit.item.name] = len(unit.content["boxes"])
-            box_sets[unit.item.name].append(set(box_numbers(consensus[pk].answer, unit.content["boxes"])))
+            box_sets[unit.item.name].append(
+                set(linked_box_indices(consensus[pk].answer, unit.content["boxes"]))
+            )
         return KindResults(
-            units={pk: {"boxes": boxes_named(consensus[pk].answer)} for pk in units},
+            units={pk: {"boxes": linked_boxes(consensus[pk].answer)} for pk in units},
             study={"content_selection": content_figures(box_sets, box_counts, seed=seed)},
         )
 
@@ -107,11 +112,11 @@ def content_figures(
 ) -> dict[str, Any]:
     """Compare the boxes of each description with the boxes of the other descriptions of its image (WG15 §5).
 
-    ``boxes_named`` is the mean number of boxes per description (WG15: 2.89). ``floor`` compares the same number of
-    random boxes (WG15 §4).
+    In the result, ``boxes_named`` is the mean number of boxes per description (WG15: 2.89), and ``floor`` is the value
+    for as many random boxes (WG15 §4).
 
     Args:
-        box_sets: the box numbers of each description, by image.
+        box_sets: the indices of the boxes that each description names, by image.
         box_counts: the number of boxes, by image.
     """
     # Imported lazily, since the metrics' machine code takes memory in every web process.
@@ -147,28 +152,28 @@ def _floor_figures(
     generator = np.random.default_rng(seed)
     selections: list[list[int]] = []
     gold_sets: list[Sequence[Collection[int]]] = []
-    selection_images: list[int] = []
+    image_indices: list[int] = []
     # Use the same images as for the upper bound.
     names = sorted(name for name, sets in box_sets.items() if sum(map(bool, sets)) > 1)
-    for image, name in enumerate(names):
-        for size in sorted(len(numbers) for numbers in box_sets[name] if numbers):
+    for image_index, name in enumerate(names):
+        for size in sorted(len(indices) for indices in box_sets[name] if indices):
             for _ in range(RANDOM_DRAWS):
                 selections.append(generator.permutation(box_counts[name])[:size].tolist())
                 gold_sets.append(box_sets[name])
-                selection_images.append(image)
+                image_indices.append(image_index)
     if not selections:
         return {"precision": None, "recall": None, "f1": None}
-    selection = content_selection(selections, gold_sets)
-    image_numbers = np.array(selection_images)
-    means: dict[str, float | None] = {}
-    for name, measure in (
-        ("precision", selection.precision),
-        ("recall", selection.recall),
-        ("f1", selection.f1),
-    ):
-        sums, counts = np.bincount(image_numbers, weights=measure.images), np.bincount(image_numbers)
-        means[name] = float((sums / np.maximum(counts, 1))[np.unique(image_numbers)].mean())
-    return means
+    scores = content_selection(selections, gold_sets)
+
+    def mean_over_images(score_by_selection: npt.ArrayLike) -> float:
+        means = np.bincount(image_indices, weights=score_by_selection) / np.bincount(image_indices)
+        return float(means.mean())
+
+    return {
+        "precision": mean_over_images(scores.precision.images),
+        "recall": mean_over_images(scores.recall.images),
+        "f1": mean_over_images(scores.f1.images),
+    }
 
 
 class GroundingRehearsal(Rehearsal):
@@ -186,7 +191,7 @@ class GroundingRehearsal(Rehearsal):
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> list[dict[str, Any]]:
-        """Return simulated links.
+        """Draw links.
 
         If ``right`` is true, these are the true links, of which some that are not labels are left out. If it is false,
         one link is missing or wrong. If it is None, the links are random.
@@ -196,19 +201,20 @@ class GroundingRehearsal(Rehearsal):
         if right is None:
             drawn_words = rng.permutation(len(linkable))[: int(rng.integers(0, 4))].tolist()
             links = {linkable[index]: boxes[int(rng.integers(len(boxes)))] for index in drawn_words}
-            return links_as_answer(links)
-        if right:
+        elif right:
             certain = links if unit.control else labels_in_caption(unit.first.text, unit.content["boxes"])
-            kept_words = {word for word in links if word in certain or rng.random() >= OMISSION_PROBABILITY}
-            return links_as_answer({word: links[word] for word in kept_words})
-        if links:
+            kept_words = [word for word in links if word in certain or rng.random() >= OMISSION_PROBABILITY]
+            links = {word: links[word] for word in kept_words}
+        elif links:
             word = shuffle(sorted(links), rng)[0]
             other_boxes = [box for box in boxes if box != links[word]]
             if other_boxes and rng.random() < 0.5:
-                return links_as_answer(links | {word: other_boxes[int(rng.integers(len(other_boxes)))]})
-            del links[word]
-            return links_as_answer(links)
-        return links_as_answer({linkable[int(rng.integers(len(linkable)))]: boxes[0]} if linkable else {})
+                links[word] = other_boxes[int(rng.integers(len(other_boxes)))]
+            else:
+                del links[word]
+        elif linkable:
+            links = {linkable[int(rng.integers(len(linkable)))]: boxes[0]}
+        return links_as_answer(links)
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
         return consensus.answer == truth
@@ -379,15 +385,15 @@ def links_as_answer(links: Links) -> list[dict[str, Any]]:
     return [{"word": word, "box": links[word]} for word in sorted(links)]
 
 
-def boxes_named(answer: Any) -> list[str]:
-    """Return the ids of the boxes that an answer links (G_m of WG15 eq. 1-3), in the order of their first words."""
+def linked_boxes(answer: Any) -> list[str]:
+    """Return the ids of the boxes that an answer links to words (G_m of WG15 eq. 1-3), in the order of these words."""
     return list(dict.fromkeys(link["box"] for link in answer))
 
 
-def box_numbers(answer: Any, boxes: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the indices, from 0, of the boxes that an answer names."""
+def linked_box_indices(answer: Any, boxes: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return the indices, from 0, of the boxes that an answer links to words."""
     indices = {box["id"]: index for index, box in enumerate(boxes)}
-    return [indices[box] for box in boxes_named(answer)]
+    return [indices[box] for box in linked_boxes(answer)]
 
 
 def labels_in_caption(caption: str, boxes: Sequence[Mapping[str, Any]]) -> Links:
@@ -409,7 +415,7 @@ def labels_in_caption(caption: str, boxes: Sequence[Mapping[str, Any]]) -> Links
 
 
 def certain_links(image: Image) -> list[tuple[Text, Links]]:
-    """Return the references of an image that contain labels of its boxes, with the links of these labels."""
+    """Return the references of an image that contain labels of its boxes verbatim, with the links of these labels."""
     links_by_text = [(text, labels_in_caption(text.text, image.boxes)) for text in image.references]
     return [(text, links) for text, links in links_by_text if links]
 

@@ -36,12 +36,13 @@ class ImageCaptionKind(ChoiceKind):
     """Workers judge one caption of an image.
 
     Attributes:
-        good: the answer, or range of answers, that control items expect for a caption of the image.
-        bad: the answer, or range of answers, that they expect for a caption of another image or a damaged one.
+        right_caption_answer: the answer, or range of answers, that control items expect for a caption of the image.
+        wrong_caption_answer: the answer, or range of answers, that they expect for a damaged caption or a caption of
+            another image.
     """
 
-    good: Any
-    bad: Any
+    right_caption_answer: Any
+    wrong_caption_answer: Any
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         draw = draw_captions(design, material, partial(self.unit_keys, design))
@@ -61,19 +62,17 @@ class ImageCaptionKind(ChoiceKind):
             control_images=draw.division.control_images,
             known_items=resolve_known_items(design.controls.known, material),
         )
-        filler_count = sum(unit.filtered for group in groups for unit in group.units)
-        return Batch(hits=hits, notes={**draw.notes, **({"filled": filler_count} if filler_count else {})})
+        notes = draw.notes
+        if filler_count := sum(unit.filtered for group in groups for unit in group.units):
+            notes["filled"] = filler_count
+        return Batch(hits=hits, notes=notes)
 
     def groups(
         self, design: StudyDesign, draw: CaptionDraw, captions: ImageCaptions
     ) -> list[tuple[UnitSpec, ...]]:
         """Return the units of an image, in groups that stay together on a page."""
-        return [
-            (unit,)
-            for unit in self.judged_units(
-                design, captions, rng_for(design.seed, f"captions {captions.image.name}")
-            )
-        ]
+        rng = rng_for(design.seed, f"captions {captions.image.name}")
+        return [(unit,) for unit in self.judged_units(design, captions, rng)]
 
     def judged_units(
         self, design: StudyDesign, captions: ImageCaptions, rng: np.random.Generator
@@ -86,23 +85,28 @@ class ImageCaptionKind(ChoiceKind):
         return content_keys("unit", self.name, design.seed, image.name, last=[text.key for text in texts])
 
     def units(
-        self, design: StudyDesign, image: Image, drawn: Sequence[tuple[Text, bool]], *, filtered: bool = False
+        self,
+        design: StudyDesign,
+        image: Image,
+        texts_with_audit_flags: Sequence[tuple[Text, bool]],
+        *,
+        filtered: bool = False,
     ) -> list[UnitSpec]:
         """Return the units about texts of an image.
 
         Args:
-            drawn: pairs of a text, and whether it is judged to audit the filter.
+            texts_with_audit_flags: pairs of a text, and whether it is judged to audit the filter.
             filtered: whether the texts did not pass the filter and only fill up a group.
         """
-        keys = self.unit_keys(design, image, [text for text, _ in drawn])
+        keys = self.unit_keys(design, image, [text for text, _ in texts_with_audit_flags])
         return [
             UnitSpec(key=key, image=image.name, first=text, filtered=filtered, audited=audited)
-            for key, (text, audited) in zip(keys, drawn, strict=True)
+            for key, (text, audited) in zip(keys, texts_with_audit_flags, strict=True)
         ]
 
     @property
     def expected_choices(self) -> tuple[Any, ...]:
-        return (self.good, self.bad)
+        return (self.right_caption_answer, self.wrong_caption_answer)
 
     def control_items(self, design: StudyDesign) -> ControlMakers:
         return ControlMakers(
@@ -113,11 +117,13 @@ class ImageCaptionKind(ChoiceKind):
         )
 
     def reference_control(self, slot: ControlSlot, image: Image) -> Group:
-        """Return, at random, a control item with a caption of the image (good) or of another image (bad)."""
+        """Return a control item with a caption of the image or of another image, with equal probability."""
         if slot.rng.integers(2):
-            text, expected = image.references[int(slot.rng.integers(len(image.references)))], self.good
+            text = image.references[int(slot.rng.integers(len(image.references)))]
+            expected = self.right_caption_answer
         else:
-            text, expected = foreign_captions(image, slot.images, 1, slot.rng)[0], self.bad
+            text = foreign_captions(image, slot.images, 1, slot.rng)[0]
+            expected = self.wrong_caption_answer
         return Group(image.name, (self.control(slot, image, text, expected, REFERENCE),))
 
     def degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
@@ -125,7 +131,8 @@ class ImageCaptionKind(ChoiceKind):
         for caption in shuffle(image.references, slot.rng):
             damaged = degraded_text(caption, image, slot.images, slot.rng, replace_all=True)
             if damaged is not None:
-                return Group(image.name, (self.control(slot, image, damaged, self.bad, DEGRADED),))
+                unit = self.control(slot, image, damaged, self.wrong_caption_answer, DEGRADED)
+                return Group(image.name, (unit,))
         return None
 
     def known_control(self, slot: ControlSlot, items: Sequence[KnownItem]) -> Group:

@@ -55,10 +55,10 @@ MAX_KEYWORD_LENGTH = 200  # characters
 # A separator of typed keywords. The comma of "1,000" does not separate.
 KEYWORD_SEPARATOR = re.compile(r"[;\n\r]|,(?!\d)")
 # Messages to the worker, which both the page's script and the server show.
-ABSENT_WORD = gettext_lazy("“%(word)s” does not occur in the text.")
-UNKNOWN_PHRASE = gettext_lazy("“%(word)s” is not among the phrases below. Add its words one by one.")
+WORD_NOT_IN_TEXT = gettext_lazy("“%(word)s” does not occur in the text.")
+PHRASE_NOT_OFFERED = gettext_lazy("“%(word)s” is not among the phrases below. Add its words one by one.")
 RECOVERY_F1 = 0.8  # least F1 with which a rehearsal's keywords match the truth
-RESAMPLES = 1000  # of the bootstrap
+RESAMPLES = 1000  # number of bootstrap resamples
 NO_COMMON_UNIT = "No item has two judgments, so participants cannot be compared."
 OMISSION_PROBABILITY = 0.15  # probability that a careful simulated worker omits a keyword
 
@@ -66,9 +66,10 @@ OMISSION_PROBABILITY = 0.15  # probability that a careful simulated worker omits
 class NoKeyword(RefusedAnswer):
     """The typed text is not a valid keyword."""
 
-    def __init__(self, keyword: str, why: str, message: Any) -> None:
-        worded_message = message % {"word": _shorten_keyword(keyword, bare=True)}
-        super().__init__(f"{_shorten_keyword(keyword)} {why}", worded_message)
+    def __init__(self, keyword: str, reason: str, message: Any) -> None:
+        """Insert the shortened keyword into the message, and put it before the reason, which is a predicate."""
+        short_keyword = keyword if len(keyword) <= 40 else f"{keyword[:39]}…"
+        super().__init__(f"“{short_keyword}” {reason}", message % {"word": short_keyword})
 
 
 class KeywordCounts(OpenAggregation):
@@ -80,12 +81,16 @@ class KeywordCounts(OpenAggregation):
     rule = "counts"
 
     def combine(self, answers: list[list[str]]) -> Consensus:
-        counts = sort_by_count(
-            Counter(word for answer in answers for word in {normalise_phrase(keyword) for keyword in answer})
-        )
-        highest = max(counts.values(), default=0)
+        worker_counts: Counter[str] = Counter()
+        for answer in answers:
+            worker_counts.update({normalise_phrase(keyword) for keyword in answer})
+        counts = sort_by_count(worker_counts)
+        highest_count = max(counts.values(), default=0)
         return Consensus(
-            n=len(answers), share=highest / len(answers) if counts else None, votes=counts, answer=counts
+            n=len(answers),
+            share=highest_count / len(answers) if counts else None,
+            votes=counts,
+            answer=counts,
         )
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:
@@ -104,20 +109,15 @@ class KeywordResults(Results):
         from quorum.metrics.keywords import keyword_forms
 
         keyword_sets: defaultdict[int, list[frozenset[str]]] = defaultdict(list)  # of each answer, by unit
+        stem_sets: defaultdict[int, list[frozenset[str]]] = defaultdict(list)
+        worker_counts: defaultdict[int, Counter[str]] = defaultdict(Counter)  # of each keyword, by unit
         for judgment in judgments:
-            keyword_sets[judgment.unit.pk].append(
-                frozenset(normalise_phrase(keyword) for keyword in judgment.answer)
-            )
-        stem_sets = {
-            unit: [frozenset(keyword_forms(sorted(keywords))) for keywords in answers]
-            for unit, answers in keyword_sets.items()
-        }
-        keyword_counts = {
-            unit: Counter(keyword for keywords in answers for keyword in keywords)
-            for unit, answers in keyword_sets.items()
-        }
+            unit, keywords = judgment.unit.pk, frozenset(map(normalise_phrase, judgment.answer))
+            keyword_sets[unit].append(keywords)
+            stem_sets[unit].append(frozenset(keyword_forms(sorted(keywords))))
+            worker_counts[unit].update(keywords)
         return KindResults(
-            units={unit: {"stems": sum_by_stem(counts)} for unit, counts in keyword_counts.items()},
+            units={unit: {"stems": sum_by_stem(counts)} for unit, counts in worker_counts.items()},
             study={
                 "pairwise_f1": pairwise_f1(keyword_sets, seed=seed),
                 "pairwise_f1_of_stems": pairwise_f1(stem_sets, seed=seed),
@@ -134,7 +134,7 @@ def f1(first: Collection[str], second: Collection[str]) -> float:
 def pairwise_f1(answers: Mapping[int, Sequence[Collection[str]]], *, seed: int) -> dict[str, Any]:
     """Return the mean F1 over pairs of answers of a unit, averaged over units, with a bootstrap interval.
 
-    ``floor`` compares the answers of each unit with the answers of the next unit.
+    In the result, ``floor`` is the mean F1 of answers to different units.
 
     Args:
         answers: the keywords of each answer, by unit.
@@ -162,14 +162,14 @@ def pairwise_f1(answers: Mapping[int, Sequence[Collection[str]]], *, seed: int) 
 
 
 def _agreement_between_units(answers: Mapping[int, Sequence[Collection[str]]]) -> float | None:
-    """Return the mean F1 of a unit's answers with those of the next unit; None if there is a single unit."""
+    """Return the mean F1 of each unit's answers with those of the next unit; None if there is a single unit."""
     if len(answers) < 2:
         return None
     units = sorted(answers)
-    means = [
-        float(np.mean([f1(*answer_pair) for answer_pair in product(answers[unit], answers[next_unit])]))
-        for unit, next_unit in zip(units, units[1:] + units[:1], strict=True)
-    ]
+    means = []
+    for unit, next_unit in zip(units, units[1:] + units[:1], strict=True):  # the first follows the last
+        pairs = product(answers[unit], answers[next_unit])
+        means.append(float(np.mean([f1(first, second) for first, second in pairs])))
     return float(np.mean(means))
 
 
@@ -329,10 +329,10 @@ class Keywords(OpenKind):
             # Words may have joiners and direction marks, but no control characters and no single surrogates.
             is_unprintable = any(unicodedata.category(character) in ("Cc", "Cs") for character in keyword)
             if not form or len(keyword) > MAX_KEYWORD_LENGTH or is_unprintable:
-                raise NoKeyword(keyword, "is no keyword; expected a word of the text", ABSENT_WORD)
+                raise NoKeyword(keyword, "is no keyword; expected a word of the text", WORD_NOT_IN_TEXT)
             if form not in vocabulary_of_text and form not in offered_phrases:
-                why = "does not occur in the text; expected its words, or phrases offered with it"
-                raise NoKeyword(keyword, why, UNKNOWN_PHRASE if " " in form else ABSENT_WORD)
+                reason = "does not occur in the text; expected its words, or phrases offered with it"
+                raise NoKeyword(keyword, reason, PHRASE_NOT_OFFERED if " " in form else WORD_NOT_IN_TEXT)
             keywords.setdefault(form, keyword)
         return list(keywords.values())
 
@@ -357,7 +357,7 @@ def _stop_words() -> frozenset[str]:
 
 
 def sum_by_stem(counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the summed counts of keywords with the same stem (MC12 §3.2). A sum may exceed the number of workers."""
+    """Add up the counts of keywords with the same stem (MC12 §3.2). A sum may exceed the number of workers."""
     from quorum.metrics.keywords import keyword_forms
 
     merged_counts: Counter[str] = Counter()
@@ -370,12 +370,6 @@ def sum_by_stem(counts: Mapping[str, int]) -> dict[str, int]:
 def _words_in(text: str) -> frozenset[str]:
     """Return the words of a text that can be keywords."""
     return frozenset(vocabulary(text))
-
-
-def _shorten_keyword(keyword: str, *, bare: bool = False) -> str:
-    """Return at most 40 characters of a keyword, in quotation marks unless ``bare``."""
-    short = keyword if len(keyword) <= 40 else f"{keyword[:39]}…"
-    return short if bare else f"“{short}”"
 
 
 def _draw_keywords(pool: Collection[str], count: int, rng: np.random.Generator) -> list[str]:

@@ -59,7 +59,7 @@ class TwoThirdsMajority(Aggregation):
         )
 
     def outcome_range(self, values: Sequence[float], remaining: int) -> tuple[int, int]:
-        return relevance_range(values.count(1), values.count(0), remaining)
+        return relevance_range(yes=values.count(1), no=values.count(0), remaining=remaining)
 
 
 def relevance_probabilities(qualities: Sequence[float]) -> list[float]:
@@ -87,17 +87,17 @@ class Relevance(ImageCaptionKind):
     comparison = MetricComparison(cuts=(0.33, 0.66, 1.0))
     relevance = RelevanceScale(is_relevant=lambda value: value == 1, least_share=2 / 3)
     rehearsal = ChoiceRehearsal((0, 1), relevance_probabilities, operator.eq)
-    good, bad = 1, 0
+    right_caption_answer, wrong_caption_answer = 1, 0
 
-    def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def defaults_for(self, study_file: Mapping[str, Any]) -> dict[str, Any]:
         """Return ``defaults`` with small groups filled up, since groups of control items are always full.
 
         Do not fill up groups if texts and images are crossed, or if ``sampling.only`` names the items.
         """
-        sampling = values.get("sampling")
+        sampling = study_file.get("sampling")
         if isinstance(sampling, Mapping) and (sampling.get("pairs_from") == CROSSED or sampling.get("only")):
             return self.defaults
-        return {**self.defaults, "filter": {"fill_to": values.get("captions_per_image", 10)}}
+        return {**self.defaults, "filter": {"fill_to": study_file.get("captions_per_image", 10)}}
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
         """Refuse smaller groups than those of control items, because workers could recognise these by their size."""
@@ -121,28 +121,27 @@ class Relevance(ImageCaptionKind):
         rng = rng_for(design.seed, f"captions {captions.image.name}")
         units = self.judged_units(design, captions, rng)
         size = design.captions_per_image
-        fill_to = min(design.filter.fill_to, size)
-        remainder = len(units) % size  # the last group is full if it is 0
-        lacking_count = fill_to - remainder if remainder else 0
+        groups = [units[start : start + size] for start in range(0, len(units), size)]
+        lacking_count = min(design.filter.fill_to, size) - len(groups[-1]) if groups else 0
         if lacking_count > 0:
             fillers = captions.further_captions(lacking_count, draw.pool, draw.division.judged_images, rng)
-            units += self.units(design, captions.image, [(text, False) for text in fillers], filtered=True)
-            group_size = len(units) % size or size
-            units[-group_size:] = shuffle(units[-group_size:], rng)
-        return [tuple(units[start : start + size]) for start in range(0, len(units), size)]
+            filler_texts = [(text, False) for text in fillers]
+            filler_units = self.units(design, captions.image, filler_texts, filtered=True)
+            groups[-1] = shuffle(groups[-1] + filler_units, rng)
+        return [tuple(group) for group in groups]
 
     def reference_control(self, slot: ControlSlot, image: Image) -> Group:
-        """Return a group of control items: one to three captions of the image (good), and captions of other images."""
+        """Return a group of control items: one to three captions of the image, and captions of other images."""
         size, rng = slot.design.captions_per_image, slot.rng
         right_count = right_caption_count(image, size, rng)
         captions = shuffle(image.distinct_references, rng)[:right_count]
         foreign_texts = foreign_captions(image, slot.images, size - right_count, rng)
-        units = [self.control(slot, image, text, self.good) for text in captions]
-        units += [self.control(slot, image, text, self.bad) for text in foreign_texts]
+        units = [self.control(slot, image, text, self.right_caption_answer) for text in captions]
+        units += [self.control(slot, image, text, self.wrong_caption_answer) for text in foreign_texts]
         return Group(image.name, tuple(shuffle(units, rng)))
 
     def degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
-        """Return a group of control items: one to three captions of the image (good), and damaged captions.
+        """Return a group of control items: one to three captions of the image, and damaged captions.
 
         Captions of other images fill up the group. Return None if no caption can be damaged.
         """
@@ -158,8 +157,14 @@ class Relevance(ImageCaptionKind):
                 damaged_captions.setdefault(text.text, text)
         if not damaged_captions:
             return None
-        units = [self.control(slot, image, text, self.good, DEGRADED) for text in captions[:right_count]]
-        units += [self.control(slot, image, text, self.bad, DEGRADED) for text in damaged_captions.values()]
+        units = [
+            self.control(slot, image, text, self.right_caption_answer, DEGRADED)
+            for text in captions[:right_count]
+        ]
+        units += [
+            self.control(slot, image, text, self.wrong_caption_answer, DEGRADED)
+            for text in damaged_captions.values()
+        ]
         units += self._filler_units(slot, image, units)
         return Group(image.name, tuple(shuffle(units, rng)))
 
@@ -174,4 +179,4 @@ class Relevance(ImageCaptionKind):
         lacking_count = slot.design.captions_per_image - len(units)
         candidates = foreign_captions(image, slot.images, lacking_count + len(used_texts), slot.rng)
         fillers = [text for text in candidates if text.text not in used_texts][:lacking_count]
-        return [self.control(slot, image, text, self.bad, REFERENCE) for text in fillers]
+        return [self.control(slot, image, text, self.wrong_caption_answer, REFERENCE) for text in fillers]

@@ -40,7 +40,11 @@ ROUNDING = 1e-9  # more than the rounding error of the difference of two answers
 
 class StandardisedMeans(Results):
     def figures(self, judgments: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        """Return, for each unit, the mean ``z`` of its answers standardised per worker, and their number ``z_n``."""
+        """Return, for each unit, the mean ``z`` of its answers after standardisation per worker, and their number.
+
+        Answers of a worker are left out if all of them are equal, or if there is only one. The figures of the study
+        have the number of these workers.
+        """
         means = standardised_mean(
             [judgment.unit.pk for judgment in judgments],
             [judgment.worker for judgment in judgments],
@@ -70,7 +74,9 @@ class WithinTolerance:
 
     def __call__(self, answer: float, expected: Any) -> bool:
         low, high = ends_of(str(expected))
-        return low <= answer <= high if low < high else abs(answer - low) <= self.tolerance + ROUNDING
+        if low < high:
+            return low <= answer <= high
+        return abs(answer - low) <= self.tolerance + ROUNDING
 
 
 class SliderRehearsal(ScaleRehearsal):
@@ -84,11 +90,9 @@ class SliderRehearsal(ScaleRehearsal):
         distance = int(rng.integers(1, max(1, round(MAX_MISTAKE * (len(self.values) - 1))) + 1))
         indices = (min(right_indices) - distance, max(right_indices) + distance)
         wrong_values = [self.values[index] for index in indices if 0 <= index < len(self.values)]
-        return (
-            plain_number(rng.choice(wrong_values))
-            if wrong_values
-            else super().draw_answer(unit, truth, right=right, rng=rng)
-        )
+        if not wrong_values:
+            return super().draw_answer(unit, truth, right=right, rng=rng)
+        return plain_number(rng.choice(wrong_values))
 
 
 class Slider(Graded):
@@ -100,7 +104,7 @@ class Slider(Graded):
     values = scale.points
     choices = ()
     labelled_values = (0, 100)
-    good, bad = "70-100", "0-30"
+    right_caption_answer, wrong_caption_answer = "70-100", "0-30"
     defaults = {"question": wording.question, "seconds_per_unit": 10.0}
     page = Page(
         "annotation/kinds/slider.html",
@@ -121,9 +125,9 @@ class Slider(Graded):
     rehearsal = SliderRehearsal(scale, TRUTH_SPREAD, is_within_tolerance)
 
     def scale_problem(self, scale: Scale) -> str:
-        return (
-            "" if len(scale) > 2 else pgettext("staff", "expected at least 3 points; choose a smaller step")
-        )
+        if len(scale) > 2:
+            return ""
+        return pgettext("staff", "expected at least 3 points; choose a smaller step")
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
         inner_labels = inner_point_names(design.scale, design.scale.labels) if design.scale else []

@@ -28,6 +28,7 @@ class UnavailableKind(OpenKind):
         self.title = pgettext("staff", "%(name)s (off)") % {"name": name}
 
     def error(self) -> FeatureIsOff:
+        """Return the error that says how to make the kind available."""
         names = {"name": self.missing_name, "feature": self.feature}
         if self.feature:
             return FeatureIsOff(

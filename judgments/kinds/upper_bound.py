@@ -1,7 +1,7 @@
 """Score captions by metrics against the other captions of their image (WG16 §4 and §5).
 
-This score is the human upper bound. The score of a caption of another image is the lower bound, or floor. WG16 is Wang
-and Gaizauskas 2016, V15 is Vedantam et al. 2015.
+The mean of these scores is the human upper bound of a metric. The mean score of captions of other images is the lower
+bound, or floor. WG16 is Wang and Gaizauskas 2016, V15 is Vedantam et al. 2015.
 """
 
 from __future__ import annotations
@@ -22,14 +22,19 @@ from quorum.statistics.significance import ScoreSummary, bootstrap_interval, sum
 METRICS = ("cider-d", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l")
 RESAMPLES = 1000
 
-WORD_COUNT_ROW = gettext_noop("number of words")  # the row of the texts' lengths among the rank correlations
+# the name of the row, among rank correlations, that has the correlations with the lengths of texts
+WORD_COUNT_ROW = gettext_noop("number of words")
 FLOOR = "other-image"  # the name of the lower bound in results
 NO_TWO_CAPTIONS = "No item has two captions, so none can be compared with the others."
 
 
 @dataclass(frozen=True, slots=True)
 class UpperBound(ScoreSummary):
-    """Human performance by one metric. ``floor`` is the score of captions of other images (WG16 §5)."""
+    """Human performance by one metric.
+
+    Attributes:
+        floor, floor_low, floor_high: the mean score of captions of other images (WG16 §5), and its interval.
+    """
 
     metric: str
     floor: float
@@ -47,7 +52,7 @@ class UpperBound(ScoreSummary):
 
 @dataclass(frozen=True, slots=True)
 class LeaveOneOutScores:
-    """Upper bounds by metric.
+    """The upper bounds of all metrics.
 
     Attributes:
         images: the number of images with at least two captions.
@@ -106,10 +111,11 @@ def leave_one_out_scores(
 ) -> LeaveOneOutScores:
     """Score each caption against the other captions of its image (WG16 §4).
 
-    As a floor, score random captions of other images against the same captions (§5).
+    As a floor, score random captions of other images against the same captions (§5). BLEU is a mean over sentences.
+    CIDEr-D computes document frequencies from all captions, including the scored caption.
 
-    BLEU is a mean over sentences. CIDEr-D computes document frequencies from all captions, including the scored
-    caption.
+    Args:
+        captions: the captions of each image.
     """
     # imported lazily, so that web processes start without the compiler
     from quorum.metrics.held_out import draw_from_other_images, hold_out, score_held_out
@@ -148,9 +154,15 @@ def _upper_bound(
     signature: str,
     seed: int,
 ) -> UpperBound:
-    """Return the summary of a metric's scores of captions, which are image by image; ``sizes`` is their number each."""
+    """Summarise a metric's scores of captions.
+
+    Args:
+        scores: (n,) scores of the captions, image by image.
+        floor_scores: (n,) scores of captions of other images, in their place; None if there is a single image.
+        sizes: (images,) number of captions of each image.
+    """
     starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
-    means = np.add.reduceat(scores, starts) / sizes
+    means = np.add.reduceat(scores, starts) / sizes  # of each image
     floors, interval = np.full(1, math.nan), None
     if floor_scores is not None:
         floors = np.add.reduceat(floor_scores, starts) / sizes

@@ -112,7 +112,7 @@ def test_the_page_finds_what_the_server_finds(
             return texts.map((text) =>
                 [tidied(text), countWords(tidied(text)), broken(text, rules).map((rule) => rule.id)]);
         }""",
-        [module, texts, [rule.as_data() for rule in rules_for(language)]],
+        [module, texts, [rule.script_fields() for rule in rules_for(language)]],
     )
     expected = [
         [tidy_text(text), count_words(tidy_text(text)), [rule.id for rule in broken_rules(text, language)]]
@@ -126,7 +126,7 @@ def test_the_page_carries_the_rules_of_the_study_s_language(
 ) -> None:
     join(page, captions, "writing", person)
     data = json.loads(page.locator("[data-rules]").text_content() or "")
-    assert data == [rule.as_data() for rule in rules_for("en")]
+    assert data == [rule.script_fields() for rule in rules_for("en")]
 
 
 def test_a_person_writes_captions_by_keyboard_alone(page: Page, captions: Installation, person: str) -> None:

@@ -357,10 +357,10 @@ def test_a_rehearsed_study_finds_the_better_system_and_its_controls(
     expected = Unit.objects.filter(study=study, control=True).values_list("expected", flat=True)
     kind = kind_of(study)
     assert isinstance(kind, Graded)
-    assert set(expected) <= {kind.good, kind.bad}
+    assert set(expected) <= {kind.right_caption_answer, kind.wrong_caption_answer}
     for answer in kind.values:
-        assert kind.is_right(answer, kind.good) == (answer > middle)
-        assert kind.is_right(answer, kind.bad) == (answer < middle)
+        assert kind.is_right(answer, kind.right_caption_answer) == (answer > middle)
+        assert kind.is_right(answer, kind.wrong_caption_answer) == (answer < middle)
     rehearse(study=study, crowd=RehearsalCrowd(workers=8, spammers=0.0, accuracy=0.95, seed=5, drop_outs=0.0))
     study.refresh_from_db()
     answers = list(Judgment.objects.of_study(study).values_list("value", flat=True))

@@ -16,7 +16,7 @@ import numpy as np
 from evaluation.results.standings import F1, OOT
 from evaluation.results.system_content.baselines import People, Selections, box_baselines, keyword_baselines
 from judgments.kinds import Kind
-from judgments.kinds.grounding import box_numbers
+from judgments.kinds.grounding import linked_box_indices
 from quorum.metrics.content import ZERO, ContentScore, content_selection, content_upper_bound
 from quorum.metrics.keywords import (
     CREDITED_ONCE,
@@ -62,7 +62,7 @@ class BoxMeasures:
             if unit_answers:
                 # The consensus of one group of answers, which has the number 0.
                 consensus = kind.aggregation.consensus([0] * len(unit_answers), unit_answers)[0]
-                selections.append(box_numbers(consensus.answer, unit.content["boxes"]))
+                selections.append(linked_box_indices(consensus.answer, unit.content["boxes"]))
         return selections
 
     def selection_of_system(self, unit: Any, names: Sequence[str]) -> list[int]:

@@ -2,13 +2,22 @@ r"""The rules of caption writing, which the server and the page share.
 
 A rule is a regular expression or a count. It is applied to the text after ``tidy_text``. Expressions use only syntax
 that Python's ``re`` and JavaScript's ``RegExp`` interpret in the same way (no ``\b``, ``\d``, ``\s``, ``\w``, and no
-lookbehind).
+lookbehind). The rules are in ``rules.toml``, for example::
+
+    [[rules]]
+    id = "too-short"
+    hard = true
+    message = "Write a whole sentence with at least three words."
+    bad_example = "Two dogs"
+    good_example = "Two dogs run through the snow."
+    source = "V15 §5: the main aspects"
+    counts = "words"
+    least = 3
 
 V15 §5 asks for the main aspects, descriptions instead of dialogue, nothing overly descriptive, and good grammar. H13
 §2.2 and §2.3 ask for visible content in sentences: no names of people or places, no commentary, not several sentences,
 nothing lengthy. V15 is Vedantam et al. 2015, H13 is Hodosh et al. 2013, COCO is Chen et al. 2015, arXiv:1504.00325,
-section 2. All numbers and word lists are Quorum's own. The
-source "Quorum's choice" marks a rule without a paper.
+section 2. All numbers and word lists are Quorum's own. The source "Quorum's choice" marks a rule without a paper.
 """
 
 from __future__ import annotations
@@ -25,7 +34,7 @@ from typing import Any
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-# white space of Unicode as a class of a regular expression, since Python and JavaScript interpret "\s" differently
+# characters of Unicode's white space, for a regular expression, since Python and JavaScript interpret "\s" differently
 BLANKS = "\t\n\x0b\x0c\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _BLANK_RUN = re.compile(f"[{BLANKS}]+")
 # Values of {start}, {end} and {quote} in the file's patterns.
@@ -74,8 +83,8 @@ class CaptionRule:
             return count < self.least or bool(self.most and count > self.most)
         return _compile_pattern(self.pattern, self.ignore_case).search(text) is not None
 
-    def as_data(self) -> dict[str, Any]:
-        """Return the fields for the page's script."""
+    def script_fields(self) -> dict[str, Any]:
+        """Return the rule as JSON for the script of the page."""
         criterion: dict[str, Any] = (
             {"counts": self.counts, "least": self.least, "most": self.most}
             if self.counts
@@ -100,8 +109,8 @@ def count_words(text: str) -> int:
 
 
 def _read_rules() -> tuple[CaptionRule, ...]:
-    rules = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))["rules"]
-    return tuple(_make_rule(**values) for values in rules)
+    entries = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))["rules"]
+    return tuple(_make_rule(**entry) for entry in entries)
 
 
 def _make_rule(
@@ -111,21 +120,28 @@ def _make_rule(
     pattern: str = "",
     words: Sequence[str] = (),
     times: int = 1,
-    **values: Any,
+    languages: Sequence[str] = (),
+    excluded_languages: Sequence[str] = (),
+    **fields: Any,
 ) -> CaptionRule:
-    """Return the rule of an entry of the file. ``words`` become a pattern; ``bad_example`` is repeated ``times``."""
+    """Return the rule of an entry of the file.
+
+    Args:
+        words: patterns of whole words, which are alternatives to ``pattern``.
+        times: how often the text of ``bad_example`` is repeated, for rules about long texts.
+        fields: further fields of ``CaptionRule``.
+    """
     word_pattern = f"{{start}}(?:{'|'.join(words)}){{end}}" if words else ""
-    for name in ("languages", "excluded_languages"):
-        values[name] = tuple(values.get(name, ()))
-    for name, expression_text in PATTERN_PARTS.items():
-        pattern, word_pattern = (
-            expression.replace(f"{{{name}}}", expression_text) for expression in (pattern, word_pattern)
-        )
+    full_pattern = "|".join(filter(None, (pattern, word_pattern)))
+    for name, part in PATTERN_PARTS.items():
+        full_pattern = full_pattern.replace(f"{{{name}}}", part)
     return CaptionRule(
         message=_(message),
         bad_example=bad_example * times,
-        pattern="|".join(filter(None, (pattern, word_pattern))),
-        **values,
+        pattern=full_pattern,
+        languages=tuple(languages),
+        excluded_languages=tuple(excluded_languages),
+        **fields,
     )
 
 
@@ -142,7 +158,7 @@ def rules_for(language: str) -> tuple[CaptionRule, ...]:
 
 
 def broken_rules(text: str, language: str) -> tuple[CaptionRule, ...]:
-    """Return the rules that a text breaks, in the order of the file. White space is tidied before."""
+    """Return the rules that a text breaks after ``tidy_text``, in the order of the file."""
     tidied_text = tidy_text(text)
     return tuple(rule for rule in rules_for(language) if rule.is_broken_by(tidied_text))
 

@@ -12,7 +12,7 @@ from typing import Any
 from common.files import HashedFile
 from evaluation.data.export.encodings import Encoding, ExportWork, write_line
 from judgments.kinds import Consensus
-from judgments.kinds.grounding import box_numbers, boxes_named
+from judgments.kinds.grounding import linked_box_indices, linked_boxes
 from judgments.kinds.keywords import sum_by_stem
 from judgments.models import Study, Unit
 from judgments.studies.designs import kind_of
@@ -76,8 +76,8 @@ class GroundingLines(ConsensusEncoding):
                 }
                 for link in consensus.answer
             ],
-            "boxes": boxes_named(consensus.answer),
-            "box_numbers": box_numbers(consensus.answer, unit.content["boxes"]),
+            "boxes": linked_boxes(consensus.answer),
+            "box_numbers": linked_box_indices(consensus.answer, unit.content["boxes"]),
         }
 
 
