@@ -125,11 +125,11 @@ def _prepare_worker(**_: Any) -> None:
     """Import the modules that jobs need before worker processes are forked, so that processes share their memory."""
     from django.utils.module_loading import import_string
 
+    from judgments.jobs.processes import share_stop_flag
     from judgments.jobs.registry import registered_job_kinds
-    from judgments.jobs.runs import share_stopping
 
     log_exposed_files()
-    share_stopping()
+    share_stop_flag()
     for kind in registered_job_kinds().values():
         import_string(kind.handler)
     gc.collect()
@@ -139,9 +139,9 @@ def _prepare_worker(**_: Any) -> None:
 @worker_shutting_down.connect
 def _stop_jobs(**_: Any) -> None:
     """Ask running jobs to stop, so that the worker need not wait for their end."""
-    from judgments.jobs.runs import ask_to_stop
+    from judgments.jobs.processes import request_stop
 
-    ask_to_stop()
+    request_stop()
 
 
 @app.on_after_finalize.connect

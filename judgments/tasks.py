@@ -1,4 +1,7 @@
-"""Celery's tasks: one for each kind of job, one for parts of jobs, and one for each periodic function."""
+"""The tasks of Celery: one for each kind of job, one for parts of jobs, and one for each periodic function.
+
+They are made from the registers of ``judgments.jobs.registry`` when this module is loaded.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,17 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from common.incoming.isolation import memory_limit
-from judgments.jobs import claims, dispatching, registry, runs, sweep
+from judgments.jobs import claims, dispatching, processes, registry, runs, sweep
 from judgments.jobs.pool import BROKER_FAILURES, PART_TASK, PARTS_QUEUE, AllWorkers
 from judgments.jobs.registry import READING
 from judgments.jobs.runs import DATABASE_FAILURES, JobRun
 from quorum.numeric.parallel import use_pool
 
-_queue_by_task: dict[str, str] = {}  # queues by name of the task
+_queue_by_task: dict[str, str] = {}  # the queue of each task, by the task's name
 
 
 def route(name: str, *_: object, **__: object) -> dict[str, str]:
-    """Return the queue of a task, as an entry of Celery's setting task_routes."""
+    """Return the options by which Celery sends a task to its queue. This is a function for the setting task_routes."""
     return {"queue": _queue_by_task[name]} if name in _queue_by_task else {}
 
 
@@ -55,7 +58,7 @@ def _task_context(run: JobRun) -> Iterator[None]:
     """Run the block with all workers as its pool, within the limits of memory and time of the run's queue."""
     try:
         memory_mb = settings.JOB_MEMORY_MB if run.queue == READING else 0  # 0 for no limit
-        with use_pool(AllWorkers(run)), runs.interrupt_regularly(), memory_limit(memory_mb):
+        with use_pool(AllWorkers(run)), processes.interrupt_regularly(), memory_limit(memory_mb):
             yield
     except SoftTimeLimitExceeded:
         raise runs.TookTooLong(run.queue) from None

@@ -15,7 +15,7 @@ import pytest
 from django.conf import settings
 
 from judgments.jobs import pool
-from judgments.jobs.runs import OWN_PACKAGES
+from judgments.jobs.runs import PLATFORM_PACKAGES
 from quorum.metrics.comparison import kernel_inputs
 from quorum.metrics.registry import score
 from quorum.metrics.text import ngrams, tokens
@@ -31,7 +31,7 @@ def through_a_file(value: Any) -> Any:
     file = io.BytesIO()
     packing.write(value, file)
     file.seek(0)
-    return packing.read(file, OWN_PACKAGES)
+    return packing.read(file, PLATFORM_PACKAGES)
 
 
 class Elsewhere:
@@ -104,7 +104,7 @@ def test_what_nobody_declared_does_not_go(value: Any) -> None:
 )
 def test_what_nobody_declared_is_not_read(line: bytes) -> None:
     with pytest.raises(ValueError, match=r"not declared|codec|Expecting"):
-        packing.read(io.BytesIO(line + b"\n"), OWN_PACKAGES)
+        packing.read(io.BytesIO(line + b"\n"), PLATFORM_PACKAGES)
 
 
 @pytest.mark.parametrize("name", ["../../uploads", "/", "1-0123abcd-0/..", "1-0123abcd", "uploads"])
@@ -125,7 +125,7 @@ def test_an_array_of_objects_is_not_read() -> None:
     np.save(file, np.array([print], dtype=object), allow_pickle=True)
     file.seek(0)
     with pytest.raises(ValueError, match="allow_pickle"):
-        packing.read(file, OWN_PACKAGES)
+        packing.read(file, PLATFORM_PACKAGES)
 
 
 def test_scores_intervals_and_power_are_the_same_from_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:

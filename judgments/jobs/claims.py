@@ -1,6 +1,7 @@
 """Claim and run a job in this process.
 
-A claim has the name of its owner, by which other processes find out whether the owner has ended.
+A claim has the name of its owner (a run of a job in a process), by which other processes find out whether the owner has
+ended.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import secrets
 import socket
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +57,8 @@ def start_run(
                     f"This worker knows no job kind {run.kind!r}: it may be of another version."
                 )
             handler: Callable[..., dict[str, Any] | None] = import_string(job_kinds[run.kind].handler)
-            find_requester, job_text = cache(lambda: _find_requester(run)), f"{run.kind} {run.job_id}"
-            with acting_as(find_requester, origin="job", origin_detail=job_text):
+            find_requester = cache(partial(_find_requester, run.job_id))  # called when something is logged
+            with acting_as(find_requester, origin="job", origin_detail=f"{run.kind} {run.job_id}"):
                 result = handler(run, **run.args)
             if not run.is_finished:
                 with run.commit() as stored:
@@ -68,11 +69,12 @@ def start_run(
         local_owners.discard(owner)
 
 
-def _find_requester(run: JobRun) -> User | None:
-    return User.objects.filter(pk__in=Job.objects.filter(pk=run.job_id).values("created_by")).first()
+def _find_requester(job_id: int) -> User | None:
+    return User.objects.filter(pk__in=Job.objects.filter(pk=job_id).values("created_by")).first()
 
 
 def _claim_job(job_id: int, owner: str) -> JobRun | None:
+    """Mark a queued job, or a job whose worker has died, as running. Return None if another worker has it."""
     job = Job.objects.filter(pk=job_id, state__in=[Job.State.QUEUED, Job.State.RUNNING]).first()
     if job is None:
         return None
@@ -84,11 +86,18 @@ def _claim_job(job_id: int, owner: str) -> JobRun | None:
     )
     if not updated_count:
         return None
-    return JobRun(job.pk, job.kind, job.queue, job.args, owner, job.attempts + 1)
+    return JobRun(
+        job_id=job.pk,
+        kind=job.kind,
+        queue=job.queue,
+        args=job.args,
+        owner=owner,
+        attempts=job.attempts + 1,
+    )
 
 
 def owner_name() -> str:
-    """Return a new, unique name under which this process claims a job."""
+    """Return a new, unique name under which this process claims a job: its machine, process id and a random number."""
     return f"{_machine_name()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
@@ -103,7 +112,7 @@ def _machine_name() -> str:
 
 
 def has_ended(owner: str) -> bool | None:
-    """Return whether the process of an owner has ended; None if it runs on another machine."""
+    """Return whether the process of an owner (``owner_name``) has ended; None if it runs on another machine."""
     host, _, process = owner.rpartition(":")[0].rpartition(":")
     if host != _machine_name():
         return None

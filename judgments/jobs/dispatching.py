@@ -30,6 +30,7 @@ def dispatch(queue: str) -> None:
     waiting_jobs = Job.objects.filter(queue=queue, state=Job.State.QUEUED, kind__in=job_kinds)
     running_jobs = Job.objects.filter(queue=queue, state=Job.State.RUNNING).order_by()
     account_by_locked_job: dict[int, int | None] = {}  # jobs that another process is sending
+    # Each round sends at most one job of each account, since every sent job changes the order of accounts.
     while oldest_jobs := _oldest_unsent_by_account(waiting_jobs, account_by_locked_job):
         sent_jobs = waiting_jobs.filter(sent_at__isnull=False).order_by()
         accounts_at_broker = sent_jobs.values_list("created_by", flat=True)

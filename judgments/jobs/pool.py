@@ -1,7 +1,9 @@
 """Compute the parts of a job on all workers.
 
-The job's own process computes parts, too, so it never waits for a free worker, and a killed worker only costs time. A
-process claims a part by a file. If two processes compute a part, both get the same result.
+The job's own process computes parts, too, so it never waits for a free worker, and a killed worker only costs time. The
+processes share a folder with the file ``task`` (the function and its arguments) and two files for each part: a process
+claims part 3 by creating ``3.claim``, and writes ``3.result``. If two processes compute a part, both get the same
+result.
 """
 
 from __future__ import annotations
@@ -34,9 +36,9 @@ from quorum.numeric import packing
 from quorum.numeric.parallel import PartFunction, Results, Serial, use_pool
 
 PARTS_QUEUE = "parts"
-# A silent worker's part is taken over after this many times the time of the longest part so far.
+# A part that another process has claimed is taken over after this many times the time of the longest part so far.
 TAKE_OVER_FACTOR = 3
-MIN_WAIT_SECONDS = 10.0  # seconds before a part is taken over
+MIN_WAIT_SECONDS = 10.0  # least seconds before a part is taken over
 POLL_SECONDS = 0.02  # seconds between checks for results
 TASK_FILE = "task"  # the file with the function and its arguments
 # a folder's name: the job's id, the run's name, and the number of the call of `map` in the run
@@ -94,26 +96,33 @@ class AllWorkers:
                 with suppress(FileNotFoundError):
                     results[next_number] = read_packed(folder / f"{next_number}.result")
                     continue
-                own_number = next((part for part in _pop_all(unclaimed) if claim_part(folder, part)), None)
-                if own_number is None and _may_take_over(folder, next_number, longest_seconds):
-                    own_number = next_number
-                if own_number is None:
+                claimed_number = _claim_next_part(folder, unclaimed)
+                if claimed_number is None and _may_take_over(folder, next_number, longest_seconds):
+                    claimed_number = next_number
+                if claimed_number is None:
                     time.sleep(POLL_SECONDS)
                     continue
                 started_at = time.monotonic()
                 with use_pool(Serial()):
-                    results[own_number] = function(shared, parts[own_number])
+                    results[claimed_number] = function(shared, parts[claimed_number])
                 longest_seconds = max(longest_seconds, time.monotonic() - started_at)
             yield results.pop(next_number)
 
 
-def _pop_all(numbers: deque[int]) -> Iterator[int]:
-    while numbers:
-        yield numbers.popleft()
+def _claim_next_part(folder: Path, unclaimed: deque[int]) -> int | None:
+    """Claim the next part that no process has claimed, and return its number; None if there is none.
+
+    Numbers of parts that are tried are removed from ``unclaimed``.
+    """
+    while unclaimed:
+        number = unclaimed.popleft()
+        if claim_part(folder, number):
+            return number
+    return None
 
 
 def claim_part(folder: Path, number: int) -> bool:
-    """Return whether this process is the first to claim a part."""
+    """Claim a part for this process. Return False if another process has claimed it already."""
     try:
         with open(folder / f"{number}.claim", "x") as file:
             file.write(owner_name())
@@ -130,9 +139,15 @@ def _may_take_over(folder: Path, number: int, longest_seconds: float) -> bool:
     return waited_seconds > max_seconds or bool(has_ended(claim.read_text()))
 
 
+def _run_of_folder(folder_name: str) -> tuple[int, str]:
+    """Return the job's id and the run's name from the name of a folder."""
+    job_id, run, _map_number = folder_name.split("-")
+    return int(job_id), run
+
+
 @lru_cache(maxsize=1)
 def read_task(folder: Path) -> tuple[PartFunction, Any, list[Any]]:
-    """Return the function of a call of `map`, the argument that its parts share, and the parts."""
+    """Return the function of a call of `map`, the argument that all its calls share, and the parts."""
     task: tuple[PartFunction, Any, list[Any]] = read_packed(folder / TASK_FILE)
     return task
 
@@ -147,14 +162,13 @@ def write_packed(path: Path, value: Any) -> None:
 
 def read_packed(path: Path) -> Any:
     with path.open("rb") as file:
-        return packing.read(file, runs.OWN_PACKAGES)
+        return packing.read(file, runs.PLATFORM_PACKAGES)
 
 
 def remove_leftovers() -> None:
     """Remove the folders of killed runs, and drafts of messages that were never sent."""
-    for folder in filter(lambda path: FOLDER_NAME.fullmatch(path.name), folder_of_parts().glob("*-*-*")):
-        job_id, run, _ = folder.name.split("-")
-        if not runs.is_run(int(job_id), run):
+    for folder in folder_of_parts().glob("*-*-*"):
+        if FOLDER_NAME.fullmatch(folder.name) and not runs.is_run(*_run_of_folder(folder.name)):
             shutil.rmtree(folder, ignore_errors=True)
     for message in Path(settings.DATA_DIR).glob("broker/.*.msg"):
         if message.stat().st_mtime < time.time() - MAX_DRAFT_SECONDS:
@@ -168,12 +182,12 @@ def compute_part(folder_name: str, number: int) -> None:
         log.warning("A message names no folder of parts; nothing is computed.")
         return
     folder = folder_of_parts() / folder_name
-    job_id, run, _ = folder_name.split("-")
-    if not runs.is_run(int(job_id), run):
+    job_id, run = _run_of_folder(folder_name)
+    if not runs.is_run(job_id, run):
         return
     try:
         # the folder of a job that has ended is missing
-        with suppress(FileNotFoundError), runs.run_part(int(job_id), run):
+        with suppress(FileNotFoundError), runs.run_part(job_id, run):
             if claim_part(folder, number):
                 function, shared, parts = read_task(folder)
                 write_packed(folder / f"{number}.result", function(shared, parts[number]))

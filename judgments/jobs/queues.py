@@ -20,12 +20,11 @@ from judgments.jobs.dispatching import dispatch
 from judgments.jobs.registry import CROWD, UnknownJobKind, is_essential_kind, job_kinds
 from judgments.models.jobs import DELETED_STUDY, Job
 
-# The wait after which an account with too many waiting jobs may try again is estimated by the jobs of all accounts
-# that ended in this period.
+# The period whose ended jobs are counted to estimate how long an account with too many waiting jobs must wait.
 THROUGHPUT_PERIOD = timedelta(minutes=5)
 MIN_WAIT_SECONDS, MAX_WAIT_SECONDS = 5, 600
 
-# The position of each job: first the first job of each account, then the second of each, and so on.
+# The position of each job in its queue: first the first job of each account, then the second of each, and so on.
 POSITIONS_SQL = """
     SELECT id, place FROM (
         SELECT id, row_number() OVER (PARTITION BY queue ORDER BY turn, id) AS place FROM (
@@ -86,7 +85,7 @@ def refuse_too_many_jobs(user: User, kind: str) -> None:
 
 
 def _estimated_wait() -> int:
-    """Return the seconds in which about one job ends."""
+    """Return the seconds after which another job has probably ended, by the recent jobs of all accounts."""
     ended_count = Job.objects.filter(finished_at__gt=Now() - THROUGHPUT_PERIOD).count()
     seconds_per_job = ceil(THROUGHPUT_PERIOD.total_seconds() / max(ended_count, 1))
     return min(MAX_WAIT_SECONDS, max(MIN_WAIT_SECONDS, seconds_per_job))

@@ -16,6 +16,7 @@ class UnknownJobKind(Exception):
 
 
 def task_name(work: str) -> str:
+    """Return the name of the Celery task for a kind of job or for a function."""
     return f"quorum.{work}"
 
 
@@ -24,8 +25,8 @@ class JobKind:
     """A kind of job.
 
     Attributes:
+        handler: the dotted path of `handler(run, **args) -> dict | None`, which returns the job's result.
         queue: one of ``QUEUES``.
-        handler: the dotted path of `handler(run, **args) -> dict | None`.
         scope: the scope that a token needs, with the verb "read", to see the kind's results.
         is_essential: whether other work depends on the job. It then cannot be cancelled and is exempt from limits.
         upload_page: the URL name of the page to upload the job's file again, unless it is a page of a study or dataset.
@@ -40,7 +41,10 @@ class JobKind:
 
 @dataclass(frozen=True)
 class PeriodicTask:
-    """A periodic task: Celery beat queues it every ``every()`` seconds, and a worker calls its function."""
+    """A periodic task: Celery beat queues it every ``every()`` seconds, and a worker calls its function.
+
+    ``function`` is the dotted path of the function.
+    """
 
     function: str
     every: Callable[[], float]
@@ -87,10 +91,12 @@ def periodic_tasks() -> tuple[PeriodicTask, ...]:
 
 
 def scope_of_kind(kind: str) -> str:
+    """Return the scope that a token needs to see results of the kind."""
     return job_kinds[kind].scope if kind in job_kinds else "studies"
 
 
 def upload_page_of(kind: str) -> str:
+    """Return the URL name of the page to upload the file of such a job again."""
     job_kind = job_kinds.get(kind)
     return (job_kind and job_kind.upload_page) or "admin:judgments_dataset_add"
 

@@ -9,10 +9,8 @@ workers.
 from __future__ import annotations
 
 import logging
-import mmap
 import os
 import random
-import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -28,6 +26,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from common.errors import ServiceBusy
+from judgments.jobs.processes import CHECK_SECONDS, end_child_process, interrupt_regularly, is_stopping
 from judgments.jobs.registry import CROWD, HEAVY, INTERACTIVE, READING
 from judgments.models.jobs import Job, JobQuerySet
 
@@ -38,18 +37,15 @@ MAX_ATTEMPTS = 3
 BACKOFF_SECONDS = 5
 BUSY_RETRY_SECONDS = 30.0  # seconds before a retry while a needed resource is in use
 
-CHECK_SECONDS = 1.0  # seconds between checks whether the job still belongs to this run
 # Seconds that a stopping worker waits for a job without a report of progress. The reply of a crowd must not get lost.
-STOP_SECONDS = {INTERACTIVE: 2.0, READING: 2.0, CROWD: 30.0, HEAVY: 2.0}
-LOST_SECONDS = 1.0  # seconds before the process of a run ends whose job was cancelled or reassigned
-HEARTBEATS_PER_LEASE = 6
+STOP_GRACE_SECONDS = {INTERACTIVE: 2.0, READING: 2.0, CROWD: 30.0, HEAVY: 2.0}
+LOST_CLAIM_GRACE_SECONDS = 1.0  # seconds before the process of a cancelled or reassigned run ends
+HEARTBEATS_PER_LEASE = 6  # heartbeats in the time after which a silent worker is presumed dead
 MAX_MESSAGE_LENGTH = 200  # characters
 DATABASE_FAILURES = (OperationalError, InterfaceError)
 
-OWN_PACKAGES = {"annotation", "common", "config", "contrib", "evaluation", "judgments"}
-
-_stop_flag: bytearray | mmap.mmap = bytearray(1)  # its byte is 1 once this process's worker was asked to end
-_worker_id = 0  # id of the process whose children run jobs; the children may end at any time
+# Errors of these packages have messages for people.
+PLATFORM_PACKAGES = {"annotation", "common", "config", "contrib", "evaluation", "judgments"}
 
 
 class LostClaim(Exception):
@@ -71,7 +67,7 @@ class NotEnoughMemory(Exception):
 
 
 class WorkerShutdown(BaseException):
-    """The worker was asked to end. Another worker will run the job."""
+    """The worker was asked to stop. Another worker will run the job."""
 
 
 class Progress(Protocol):
@@ -86,7 +82,10 @@ class JobRun:
     """A worker's claim of a job, passed to the handler.
 
     Attributes:
+        args: the handler's keyword arguments.
+        owner: the unique name of this run, its process and its machine (``claims.owner_name``).
         attempts: the number of runs of the job, with this one.
+        is_finished: whether the job is done and its result is stored.
         share: the fraction that is done, as last reported.
         message: the current activity, as last reported.
         has_lost_claim: whether the job was cancelled or given to another worker.
@@ -118,8 +117,8 @@ class JobRun:
         self.share, self.message = min(max(share, 0.0), 1.0), message[:MAX_MESSAGE_LENGTH]
 
     def check(self) -> None:
-        """Raise WorkerShutdown if the worker was asked to end, and LostClaim if this run has lost the job."""
-        if _stop_flag[0]:
+        """Raise WorkerShutdown if the worker was asked to stop, and LostClaim if this run has lost the job."""
+        if is_stopping():
             raise WorkerShutdown
         if self.has_lost_claim and not self.is_finished:
             raise self._lost_claim_error()
@@ -163,6 +162,10 @@ class JobRun:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
+        """Store how the run ended if the handler raised an error. Return whether the error is suppressed.
+
+        Celery logs errors that are not suppressed, with a traceback.
+        """
         self._heartbeat.stop()
         if error is None:
             return False
@@ -170,7 +173,7 @@ class JobRun:
             log.warning("%s Nothing of this run was kept.", error)
             return True
         if isinstance(error, SystemExit) and self._seconds() > settings.JOB_SECONDS[self.queue]:
-            error = TookTooLong(self.queue)  # the hard limit
+            return self._fail(TookTooLong(self.queue))  # Celery ended the process at its hard limit
         if not isinstance(error, Exception):  # the worker or its process ends
             self._row().requeue(counted=False)
             return isinstance(error, WorkerShutdown)
@@ -181,19 +184,22 @@ class JobRun:
             log.warning("Job %s will be tried again: %s", self.job_id, error)
             self._retry_later(BACKOFF_SECONDS * 2 ** (self.attempts - 1) * random.uniform(0.5, 1.5))
             return True
-        is_own_error = type(error).__module__.partition(".")[0] in OWN_PACKAGES  # with a message for people
         if isinstance(error, MemoryError):
             # The error would end Celery's worker. The message of numpy has the size.
             log.exception("Job %s needed too much memory.", self.job_id)
             error = NotEnoughMemory(f"The work needed more memory than there is. {error}".strip())
-            is_own_error = True
+        return self._fail(error)
+
+    def _fail(self, error: Exception) -> bool:
+        """Mark the job as failed. Return whether the error is the platform's own, with a message for people."""
         name = type(error).__name__
+        has_message_for_people = type(error).__module__.partition(".")[0] in PLATFORM_PACKAGES
         unexpected = f"The work stopped on an unexpected error ({name}); see the log."
-        sentence = str(error) if is_own_error else unexpected
+        sentence = str(error) if has_message_for_people else unexpected
         self._row().update(
             state=Job.State.FAILED, error=sentence or name, owner="", finished_at=timezone.now()
         )
-        return is_own_error  # Celery logs other errors with a traceback
+        return has_message_for_people
 
     def _retry_later(self, seconds: float, *, counted: bool = True) -> None:
         if self._row().requeue(sent_in=timedelta(seconds=seconds), counted=counted):
@@ -209,7 +215,7 @@ class _HeartbeatThread(threading.Thread):
 
     def __init__(self, run: JobRun) -> None:
         super().__init__(name=f"job-{run.job_id}-heart", daemon=True)
-        self.run_, self.stopped = run, threading.Event()
+        self._job_run, self._stop_event = run, threading.Event()
 
     def run(self) -> None:
         written_progress = (0.0, "")
@@ -217,62 +223,60 @@ class _HeartbeatThread(threading.Thread):
         had_claim_at = time.monotonic()
         heartbeat_seconds = settings.JOB_STALE_SECONDS / HEARTBEATS_PER_LEASE
         try:
-            while not self.stopped.wait(CHECK_SECONDS):
+            while not self._stop_event.wait(CHECK_SECONDS):
                 seconds_silent += CHECK_SECONDS
-                seconds_stopping += CHECK_SECONDS * _stop_flag[0]
-                if seconds_stopping >= STOP_SECONDS[self.run_.queue]:
-                    self._leave_job()
-                if not self.run_.has_lost_claim or self.run_.is_finished:
+                if is_stopping():
+                    seconds_stopping += CHECK_SECONDS
+                if seconds_stopping >= STOP_GRACE_SECONDS[self._job_run.queue]:
+                    self._requeue_job_and_exit()
+                if not self._job_run.has_lost_claim or self._job_run.is_finished:
                     had_claim_at = time.monotonic()
-                elif time.monotonic() - had_claim_at >= LOST_SECONDS:
-                    self._leave_lost()
-                progress = (self.run_.share, self.run_.message)
+                elif time.monotonic() - had_claim_at >= LOST_CLAIM_GRACE_SECONDS:
+                    self._exit_without_claim()
+                progress = (self._job_run.share, self._job_run.message)
                 if progress == written_progress and seconds_silent < heartbeat_seconds:
-                    self._beat()  # only looks whether this run still has the job
-                elif self._beat(progress=progress[0], words=progress[1], heartbeat=Now()):
+                    self._update_row()  # only looks whether this run still has the job
+                elif self._update_row(progress=progress[0], words=progress[1], heartbeat=Now()):
                     written_progress, seconds_silent = progress, 0.0
         finally:
             connection.close()
 
-    def _beat(self, **values: Any) -> bool:
+    def _update_row(self, **fields: Any) -> bool:
         """Store fields of the job, and note whether this run still has the job. Return False if the database fails."""
         try:
-            row = self.run_._row()
-            self.run_.has_lost_claim = not (row.update(**values) if values else row.exists())
+            row = self._job_run._row()
+            self._job_run.has_lost_claim = not (row.update(**fields) if fields else row.exists())
         except DATABASE_FAILURES as error:
-            log.debug("No progress written for job %s: %s", self.run_.job_id, error)
+            log.debug("No progress written for job %s: %s", self._job_run.job_id, error)
             connection.close()  # a broken connection does not recover automatically
             return False
         return True
 
-    def _leave_job(self) -> None:
+    def _requeue_job_and_exit(self) -> None:
         """End this process during the work, and give the job to another worker. The attempt does not count."""
         with suppress(*DATABASE_FAILURES):
-            if self.run_._row().requeue(counted=False):
+            if self._job_run._row().requeue(counted=False):
                 os._exit(0)
 
-    def _leave_lost(self) -> None:
+    def _exit_without_claim(self) -> None:
         """End this process, whose run goes on although it has lost the job."""
         with suppress(*DATABASE_FAILURES):
             # A run that has finished may still be sending notifications.
-            if not Job.objects.filter(pk=self.run_.job_id, state=Job.State.DONE).exists():
-                _end_process(str(self.run_._lost_claim_error()))
+            if not Job.objects.filter(pk=self._job_run.job_id, state=Job.State.DONE).exists():
+                end_child_process(str(self._job_run._lost_claim_error()))
 
     def stop(self) -> None:
-        self.stopped.set()
+        self._stop_event.set()
         self.join()
-
-
-def _end_process(reason: str) -> None:
-    """End this worker process during the work on a job that was cancelled or given to another worker."""
-    if os.getppid() == _worker_id:
-        log.warning("%s Its process ends.", reason)
-        os._exit(0)
 
 
 @contextmanager
 def run_part(job_id: int, run: str) -> Iterator[None]:
-    """Run the block as a part of a job's run. When the run is over, end this process, even within the block."""
+    """Compute a part of a job in the block. When the job's run is over, end this process, even within the block.
+
+    Args:
+        run: the name of the run (``JobRun.name``), which another process carries out.
+    """
     stopped = threading.Event()
 
     def watch_job() -> None:
@@ -280,7 +284,7 @@ def run_part(job_id: int, run: str) -> Iterator[None]:
             while not stopped.wait(CHECK_SECONDS):
                 with suppress(*DATABASE_FAILURES):
                     if not is_run(job_id, run):
-                        _end_process(f"Job {job_id} needs its parts no longer.")
+                        end_child_process(f"Job {job_id} needs its parts no longer.")
         finally:
             connection.close()
 
@@ -297,28 +301,3 @@ def run_part(job_id: int, run: str) -> Iterator[None]:
 def is_run(job_id: int, run: str) -> bool:
     """Return whether the run with this name is still running the job."""
     return Job.objects.filter(pk=job_id, state=Job.State.RUNNING, owner__endswith=f":{run}").exists()
-
-
-@contextmanager
-def interrupt_regularly() -> Iterator[None]:
-    """Interrupt the main thread regularly in the block, so that the heartbeat thread can run.
-
-    Without this, a long match of a regular expression would block the heartbeat thread.
-    """
-    signal.signal(signal.SIGALRM, lambda *_: time.sleep(0.01))  # lets the heartbeat thread read the row
-    signal.setitimer(signal.ITIMER_REAL, CHECK_SECONDS, CHECK_SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-def share_stopping() -> None:
-    """Make the request to end visible to processes that are forked later."""
-    global _stop_flag, _worker_id
-    _stop_flag, _worker_id = mmap.mmap(-1, 1), os.getpid()
-
-
-def ask_to_stop() -> None:
-    """Ask the runs of this process and its children to end at their next report of progress."""
-    _stop_flag[0] = 1

@@ -51,8 +51,8 @@ def requeue_lost_jobs(count_at_broker: Callable[[str], int | None] = lambda queu
 def _send_unknown_kinds() -> None:
     """Send one message for each job kind that this version does not know.
 
-    Perhaps all sweeps run in workers that do not know the kind. A worker that knows it gets this message, and then
-    sends the kind's other jobs.
+    It may be that only workers of this version look for lost jobs. The message reaches a worker that knows the kind,
+    which then sends the other jobs of the kind.
     """
     waiting_jobs = Job.objects.filter(state=Job.State.QUEUED).exclude(kind__in=job_kinds).order_by("kind")
     kinds = waiting_jobs.values_list("kind").annotate(Count("pk"), Count("sent_at"), Min("pk"))
@@ -83,9 +83,10 @@ def _has_lost_worker(job: Job) -> bool:
     has_process_ended = has_ended(job.owner)
     if has_process_ended:
         return True
-    # twice as long for a process that seems to run, since another process may have the id of a dead one
-    lease_count = 1 if has_process_ended is None else 2
-    max_silence = lease_count * settings.JOB_STALE_SECONDS
+    max_silence = settings.JOB_STALE_SECONDS
+    if has_process_ended is not None:
+        # The process seems to run, but another process may have the id of a dead one. Wait twice as long.
+        max_silence *= 2
     silent_before = Now() - timedelta(seconds=max_silence)
     return (
         job.owner not in local_owners

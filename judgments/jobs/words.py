@@ -65,7 +65,7 @@ QUEUE_TITLES = {
     "heavy": "long jobs",
 }
 
-CAPTIONS_PREFIX = "captions of "  # a result's name begins with this; the name of a system follows
+CAPTIONS_PREFIX = "captions of "  # the start of names of result entries that end with the name of a system
 
 # entries of a result that no page shows
 HIDDEN_ENTRIES = {"what", "analysis", "created"}
@@ -76,6 +76,7 @@ def describe_work(job: Job) -> str:
 
 
 def describe_job_queue(job: Job, position: int | None = None) -> str:
+    """Return the title of the job's queue, with the job's position in it unless this is None."""
     queue = gettext(QUEUE_TITLES.get(job.queue, job.queue))
     return f"{queue}, {describe_queue_position(position)}" if position else queue
 

@@ -209,5 +209,5 @@ def register_all() -> None:
     tasks.add_job_task("read-file", registry.READING)
 
 
-runs.OWN_PACKAGES.add("tests")
+runs.PLATFORM_PACKAGES.add("tests")
 register_all()
