@@ -7,7 +7,7 @@ from django.views.i18n import set_language
 from config.admin.site import site
 from config.sign_in import change_password
 from evaluation.reports.shared_page import shared_report
-from judgments.access.views import MayUploadView
+from judgments.access.api import MayUploadView
 from judgments.admin.documentation import show_document
 from judgments.admin.terms import show_terms
 

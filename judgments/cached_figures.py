@@ -35,7 +35,7 @@ FIGURES_JOB = "figures"  # the kind of the job
 
 
 def has_many_rows(rows: QuerySet[Any]) -> bool:
-    """Return whether figures over the rows are cached. This counts no more rows than are needed to tell."""
+    """Return whether there are so many rows that figures about them are cached. Count no more rows than necessary."""
     return rows.order_by()[:MIN_CACHED_ROWS].count() >= MIN_CACHED_ROWS
 
 
@@ -66,17 +66,21 @@ def required_figures(figures: ShownFigures[T]) -> T:
 
 
 def cached_figures(study: Study, figures: FiguresDefinition[T], *, wait: bool = False) -> ShownFigures[T]:
-    """Return the figures of a study. If ``wait`` is set, compute missing figures at once, whatever their size."""
+    """Return the figures of a study: cached ones, or figures that are computed now or by a job.
+
+    Args:
+        wait: whether to compute missing figures at once even if the study is large, unless only jobs compute them.
+    """
     needs_job = figures.always_needs_job is not None and figures.always_needs_job(study)
-    if figures.always_needs_job is not None and not needs_job:  # the study is small
-        return ShownFigures(figures.compute(study))
+    if figures.always_needs_job is not None and not needs_job:
+        return ShownFigures(figures.compute(study))  # the study is so small that its figures are never cached
     cached, is_large = _find_cached_figures(study, figures)
     if cached is None:
         if needs_job or (is_large and not wait):
             _start_unless_failed(study, figures.name)
             return ShownFigures(None, is_recomputing=True)
         return ShownFigures(_compute_for_page(study, figures))
-    # a person's action changes the version
+    # The version changes with a person's action, whose effect the person wants to see at once.
     is_current = cached.version == _version_key(study, figures)
     if not is_current and not needs_job and cached.seconds <= QUICK_SECONDS:
         return ShownFigures(_compute_for_page(study, figures))
@@ -127,7 +131,9 @@ def _start_unless_failed(study: Study, name: str) -> None:
 def request_figures(study: Study, names: Iterable[str]) -> None:
     """Start a job for those of the figures that no queued or running job computes already."""
     jobs = Job.objects.under_way().filter(kind=FIGURES_JOB, args__study=study.slug)
-    names_of_jobs = {name for args in jobs.values_list("args", flat=True) for name in args["names"]}
+    names_of_jobs: set[str] = set()
+    for args in jobs.values_list("args", flat=True):
+        names_of_jobs.update(args["names"])
     new_names = sorted(set(names) - names_of_jobs)
     if new_names:
         enqueue(kind=FIGURES_JOB, args={"study": study.slug, "names": new_names})

@@ -1,4 +1,8 @@
-"""The register of definitions of figures about a study's rows. ``cached_figures`` computes and caches the figures."""
+"""The register of figures about a study's rows, such as the counts on its page "Pages of work".
+
+An app registers how its figures are computed and stored (``FiguresDefinition``). ``judgments.cached_figures`` computes
+and caches them.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +36,15 @@ class FiguresDefinition(Generic[T]):
 
     Attributes:
         compute: a function that computes the figures.
-        rows: a function that returns the number of rows behind a result.
+        rows: a function of the figures that returns how many rows they are computed from.
         as_json, from_json: functions that convert figures to what is stored, and back.
         version: a function that returns a version as JSON; cached figures of another version are stale.
         never_expires: whether the figures depend only on the version. They then do not expire, and figures of other
             versions are not shown.
-        first_needs_job: a quick database expression for whether the first computation needs a job.
-        always_needs_job: a function for whether every computation needs a job, for figures that pages never compute.
+        first_needs_job: a function that returns a quick database expression for whether the study is so large that a
+            job must compute the figures the first time; None if pages always compute them.
+        always_needs_job: a function that returns whether the study is so large that jobs must always compute the
+            figures; None for figures that pages may compute.
     """
 
     name: str

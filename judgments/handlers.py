@@ -25,8 +25,13 @@ from judgments.studies.studies import find_dataset, find_study
 
 
 @contextmanager
-def _open_stored(run: JobRun, upload: str) -> Iterator[tuple[uploads.UnpackedUpload, dict[str, Any]]]:
-    """Open an upload, and the transaction that ends the job. Discard the upload when the job is done."""
+def _open_upload_and_commit(
+    run: JobRun, upload: str
+) -> Iterator[tuple[uploads.UnpackedUpload, dict[str, Any]]]:
+    """Open an upload, and the transaction that ends the job. Discard the upload when the job is done.
+
+    Yield the unpacked upload, and the dict of the job's result.
+    """
     with uploads.open_upload(upload, run.progress) as files, run.commit() as result:
         yield files, result
     uploads.discard_upload(upload)
@@ -49,12 +54,13 @@ def import_dataset_upload(
         format: the format of the file; not used if there are parts.
         images: the base address of pictures that are not in the upload.
         parts: `UploadPart` as dicts. The first part has the dataset, and each other one the captions of a system.
-        pictures: the folder with pictures, relative to the root of the upload; None for the folder that was found.
+        pictures: the folder with pictures, relative to the root of the upload; None to use the folder in which the
+            upload's pictures were detected.
     """
     user = acting_person()
     if user is None:  # a dataset without an owner would be public
         raise WrongState("Nothing was imported, because the account that started the job no longer exists.")
-    with _open_stored(run, upload) as (files, result):
+    with _open_upload_and_commit(run, upload) as (files, result):
         people_part, *system_parts = [UploadPart(**values) for values in parts] or [UploadPart(format=format)]
         job = Job.objects.get(pk=run.job_id)
         folder = files.pictures if pictures is None else str(files.root / pictures)
@@ -95,29 +101,37 @@ def understand_upload(
 
 
 def _import_into(
-    run: JobRun, load: Callable[..., importing.ImportSummary], *, upload: str, dataset: str, **values: Any
+    run: JobRun,
+    import_file: Callable[..., importing.ImportSummary],
+    *,
+    upload: str,
+    dataset: str,
+    **arguments: Any,
 ) -> None:
-    """Import an upload into a dataset that the job's account may edit."""
+    """Import an upload into a dataset that the job's account may edit. ``arguments`` are those of ``import_file``."""
     user = require_editor(acting_person(), find_dataset(dataset))
     job = Job.objects.get(pk=run.job_id)
-    with _open_stored(run, upload) as (files, result), pending_imports.storing_problems(job, files.path):
-        summary = load(path=files.path, dataset=dataset, user=user, progress=run.progress, **values)
+    with (
+        _open_upload_and_commit(run, upload) as (files, result),
+        pending_imports.storing_problems(job, files.path),
+    ):
+        summary = import_file(path=files.path, dataset=dataset, user=user, progress=run.progress, **arguments)
         result |= asdict(summary)
 
 
 def import_candidate_upload(
-    run: JobRun, *, encoding: str = "", mapping: dict[str, Any] | None = None, **values: str
+    run: JobRun, *, encoding: str = "", mapping: dict[str, Any] | None = None, **arguments: str
 ) -> None:
     """Import the captions of a system. ``mapping`` is a `ColumnMapping` as a dict."""
     column_mapping = ColumnMapping.model_validate(mapping) if mapping else None
     _import_into(
-        run, importing.import_candidates, encoding=encoding or None, mapping=column_mapping, **values
+        run, importing.import_candidates, encoding=encoding or None, mapping=column_mapping, **arguments
     )
 
 
-def import_ranking_upload(run: JobRun, *, format: str, encoding: str = "", **values: str) -> None:
-    """Import ranked lists. ``format`` is the task of the lists."""
-    _import_into(run, importing.import_rankings, task=format, encoding=encoding or None, **values)
+def import_ranking_upload(run: JobRun, *, format: str, encoding: str = "", **arguments: str) -> None:
+    """Import ranked lists. ``format`` is the task of the lists: "annotation" or "search"."""
+    _import_into(run, importing.import_rankings, task=format, encoding=encoding or None, **arguments)
 
 
 def scale_pictures(run: JobRun, *, dataset: str) -> None:
@@ -133,6 +147,7 @@ def scale_pictures(run: JobRun, *, dataset: str) -> None:
 
 
 def draw_hits_of_study(run: JobRun, *, study: str) -> None:
+    """Generate the pages of work of the study with this slug."""
     study_row = find_study(study)
     batch = draw_hits(study=study_row, progress=run.progress)
     with run.commit() as result:

@@ -98,10 +98,11 @@ class Operation:
         once: which callers are refused while the operation's job for the study is queued or runs. With ``page``, HTTP
             calls are refused only while a job with the same arguments is queued or runs. Commands are refused while
             the job runs, except with ``never``.
-        preview: a function that returns the cost, and the word that ``do`` gets as ``confirm``.
-        orders: whether the operation may cost so much that another person must confirm it.
-        command: the help of the operation's command if it is made from this declaration; ``quorum/subcommands.py`` has
-            its name.
+        preview: a function that returns the cost, and a word by which ``do`` recognises, in its argument ``confirm``,
+            that the person saw this cost.
+        is_order: whether the operation may cost so much that another person must confirm it.
+        command: the help of the operation's command if it is made from this declaration; ``quorum/subcommands.py`` has its
+            name.
     """
 
     name: str
@@ -118,40 +119,47 @@ class Operation:
     prepare: Callable[..., Mapping[str, Any]] | None = None
     once: Literal["page", "always", "never"] = "page"
     preview: Callable[..., Any] | None = None
-    orders: bool = False
+    is_order: bool = False
     command: CommandHelp | None = None
 
     def __post_init__(self) -> None:
         if self.job:
             _operation_by_job_kind[self.job] = self
 
-    def read(self, data: Any, *, needed: Collection[str] = (), row: str | None = None) -> dict[str, Any]:
-        """Return the checked parameters of a parsed JSON body, or of text in a QueryDict.
+    def read(self, body: Any, *, needed: Collection[str] = (), row: str | None = None) -> dict[str, Any]:
+        """Return the checked parameters of a parsed JSON body, or of a form as a QueryDict.
 
         Args:
             needed: optional parameters that this caller requires.
-            row: the key of the row; None if it is in ``data``, as in a form.
+            row: the key of the row; None if it is in the body, as in a form.
 
         Raises:
             rest_framework.exceptions.ValidationError: a parameter is missing or wrong.
         """
         # if there are no parameters, the body is not parsed
-        values = self.parameters.read(data, needed=needed) if self.parameters().fields else {}
+        values = self.parameters.read(body, needed=needed) if self.parameters().fields else {}
         if self.row:
-            values[self.row] = data.get(self.row, "") if row is None else row
+            values[self.row] = body.get(self.row, "") if row is None else row
         return values
 
     def run(
-        self, study: Study, values: Mapping[str, Any], *, by: User | None, wait: bool = True, **more: Any
+        self,
+        study: Study,
+        values: Mapping[str, Any],
+        *,
+        by: User | None,
+        wait: bool = True,
+        **further_arguments: Any,
     ) -> Outcome:
         """Carry out the operation and its follow-up.
 
         Args:
+            values: the parameters, as ``read`` returns them.
             wait: whether to wait for the follow-up; otherwise start a job for it.
-            more: arguments of ``do`` that are not parameters, such as ``progress``.
+            further_arguments: arguments of ``do`` that are not parameters, such as ``progress``.
         """
         assert self.do is not None
-        outcome = self.do(study=study, by=by, **values, **more)
+        outcome = self.do(study=study, by=by, **values, **further_arguments)
         if self.follow_up is None or outcome.is_pending:
             return outcome
         if not wait:
@@ -176,11 +184,12 @@ class Operation:
             locked_study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
             if self.check is not None and locked_study.state != study.state:
                 self.check(locked_study)
-            unfinished_jobs = Job.objects.under_way()
-            if self.once == "always" or (page and self.once == "page"):
+            if self.once != "never":
+                unfinished_jobs = Job.objects.under_way()
+                may_repeat_with_other_args = self.once == "page" and not page
+                if may_repeat_with_other_args:
+                    unfinished_jobs = unfinished_jobs.filter(args=args)
                 self.refuse_second(study, unfinished_jobs)
-            elif self.once == "page":
-                self.refuse_second(study, unfinished_jobs.filter(args=args))
             return enqueue(kind=self.job, args=args, user=by)
 
     def refuse_second(self, study: Study, jobs: QuerySet[Job]) -> None:
@@ -196,7 +205,7 @@ def operation_of(kind: str) -> Operation | None:
     return _operation_by_job_kind.get(kind)
 
 
-def row_of(rows: QuerySet[Row], key: str) -> Row:
+def find_row(rows: QuerySet[Row], key: str) -> Row:
     """Return the row with this key. Raise ObjectNotFound if there is none."""
     try:
         row = rows.filter(pk=key).first()
@@ -222,7 +231,7 @@ class OperationOptions(TypedDict, total=False):
     check: Callable[[Study], None] | None
     once: Literal["page", "always", "never"]
     preview: Callable[..., Any] | None
-    orders: bool
+    is_order: bool
     command: CommandHelp | None
 
 
@@ -230,21 +239,31 @@ def operation(
     name: str, summary: str, **fields: Unpack[OperationOptions]
 ) -> Callable[[Callable[..., Outcome]], Operation]:
     """Declare a function as an operation on a study. Its docstring becomes the operation's description."""
-    return lambda do: Operation(name, summary, inspect.getdoc(do) or "", do=do, **fields)
+
+    def declare(do: Callable[..., Outcome]) -> Operation:
+        return Operation(name, summary, inspect.getdoc(do) or "", do=do, **fields)
+
+    return declare
 
 
 def background_operation(
     name: str, summary: str, **fields: Unpack[OperationOptions]
 ) -> Callable[[Callable[..., Mapping[str, Any]]], Operation]:
-    """Declare an operation that a job does. The function checks the study, and returns the job's arguments."""
+    """Declare an operation that a job does. The function checks the study, and returns the job's arguments.
+
+    Unless ``fields`` say otherwise, such operations compute results: who may view the study may start them.
+    """
     defaults: OperationOptions = {"right": Right.VIEW, "scope": "reports"}
-    return lambda prepare: Operation(
-        name, summary, inspect.getdoc(prepare) or "", prepare=prepare, **(defaults | fields)
-    )
+
+    def declare(prepare: Callable[..., Mapping[str, Any]]) -> Operation:
+        description = inspect.getdoc(prepare) or ""
+        return Operation(name, summary, description, prepare=prepare, **(defaults | fields))
+
+    return declare
 
 
 def _check_generation(study: Study) -> None:
-    """Raise an error if the study is not a draft. For a small dataset, also raise DesignError if drawing fails."""
+    """Raise WrongState if the study is not a draft. If its dataset is small, raise DesignError if drawing fails."""
     if study.state != Study.State.DRAFT:
         raise already_generated_error(study)
     if not has_many_rows(study.dataset.captions.all()):

@@ -161,8 +161,8 @@ def _check_known(name: str) -> None:
 def _load_command(name: str, rest: list[str]) -> BaseCommand:
     """Return the command. Load settings, apps and models only if the command needs them."""
     manage = import_module("manage")
-    if manage.is_of_files(name, rest):
-        command: BaseCommand = manage.load_of_files(name)
+    if manage.reads_only_files(name, rest):
+        command: BaseCommand = manage.load_file_command(name)
         return command
     from django.core.management import get_commands, load_command_class
 

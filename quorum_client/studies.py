@@ -78,11 +78,15 @@ class Connection:
     def close(self) -> None:
         self.http.close()
 
-    def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """Return the response. Raise Problem if the server refused the call or could not be reached."""
+    def request(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """Send a request, and return the response. ``options`` are those of ``httpx.Client.request``.
+
+        Raises:
+            Problem: the server refused the call or could not be reached.
+        """
         # With a key, the server does the operation only once, even if the call is repeated.
-        once_only = KEY_HEADER in (options.get("headers") or {})
-        tries = self.tries if method in IDEMPOTENT_METHODS or once_only else 1
+        has_key = KEY_HEADER in (options.get("headers") or {})
+        tries = self.tries if method in IDEMPOTENT_METHODS or has_key else 1
         for attempt in range(1, tries + 1):
             try:
                 response = self.http.request(method, path, **options)
@@ -104,19 +108,20 @@ class Connection:
         Raise Problem if the server has not computed it within ``patience`` seconds.
         """
         end = time.monotonic() + self.patience
-        while (
-            response := self.ask("GET", path, params=_query_parameters(parameters))
-        ).status_code == HTTP_ACCEPTED:
+        query = _query_parameters(parameters)
+        response = self.request("GET", path, params=query)
+        while response.status_code == HTTP_ACCEPTED:
             if time.monotonic() > end:
                 raise Problem(HTTP_ACCEPTED, f"{path} was not counted within {self.patience:g} seconds.")
             self.sleep(_retry_after(response) or 5.0)
+            response = self.request("GET", path, params=query)
         answer: dict[str, Any] = response.json()
         return answer
 
     def post(self, path: str, body: Any = None, *, key: str = "") -> dict[str, Any]:
         """Post a body, and return the JSON response. Only a call with an idempotency ``key`` is retried."""
         headers = {KEY_HEADER: key} if key else {}
-        answer: dict[str, Any] = self.ask("POST", path, json=body, headers=headers).json()
+        answer: dict[str, Any] = self.request("POST", path, json=body, headers=headers).json()
         return answer
 
     def rows(self, resource: str, **filters: Any) -> Iterator[dict[str, Any]]:
@@ -171,9 +176,9 @@ class Connection:
 
 
 def _query_parameters(parameters: dict[str, Any]) -> dict[str, Any] | None:
-    """Return parameters with booleans in the form of the HTTP interface.
+    """Return parameters with booleans as "true" and "false".
 
-    Return None if there are none, so that a URL keeps its own query.
+    Return None if there are no parameters, so that httpx keeps the query of an address that has one.
     """
     if not parameters:
         return None
@@ -189,6 +194,7 @@ def _retry_after(response: httpx.Response) -> float:
 
 
 def _problem(response: httpx.Response) -> Problem:
+    """Return the error that a response reports, from its problem document if it has one."""
     try:
         body = response.json()
     except ValueError:
@@ -230,7 +236,7 @@ class Quorum(Connection):
     def create_study(self, toml: str | Path) -> Handle:
         """Create a draft of a study from a study file, given as text or path."""
         text = toml.read_text(encoding="utf-8") if isinstance(toml, Path) else toml
-        study = self.ask(
+        study = self.request(
             "POST", "studies/", content=text.encode(), headers={"Content-Type": "application/toml"}
         )
         return self.study(study.json()["slug"])
@@ -264,8 +270,11 @@ class Quorum(Connection):
 class Handle:
     """A study or a dataset. Each of its operations in the HTTP interface is a method.
 
-    ``study.pause(why="a caption is broken")`` posts to ``studies/<slug>/pause/`` (``do``). ``filters`` select the rows
-    of the study or dataset in lists.
+    For example, ``study.pause(why="a caption is broken")`` posts to ``studies/<slug>/pause/`` (``do``).
+
+    Attributes:
+        address: the address below /api/, such as "studies/faces/".
+        filters: the query parameters that select the rows of the study or dataset in lists.
     """
 
     def __init__(self, quorum: Quorum, address: str, filters: dict[str, str]) -> None:
@@ -284,13 +293,14 @@ class Handle:
 
         Return the response (usually the row), or the finished job if the operation runs as a job.
         """
-        answer = self.quorum.ask("POST", f"{self.address}{operation}/", json=parameters)
+        answer = self.quorum.request("POST", f"{self.address}{operation}/", json=parameters)
         job: dict[str, Any] = answer.json()
         return self.quorum.wait(job) if answer.status_code == HTTP_ACCEPTED else job
 
-    def get(self, what: str = "", **parameters: Any) -> dict[str, Any]:
+    def get(self, subaddress: str = "", **parameters: Any) -> dict[str, Any]:
         """Return the study or dataset, or the object at an address below it, such as ``agreement``."""
-        return self.quorum.get(f"{self.address}{what}/" if what else self.address, **parameters)
+        address = f"{self.address}{subaddress}/" if subaddress else self.address
+        return self.quorum.get(address, **parameters)
 
     def frame(self, resource: str, **filters: Any) -> pd.DataFrame:
         """Return a list of the rows that belong to the study or dataset, such as ``judgments``, as a DataFrame."""
@@ -317,15 +327,16 @@ class MoneyStep:
 
     Attributes:
         path: the address of the operation.
-        asked: the parameters of the operation.
-        told: the preview: ``total_cents`` with fees, ``left_cents`` of the budget, and details of the operation.
+        parameters: the parameters of the operation.
+        preview: the server's preview: ``total_cents`` with fees, ``left_cents`` of the budget, and details of the
+            operation.
         key: the idempotency key, with which the server does the operation only once.
     """
 
     quorum: Quorum
     path: str
-    asked: dict[str, Any]
-    told: dict[str, Any]
+    parameters: dict[str, Any]
+    preview: dict[str, Any]
     key: str = field(default_factory=lambda: uuid4().hex)
 
     def confirm(self, why: str = "") -> dict[str, Any]:
@@ -337,5 +348,5 @@ class MoneyStep:
         Raises:
             Problem: with status 409 if the preview is outdated or exceeds the budget; nothing was done.
         """
-        body = {**self.asked, "confirm": self.told["confirm"], "why": why}
+        body = {**self.parameters, "confirm": self.preview["confirm"], "why": why}
         return self.quorum.post(self.path, body, key=self.key)

@@ -41,7 +41,7 @@ def _publish_now(study: Study) -> str:
     "open",
     "Let participants in",
     parameters=OpenRequest,
-    orders=True,
+    is_order=True,
     follow_up=FollowUp(carry_out=_publish_now, enqueue=queue_sync_if_calls_wait),
     command=CommandHelp("Let participants into a study.", "triplets-50"),
 )
@@ -107,7 +107,7 @@ class ScreenOutsRequest(Reason):
     "more-screen-outs",
     "Pay more people who are screened out",
     parameters=ScreenOutsRequest,
-    orders=True,
+    is_order=True,
     follow_up=SYNC_LATER,
 )
 @with_confirmation("more-screen-outs")

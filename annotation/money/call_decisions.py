@@ -21,7 +21,7 @@ from annotation.money.orders import with_confirmation
 from annotation.money.parameters import ConfirmRequest
 from annotation.money.previews import Preview, check_confirmed, figures_after_operation, preview_call
 from judgments.models import Study
-from judgments.operations import Operation, Outcome, operation, row_of
+from judgments.operations import Operation, Outcome, find_row, operation
 
 
 def _make_operation(
@@ -63,7 +63,7 @@ def _make_operation(
         row="call",
         follow_up=SYNC_LATER if is_order else None,
         preview=preview,
-        orders=is_order,
+        is_order=is_order,
     )
     if is_order:
         return make_operation(with_confirmation(step, preview=preview)(carry_out))
@@ -94,4 +94,4 @@ mark_as_not_done = _make_operation(
 
 
 def _find_call(study: Study, key: str) -> CrowdCall:
-    return row_of(CrowdCall.objects.filter(study=study).select_related("study"), key)
+    return find_row(CrowdCall.objects.filter(study=study).select_related("study"), key)

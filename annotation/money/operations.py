@@ -37,7 +37,7 @@ from judgments.operations import Outcome, operation
     scope="money",
     follow_up=SYNC_LATER,
     preview=preview_bonus,
-    orders=True,
+    is_order=True,
 )
 @with_confirmation("bonus", preview=preview_bonus)
 @transaction.atomic
@@ -89,7 +89,7 @@ def _check_no_newer_bonus(session: CrowdSession, seen: str) -> None:
     scope="money",
     follow_up=SYNC_LATER,
     preview=preview_top_ups,
-    orders=True,
+    is_order=True,
 )
 @with_confirmation("top-up", preview=preview_top_ups)
 @transaction.atomic

@@ -32,7 +32,7 @@ from common.errors import ObjectNotFound
 from common.parameters import KeysField, Parameters, Reason
 from judgments.access.rights import Right
 from judgments.models import Study
-from judgments.operations import Outcome, operation, row_of
+from judgments.operations import Outcome, find_row, operation
 from judgments.studies.generation.hand_changes import withdraw_control
 
 SETTINGS_HELP = "Settings that differ from the defaults."
@@ -101,14 +101,14 @@ def set_rule(
 @operation("confirm-case", "Exclude", parameters=Reason, right=Right.REVIEW, scope="workers", row="case")
 def confirm_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
     """Confirm a flag. Exclude the worker, unless the detector has done so."""
-    flag = flags.confirm_flag(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
+    flag = flags.confirm_flag(case=find_row(Case.objects.filter(study=study), case), why=why, by=by)
     return Outcome(_(EXCLUDED_MESSAGE).format(worker=flag.worker), flag)
 
 
 @operation("dismiss-case", "Let go", parameters=Reason, right=Right.REVIEW, scope="workers", row="case")
 def dismiss_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
     """Dismiss a flag and undo the detector's action. The detector does not flag this worker again."""
-    flag = flags.dismiss_flag(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
+    flag = flags.dismiss_flag(case=find_row(Case.objects.filter(study=study), case), why=why, by=by)
     sentence = _("The flag on %(worker)s is dismissed; the detector will not flag this participant again.")
     return Outcome(sentence % {"worker": flag.worker}, flag)
 
@@ -160,7 +160,7 @@ class ApprovalRequest(Parameters):
     right=Right.REVIEW,
     scope="workers",
     follow_up=SYNC_LATER,
-    orders=True,
+    is_order=True,
 )
 @with_confirmation("approve", right=Right.REVIEW)
 def approve(*, study: Study, by: User | None, assignments: Collection[UUID | str]) -> Outcome:
@@ -269,7 +269,7 @@ class AppealAnswer(Parameters):
 def answer_appeal(*, study: Study, by: User, assignments: Collection[UUID], note: str) -> Outcome:
     """Answer a worker's appeal. The worker reads the answer."""
     rows = Assignment.objects.filter(study=study).select_related("study", "worker")
-    assignment = row_of(rows, str(next(iter(assignments))))
+    assignment = find_row(rows, str(next(iter(assignments))))
     reviews.store_appeal_note(assignment=assignment, text=note, by=by)
     return Outcome(_("The note is shown with the work of %(worker)s.") % {"worker": assignment.worker})
 

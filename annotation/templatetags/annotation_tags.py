@@ -20,7 +20,7 @@ from common.markup import render_inline
 from common.texts import is_empty, text_or_placeholder
 from judgments.design.numbers import display_number, number_text
 from judgments.kinds.caption_rules import ENGLISH, primary_subtag, rules_for
-from judgments.kinds.keywords import WORD_NOT_IN_TEXT, PHRASE_NOT_OFFERED
+from judgments.kinds.keywords import PHRASE_NOT_OFFERED, WORD_NOT_IN_TEXT
 from judgments.studies.designs import design_of
 from quorum.phrases import normalise_phrase
 from quorum.statistics.aggregation.pair_answers import SURE

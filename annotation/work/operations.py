@@ -355,7 +355,7 @@ def pause(*, study: Study, by: User | None, why: str) -> Outcome:
     "Resume the study",
     parameters=Reason,
     follow_up=ASK_THE_CROWD,
-    orders=True,
+    is_order=True,
     command=CommandHelp(
         "Hand out work of a paused study again, here and at its crowd.",
         "triplets-50 --why 'the caption is mended'",
@@ -408,7 +408,7 @@ class ExtendRequest(Reason):
     "More participants, or more time",
     parameters=ExtendRequest,
     follow_up=ASK_THE_CROWD,
-    orders=True,
+    is_order=True,
     command=CommandHelp(
         "Let more participants judge every HIT, or some, or give more time; the log says why.",
         "triplets-50 --workers 2 --why 'the pilot was too small'",

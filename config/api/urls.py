@@ -30,7 +30,7 @@ from evaluation.reports.storage import make_report
 from evaluation.results.operations import start_aggregation, start_evaluation
 from evaluation.results.reopening import reopen
 from evaluation.results.views import api as results_api
-from judgments.access import views as access_api
+from judgments.access import api as access_api
 from judgments.api import jobs as jobs_api
 from judgments.api import studies as studies_api
 from judgments.api.operations import operation_path

@@ -15,7 +15,7 @@ from common.parameters import MAX_REASON_LENGTH, Parameters, PlainNumberField
 from contrib.adjudication import decisions
 from judgments.access.rights import Right
 from judgments.models import Study, Unit
-from judgments.operations import Outcome, operation, row_of
+from judgments.operations import Outcome, find_row, operation
 
 MAX_UNITS_SENT = 1000  # units that one call can send to an adjudicator
 
@@ -68,7 +68,7 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
 @operation("withdraw", "Withdraw", right=Right.REVIEW, scope="workers", row="adjudication")
 def withdraw_adjudication(*, study: Study, by: User | None, adjudication: str) -> Outcome:
     """Withdraw a unit from adjudication, decided or not, so that its votes count again. Repeating changes nothing."""
-    row = row_of(Adjudication.objects.filter(study=study).select_related("study", "unit"), adjudication)
+    row = find_row(Adjudication.objects.filter(study=study).select_related("study", "unit"), adjudication)
     sentence = _(
         "The adjudication was withdrawn. When the consensus is computed again, the participants' answers decide this "
         "item."

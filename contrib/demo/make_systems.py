@@ -26,27 +26,33 @@ from judgments.importers import open_dataset
 
 SEED = 2015
 
-Captions = Mapping[str, list[str]]
-Bag = Counter[str]
+Captions = Mapping[str, list[str]]  # the captions of each photograph, by its file name
+Bag = Counter[str]  # how often each word occurs in the captions of a photograph
 
 
 def _read_captions(path: Path) -> dict[str, list[str]]:
     captions: dict[str, list[str]] = {}
-    for row in open_dataset("jsonl", path).references():
-        captions.setdefault(row.image, []).append(row.text)
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        captions.setdefault(row["image"], []).append(row["caption"])
     return captions
 
 
 def bag_of_words(captions: Iterable[str]) -> Bag:
     """Return counts of words: runs of letters and digits, in lower case."""
-    return Counter(word for text in captions for word in re.findall(r"[a-z0-9]+", text.lower()))
+    bag: Bag = Counter()
+    for text in captions:
+        bag.update(re.findall(r"[a-z0-9]+", text.lower()))
+    return bag
 
 
 def inverse_document_frequency(bags: Iterable[Bag]) -> dict[str, float]:
     """Return log(number of bags / number of bags with the word) for each word."""
     all_bags = list(bags)
-    bag_counts = Counter(word for bag in all_bags for word in bag)
-    return {word: math.log(len(all_bags) / n) for word, n in bag_counts.items()}
+    bag_counts: Counter[str] = Counter()
+    for bag in all_bags:
+        bag_counts.update(bag.keys())
+    return {word: math.log(len(all_bags) / count) for word, count in bag_counts.items()}
 
 
 def weighted_f1(first: Bag, second: Bag, weights: Mapping[str, float]) -> float:
@@ -54,7 +60,7 @@ def weighted_f1(first: Bag, second: Bag, weights: Mapping[str, float]) -> float:
 
     def weight(bag: Bag) -> float:
         # Sum exactly, so that the order of words does not decide between equal neighbours.
-        return math.fsum(weights[word] * n for word, n in bag.items())
+        return math.fsum(weights[word] * count for word, count in bag.items())
 
     total = weight(first) + weight(second)
     return 2 * weight(first & second) / total if total else 0.0
@@ -71,7 +77,10 @@ def usable_captions(captions: Captions, image: str) -> dict[str, str]:
 
 
 def nearest_captions(captions: Captions) -> dict[str, str]:
-    """Return for each photograph the first caption of the nearest other one; of equally near ones, the first."""
+    """Return, for each photograph, the first caption of the nearest other photograph.
+
+    Of several equally near photographs, take the one whose name is first in alphabetical order.
+    """
     bags = {image: bag_of_words(texts) for image, texts in captions.items()}
     weights = inverse_document_frequency(bags.values())
     nearest = {}
@@ -83,6 +92,7 @@ def nearest_captions(captions: Captions) -> dict[str, str]:
 
 
 def random_captions(captions: Captions, seed: int) -> dict[str, str]:
+    """Return, for each photograph, the first caption of another photograph, which is drawn at random."""
     draws = random.Random(seed)
     captions_by_image = {}
     for image in captions:

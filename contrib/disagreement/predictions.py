@@ -24,7 +24,7 @@ from evaluation.models import Prediction
 from judgments.access.study_log import note_event
 from judgments.importers.textio import read_lines
 from judgments.models import Study, Unit
-from judgments.operations import Outcome, operation, row_of
+from judgments.operations import Outcome, find_row, operation
 from judgments.studies.designs import kind_of
 from quorum.numeric.arrays import Floats, Ints, places_in
 from quorum.statistics.disagreement import SoftLabels
@@ -203,7 +203,7 @@ def import_predictions(*, study: Study, by: User | None, name: str, predictions:
 @operation("remove-predictions", "Remove predicted distributions", row="prediction")
 def remove_predictions(*, study: Study, by: User | None, prediction: str) -> Outcome:
     """Remove the distributions of a model."""
-    row = row_of(Prediction.objects.filter(study=study), prediction)
+    row = find_row(Prediction.objects.filter(study=study), prediction)
     sentence = f"Predictions of {row.name!r} were removed."
     note_event(study=study, what="predictions-removed", sentence=sentence, by=by)
     row.delete()

@@ -160,5 +160,5 @@ def _take_items(request: HttpRequest, study: Study) -> HttpResponse:
 
 add_step(StudyStep(name="take-known", label="Add known items", run=_take_items))
 
-add_operation(next_batch, label="Create a study from the selected rows", leads_away="change", inline=False)
-add_operation(more_items, label="Create a draft with new items", leads_away="change", inline=False)
+add_operation(next_batch, label="Create a study from the selected rows", result_page="change", inline=False)
+add_operation(more_items, label="Create a draft with new items", result_page="change", inline=False)

@@ -243,6 +243,6 @@ START_PAGE = StartPage(
     label="Import a HIT template",
     text="If you have a template from Mechanical Turk or Turkle:",
     view=upload_template,
-    with_data=True,
+    uploads_data=True,
 )
 add_start_page(START_PAGE)

@@ -22,6 +22,11 @@ from judgments.access.rights import Right
 from judgments.models import Study
 from judgments.operations import Outcome, background_operation, operation, row_of
 from judgments.studies.designs import kind_of
+from judgments.access.study_log import note_event
+from judgments.kinds import Kind
+from judgments.models import Study, System, Unit
+from judgments.operations import Outcome, background_operation, find_row, operation
+from judgments.studies.designs import design_of, kind_of
 from quorum.statistics.judges import EPSILON
 
 MAX_PROMPT_LENGTH = 10_000  # characters
@@ -78,7 +83,7 @@ def import_judge(*, study: Study, by: User | None, name: str, answers: str, **op
 @operation("remove-judge", "Remove a judge", row="judge")
 def remove_judge(*, study: Study, by: User | None, judge: str) -> Outcome:
     """Remove a judge and its answers. Results that were computed with it stay, and say that it was removed."""
-    return Outcome(delete_judge(judge=row_of(Judge.objects.filter(study=study), judge), by=by))
+    return Outcome(delete_judge(judge=find_row(Judge.objects.filter(study=study), judge), by=by))
 
 
 def _amount_field(label: Any, help_text: str, **options: Any) -> serializers.DecimalField:

@@ -96,6 +96,8 @@ add_operation(
     name="rehearse",
     label="Rehearse a copy",
     requires="judgments.add_study",
-    leads_away="rehearsal",
+    result_page="rehearsal",
 )
-add_operation(delete_rehearsal, label="Delete this rehearsal", shows=_redirect_from_deleted, inline=True)
+add_operation(
+    delete_rehearsal, label="Delete this rehearsal", show_result=_redirect_from_deleted, inline=True
+)

@@ -21,7 +21,7 @@ from contrib.webhooks.models import COMPLETED, EVENTS, EXCLUDED, PING, SUBMITTED
 from contrib.webhooks.posting import checked_url
 from judgments.access.study_log import note_event
 from judgments.models import Study
-from judgments.operations import Outcome, operation, row_of
+from judgments.operations import Outcome, find_row, operation
 
 MAX_WEBHOOKS = 10  # webhooks per study
 State = WebhookDelivery.State
@@ -164,7 +164,7 @@ def remove(*, study: Study, by: User | None, webhook: str) -> Outcome:
 @transaction.atomic
 def retry(*, study: Study, by: User | None, delivery: str) -> Outcome:
     """Send again a message that was given up. Its id stays the same."""
-    row = row_of(WebhookDelivery.objects.filter(webhook__study=study), delivery)
+    row = find_row(WebhookDelivery.objects.filter(webhook__study=study), delivery)
     if not Webhook.objects.filter(pk=row.webhook_id, active=True).update(rests_until=None):
         raise WrongState(_("Nothing was sent, because the webhook is disabled."))
     is_waiting = WebhookDelivery.objects.filter(pk=row.pk, state=State.GIVEN_UP).update(
@@ -179,4 +179,4 @@ def retry(*, study: Study, by: User | None, delivery: str) -> Outcome:
 
 
 def _find_webhook(study: Study, key: str) -> Webhook:
-    return row_of(Webhook.objects.filter(study=study), key)
+    return find_row(Webhook.objects.filter(study=study), key)

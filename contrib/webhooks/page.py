@@ -50,9 +50,9 @@ def show_secret(request: HttpRequest, study: Study, outcome: Outcome) -> HttpRes
     return answer
 
 
-add_operation(operations.add, label="Add a webhook", fields=(), shows=show_secret)
+add_operation(operations.add, label="Add a webhook", fields=(), show_result=show_secret)
 add_operation(operations.ping, label="Test a webhook", fields=())
-add_operation(operations.rotate, label="Change a webhook's secret", fields=(), shows=show_secret)
+add_operation(operations.rotate, label="Change a webhook's secret", fields=(), show_result=show_secret)
 add_operation(operations.switch, label="Turn a webhook on or off", fields=())
 add_operation(operations.remove, label="Remove a webhook", fields=())
 add_operation(operations.retry, label="Send a message again", fields=())

@@ -101,7 +101,7 @@ class ReopenRequest(Reason):
     "More votes for units",
     parameters=ReopenRequest,
     follow_up=ASK_THE_CROWD,
-    orders=True,
+    is_order=True,
     command=CommandHelp(
         "Ask for more votes on units of an open study; the log says why.",
         "triplets-50 --need tied --votes 2 --why 'two of three votes were invalidated'",

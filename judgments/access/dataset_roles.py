@@ -1,4 +1,4 @@
-"""Roles in a dataset, and who else may read it."""
+"""Give, take and check the roles of people in a dataset, and decide who else may read the dataset."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def give_dataset_role(*, dataset: Dataset, user: User, role: str, by: User | Non
             % {"name": user.get_username()}
         )
     if role != DatasetRole.Role.OWNER:
-        _keep_dataset_owner(dataset, user)
+        _refuse_to_lose_owner(dataset, user)
     dataset_role, _ = DatasetRole.objects.update_or_create(
         dataset=dataset, user=user, defaults={"role": role, "given_by": by}
     )
@@ -74,11 +74,11 @@ def give_dataset_role(*, dataset: Dataset, user: User, role: str, by: User | Non
 @transaction.atomic
 def take_dataset_role(*, dataset: Dataset, user: User) -> None:
     """Take a person's role in a dataset. Raise WrongState if the dataset would lose its last owner."""
-    _keep_dataset_owner(dataset, user)
+    _refuse_to_lose_owner(dataset, user)
     DatasetRole.objects.filter(dataset=dataset, user=user).delete()
 
 
-def _keep_dataset_owner(dataset: Dataset, user: User) -> None:
+def _refuse_to_lose_owner(dataset: Dataset, user: User) -> None:
     """Raise WrongState if the person is the dataset's only owner.
 
     The dataset is locked, so that the last two owners cannot leave at the same time.
@@ -93,10 +93,10 @@ def _keep_dataset_owner(dataset: Dataset, user: User) -> None:
 
 
 def refuse_other_readers(dataset: Dataset) -> None:
-    """Lock a dataset, and ask the receivers of ``pre_share``, such as challenges, whether others may read it.
+    """Raise WrongState if only members may read a dataset, for example during a challenge.
 
-    Raises:
-        WrongState: a receiver requires that only members can read the dataset.
+    The receivers of the signal ``pre_share`` decide this. The dataset stays locked until the transaction ends, so that
+    their decision remains valid.
     """
     locked = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
     pre_share.send(sender=Dataset, dataset=locked)

@@ -1,4 +1,4 @@
-"""The rights of requests to the HTTP interface, and who may cancel or retry a job.
+"""What a request to the HTTP interface may see and do, by its account and token, and who may cancel or retry a job.
 
 A token allows at most what its account, its scopes and its studies allow.
 """
@@ -28,6 +28,7 @@ from judgments.operations import operation_of
 
 
 def staff_of(request: Request) -> User:
+    """Return the account of a request to a view that only accounts can use."""
     assert isinstance(request.user, User)
     return request.user
 
@@ -69,6 +70,7 @@ def study_for(request: Request, slug: str, right: Right = Right.VIEW) -> Study:
 
 
 def require_right(request: Request, right: Right, study: Study) -> None:
+    """Raise PermissionDenied if the request's account lacks the right in the study."""
     if not has_right(staff_of(request), right, study):
         raise PermissionDenied
 
@@ -143,7 +145,7 @@ class VisibleRows(BaseFilterBackend):
                 return rows
             return rows.filter(**{f"{view.dataset_path}__in": token.studies.order_by().values("dataset")})
         if token is None and staff_of(request).has_perm(view.reading):
-            return queryset
+            return queryset  # all rows
         studies = studies_of(request)
         if hasattr(view, "rows_for"):
             readable_rows: QuerySet[Any] = view.rows_for(queryset, studies, request)
@@ -188,7 +190,7 @@ def may_retry(user: User, job: Job) -> bool:
     study, operation = _study_of(job), operation_of(job.kind)
     if study is not None and not has_right(user, operation.right if operation else Right.CHANGE, study):
         return False
-    # the other studies and datasets that the job reads
+    # the user must still see the other studies and datasets that the job reads
     pilot_slugs = {job.args.get("pilot", "")} - {""}
     dataset_names = {job.args.get("dataset", ""), *job.args.get("others", ())} - {""}
     visible_pilots = Study.objects.visible_to(user).filter(slug__in=pilot_slugs)
@@ -197,6 +199,7 @@ def may_retry(user: User, job: Job) -> bool:
 
 
 def _study_of(job: Job) -> Study | None:
+    """Return the study that the job is about, if there is one."""
     # an import creates its study; a study that has the slug already is another one
     if job.kind == IMPORTS_STUDY:
         return None

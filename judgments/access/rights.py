@@ -50,13 +50,22 @@ def rights_in(user: Person, studies: Collection[Study]) -> dict[int, frozenset[R
     """Return the user's rights in each study, by the study's row id. One query reads the roles in all studies."""
     if not isinstance(user, User) or not user.is_active:
         return dict.fromkeys((study.pk for study in studies), frozenset())
-    granted = frozenset(right for right, permission in PERMISSIONS.items() if user.has_perm(permission))
-    if granted:
-        granted |= {Right.VIEW}  # the permission to change all studies includes viewing, as in the admin
-    if granted == frozenset(Right):
-        return dict.fromkeys((study.pk for study in studies), granted)
+    # the rights in every study
+    general_rights = frozenset(
+        right for right, permission in PERMISSIONS.items() if user.has_perm(permission)
+    )
+    if general_rights:
+        general_rights |= {
+            Right.VIEW
+        }  # the permission to change all studies includes viewing, as in the admin
+    if general_rights == frozenset(Right):
+        return dict.fromkeys((study.pk for study in studies), general_rights)
     roles = dict(StudyRole.objects.filter(study__in=studies, user=user).values_list("study", "role"))
-    return {study.pk: granted | RIGHTS_BY_ROLE.get(roles.get(study.pk, ""), frozenset()) for study in studies}
+    rights: dict[int, frozenset[Right]] = {}
+    for study in studies:
+        role = roles.get(study.pk)
+        rights[study.pk] = general_rights | RIGHTS_BY_ROLE[role] if role else general_rights
+    return rights
 
 
 def has_right(user: Person, right: Right, study: Study) -> bool:

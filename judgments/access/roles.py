@@ -1,4 +1,4 @@
-"""Give and take roles in a study."""
+"""Give and take the roles of people in a study (viewer, reviewer, designer and owner)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def give_role(*, study: Study, user: User, role: str, by: User | None = None) ->
     if old_role == role:
         return StudyRole.objects.get(study=study, user=user)
     if old_role == Role.OWNER:
-        _keep_an_owner(study, user)
+        _refuse_to_lose_owner(study, user)
     study_role, _ = StudyRole.objects.update_or_create(
         study=study, user=user, defaults={"role": role, "given_by": by}
     )
@@ -46,7 +46,7 @@ def revoke_role(*, study: Study, user: User, by: User | None = None) -> None:
     if old_role is None:
         return
     if old_role == Role.OWNER:
-        _keep_an_owner(study, user)
+        _refuse_to_lose_owner(study, user)
     StudyRole.objects.filter(study=study, user=user).delete()
     note_event(
         study=study,
@@ -87,7 +87,8 @@ def _lock_and_find_role(study: Study, user: User) -> str | None:
     return StudyRole.objects.filter(study=study, user=user).values_list("role", flat=True).first()
 
 
-def _keep_an_owner(study: Study, user: User) -> None:
+def _refuse_to_lose_owner(study: Study, user: User) -> None:
+    """Raise WrongState if the user is the study's only owner."""
     if not StudyRole.objects.filter(study=study, role=Role.OWNER).exclude(user=user).exists():
         raise WrongState(
             gettext("%(name)s is the only owner of study %(slug)r; make somebody else an owner first.")

@@ -1,4 +1,4 @@
-"""Write entries of a study's log."""
+"""Write an entry of a study's log, which says who did what and when."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ SCOPES: dict[str, str] = {
     "money:write": "pay bonuses and top-ups, set budgets, decide on payments that failed",
     **declared_by_features("scopes"),
 }
-# Scopes that an account without staff rights can use.
+# The scopes that tokens of accounts without staff rights can have.
 PARTICIPANT_SCOPES = ("submissions:read", "submissions:write")
 KEY_PREFIX = "quorum_"
 SHOWN_KEY_LENGTH = 12  # characters of a key that lists of tokens show
@@ -42,10 +42,10 @@ SHOWN_KEY_LENGTH = 12  # characters of a key that lists of tokens show
 USE_INTERVAL = timedelta(minutes=1)
 
 
-def scope_allows(granted: Iterable[str], requested: str) -> bool:
-    """Return whether one of the granted scopes includes the requested scope. A scope to write includes that to read."""
-    area, _, verb = requested.partition(":")
-    return requested in granted or (verb == "read" and f"{area}:write" in granted)
+def scope_allows(token_scopes: Iterable[str], scope: str) -> bool:
+    """Return whether one of a token's scopes includes a scope. A scope to write includes that to read."""
+    area, _, verb = scope.partition(":")
+    return scope in token_scopes or (verb == "read" and f"{area}:write" in token_scopes)
 
 
 @transaction.atomic

@@ -1,61 +1,28 @@
-"""The pages and API resources about access: who may do what.
-
-They are the pages "Access" and "Log" of a study, the admin pages of accounts, groups and API tokens, the log and
-the roles over HTTP, and the check of who may send large bodies (deploy/nginx.conf).
-"""
+"""The pages "Access" and "Log" of a study: who may do what, and what was done."""
 
 from __future__ import annotations
 
 import csv
 import json
 from collections.abc import Iterator
-from datetime import datetime, timedelta
 from typing import Any
 
-from django import forms
-from django.contrib import admin, messages
-from django.contrib.auth.admin import GroupAdmin, UserAdmin
-from django.contrib.auth.models import Group as AccountGroup
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
-from django.utils import timezone
-from django.utils.decorators import method_decorator
-from django.utils.html import format_html
 from django.utils.http import urlencode
-from django.utils.safestring import SafeString
-from django.utils.translation import gettext, gettext_lazy
-from django.views.decorators.cache import never_cache
-from rest_framework import serializers, status
-from rest_framework.permissions import BasePermission
-from rest_framework.request import Request
-from rest_framework.response import Response
-from rest_framework.views import APIView
-from unfold.decorators import display
-from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from common.files import guard_formula
-from judgments.access.permission_names import PermissionNamesAdmin
-from judgments.access.tokens import SCOPES, create_token, revoke_token
 from judgments.admin.base import (
     MAX_KEY_DIGITS,
     MAX_OFFERED,
-    PER_PAGE,
-    BoundedChoices,
     BoundedPaginator,
-    ReadOnlyAdmin,
     in_words,
-    short_time,
     signed_in,
 )
-from judgments.api.filters import filters_of, study_filter
-from judgments.api.resources import Related, Resource, RowSerializer
-from judgments.models import ApiToken, Study, StudyEvent, StudyRole
+from judgments.models import Study, StudyEvent, StudyRole
 from judgments.operations import grant_role_operation, revoke_role_operation
 from judgments.studies.pages import Context, StudySection
 from judgments.studies.step_form import add_operation
@@ -75,7 +42,7 @@ ROLES = [
     ("owner", "can also give roles and delete the study"),
 ]
 
-LOG_COLUMNS = ["at", "what", "words", "why", "by", "details"]
+LOG_COLUMNS = ["at", "what", "words", "why", "by", "details"]  # keys of ``_log_row``
 
 
 @study_page("people", "Access", order=80, section=StudySection.SHARE, help="roles.md#roles")
@@ -120,6 +87,7 @@ def show_log(request: HttpRequest, study: Study, context: Context) -> HttpRespon
 
 
 def _filter_events(request: HttpRequest, events: QuerySet[StudyEvent]) -> QuerySet[StudyEvent]:
+    """Return the entries with the code ``?what=`` and the account ``?by=``, which is a row id or "platform"."""
     what, by = request.GET.get("what", ""), request.GET.get("by", "")
     if what:
         events = events.filter(what=what)
@@ -135,7 +103,7 @@ def _filter_events(request: HttpRequest, events: QuerySet[StudyEvent]) -> QueryS
 def download_log(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
     """Stream the log: ``?as=csv`` or ``?as=jsonl``."""
     events = _filter_events(request, StudyEvent.objects.filter(study=study)).select_related("by")
-    rows = (_as_row(event) for event in events.order_by("pk").iterator(chunk_size=ROWS_PER_BATCH))
+    rows = (_log_row(event) for event in events.order_by("pk").iterator(chunk_size=ROWS_PER_BATCH))
     writers = {"csv": (_csv_lines, "text/csv"), "jsonl": (_json_lines, "application/x-ndjson")}
     format = request.GET.get("as", "csv")
     if format not in writers:
@@ -146,7 +114,8 @@ def download_log(request: HttpRequest, study: Study, context: Context) -> HttpRe
     return response
 
 
-def _as_row(event: StudyEvent) -> dict[str, Any]:
+def _log_row(event: StudyEvent) -> dict[str, Any]:
+    """Return an entry of the log as JSON."""
     return {
         "at": event.at.isoformat(timespec="seconds"),
         "what": event.what,
@@ -177,249 +146,6 @@ def _json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
         yield json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n"
 
 
+# the buttons of the page "Access"
 for _operation in (grant_role_operation, revoke_role_operation):
     add_operation(_operation, label=_operation.summary, inline=False, leads_to=lambda study: "people")
-
-TOKEN_LIFETIMES = [
-    ("30", gettext_lazy("30 days")),
-    ("90", gettext_lazy("90 days")),
-    ("365", gettext_lazy("a year")),
-    ("", gettext_lazy("no expiry")),
-]
-
-admin.site.unregister(User)
-admin.site.unregister(AccountGroup)
-
-
-@admin.register(User)
-class AccountAdmin(UserAdmin, PermissionNamesAdmin):
-    help = "roles.md#an-account-in-a-minute"
-    form = UserChangeForm
-    add_form = UserCreationForm
-    change_password_form = AdminPasswordChangeForm
-    list_fullwidth = True
-    list_per_page = PER_PAGE
-    paginator = BoundedPaginator
-    show_full_result_count = False
-    filter_horizontal = ()  # the two lists of Django's script have barriers for screen readers
-    list_filter = ("is_staff", "is_superuser", "is_active", ("groups", BoundedChoices))
-
-
-@admin.register(AccountGroup)
-class AccountGroupAdmin(GroupAdmin, PermissionNamesAdmin):
-    help = "roles.md#permissions-for-all-studies"
-    filter_horizontal = ()  # as in AccountAdmin
-    list_fullwidth = True
-    list_per_page = PER_PAGE
-    paginator = BoundedPaginator
-    show_full_result_count = False
-
-
-class TokenForm(forms.Form):
-    name = forms.CharField(
-        max_length=100,
-        label=gettext_lazy("Purpose"),
-        help_text=gettext_lazy("For example “notebook of the pilot”."),
-    )
-    scopes = forms.MultipleChoiceField(
-        choices=lambda: [(scope, f"{scope}: {gettext(label)}") for scope, label in SCOPES.items()],
-        widget=forms.CheckboxSelectMultiple,
-        label=gettext_lazy("Scopes"),
-        help_text=gettext_lazy(
-            "A token never has more permissions than your account. Permission to write includes "
-            "permission to read."
-        ),
-    )
-    studies = forms.ModelMultipleChoiceField(
-        queryset=Study.objects.none(),
-        to_field_name="slug",
-        required=False,
-        label=gettext_lazy("Only these studies"),
-        help_text=gettext_lazy(
-            "If you choose no study, the token is valid for all studies that you can see, now and in "
-            "the future."
-        ),
-    )
-    good_for = forms.ChoiceField(
-        choices=TOKEN_LIFETIMES, required=False, initial="90", label=gettext_lazy("Expires after")
-    )
-
-    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        field = self.fields["studies"]
-        assert isinstance(field, forms.ModelMultipleChoiceField)
-        field.queryset = Study.objects.visible_to(user).order_by("slug")
-
-    @property
-    def expires_at(self) -> datetime | None:
-        days = self.cleaned_data["good_for"]
-        return timezone.now() + timedelta(days=int(days)) if days else None
-
-
-@admin.register(ApiToken)
-class ApiTokenAdmin(ReadOnlyAdmin):
-    help = "api.md#tokens"
-    empty_words = "A token lets a program use the HTTP interface on your behalf."
-    list_display = ("token", "user", "opens", "created_at", "last_used", "good_until", "revoke")
-    list_display_links = None
-    list_select_related = ("user",)
-    search_fields = ("name", "prefix", "user__username")
-    add_label = "Create a token"
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return request.user.is_staff  # also called on the login page, where nobody is signed in
-
-    def has_view_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
-        return obj is None or obj.user_id == request.user.pk or super().has_view_permission(request, obj)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return request.user.is_staff  # also called on the login page, where nobody is signed in
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[ApiToken]:
-        rows: QuerySet[ApiToken] = self.all_rows(request).prefetch_related("studies")
-        return rows if super().has_view_permission(request) else rows.filter(user=signed_in(request))
-
-    @display(description="token", ordering="name")
-    def token(self, token: ApiToken) -> SafeString:
-        return format_html('<span class="q-name">{}</span> <code>{}…</code>', token.name, token.prefix)
-
-    @display(description="scopes (studies)")
-    def opens(self, token: ApiToken) -> str:
-        scopes = ", ".join(token.scopes)
-        if not token.limited:
-            return scopes
-        studies = ", ".join(study.slug for study in token.studies.all()) or gettext("no study (deleted)")
-        return f"{scopes} ({studies})"
-
-    @display(description="last used", ordering="last_used_at", empty_value=gettext_lazy("never"))
-    def last_used(self, token: ApiToken) -> str | None:
-        return short_time(token.last_used_at) if token.last_used_at else None
-
-    @display(description="valid until", ordering="expires_at")
-    def good_until(self, token: ApiToken) -> str:
-        if token.revoked_at is not None:
-            return gettext("revoked %(at)s") % {"at": short_time(token.revoked_at)}
-        return short_time(token.expires_at) if token.expires_at else gettext("never expires")
-
-    @display(description="next step")
-    def revoke(self, token: ApiToken) -> SafeString | str:
-        if not token.usable_at(timezone.now()):
-            return ""
-        address = reverse("admin:judgments_apitoken_revoke", args=[token.pk])
-        return format_html('<a class="q-button" href="{}">{}</a>', address, gettext("Revoke"))
-
-    def get_urls(self) -> list[URLPattern]:
-        revoking = path(
-            "<int:pk>/revoke/", self.admin_site.admin_view(self.revoke_view), name="judgments_apitoken_revoke"
-        )
-        return [revoking, *super().get_urls()]
-
-    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
-        return redirect("admin:judgments_apitoken_changelist")
-
-    def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
-        if not self.has_add_permission(request):
-            raise PermissionDenied
-        form = TokenForm(request.POST or None, user=signed_in(request))
-        created: dict[str, Any] = {}
-        if request.method == "POST" and form.is_valid():
-            token, key = create_token(
-                user=signed_in(request),
-                name=form.cleaned_data["name"],
-                scopes=form.cleaned_data["scopes"],
-                studies=list(form.cleaned_data["studies"]),
-                expires_at=form.expires_at,
-            )
-            created = {"token": token, "key": key}
-        return self._page(
-            request, "judgments/token_new.html", gettext("Create a token"), form=form, **created
-        )
-
-    def revoke_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        token = self.get_queryset(request).filter(pk=pk).first()
-        if token is None:
-            raise Http404
-        if request.method == "POST":
-            revoke_token(token=token)
-            messages.success(request, gettext("The token %(name)s was revoked.") % {"name": token.name})
-            return redirect("admin:judgments_apitoken_changelist")
-        return self._page(
-            request,
-            "judgments/token_revoke.html",
-            gettext("Revoke %(name)s?") % {"name": token.name},
-            token=token,
-        )
-
-    @method_decorator(never_cache)
-    def _page(self, request: HttpRequest, template: str, title: str, **more: Any) -> HttpResponse:
-        context = {**self.admin_site.each_context(request), "opts": ApiToken._meta, "title": title, **more}
-        return TemplateResponse(request, template, context)
-
-
-class EventSerializer(RowSerializer[StudyEvent]):
-    """An entry of a study's log."""
-
-    study = Related("slug")
-    details = serializers.DictField(read_only=True)
-    by = Related("by.username", optional=True)
-
-    class Meta:
-        model = StudyEvent
-        fields = ["id", "study", "what", "words", "why", "details", "by", "at"]
-
-
-class EventResource(Resource):
-    """The log of a study: who did what, when and why. Its entries never change."""
-
-    queryset = StudyEvent.objects.select_related("by")
-    serializer_class = EventSerializer
-    filterset_class = filters_of(StudyEvent, "what", study="slug", by="by__username")
-    orderings = {"id": "pk", "at": "at"}
-
-
-class RoleSerializer(RowSerializer[StudyRole]):
-    """A person's role in a study."""
-
-    study = Related("study.slug")
-    user = Related("user.username")
-    given_by = Related("given_by.username", optional=True)
-
-    class Meta:
-        model = StudyRole
-        fields = ["id", "study", "user", "role", "given_by", "given_at"]
-
-
-class RoleResource(Resource):
-    """The roles that people have in studies."""
-
-    queryset = StudyRole.objects.select_related("study", "user", "given_by")
-    serializer_class = RoleSerializer
-    filterset_class = filters_of(StudyRole, "role", study=study_filter(), user="user__username")
-
-
-class MayUpload(BasePermission):
-    """Allow accounts that are signed in or have a token, but no workers. At the address for staff, allow only staff."""
-
-    def has_permission(self, request: Request, view: Any) -> bool:
-        user, staff_only = request.user, view.kwargs["who"] != "account"
-        return isinstance(user, User) and user.is_active and (user.is_staff or not staff_only)
-
-
-class MayUploadView(APIView):
-    """Tell a proxy, before it reads a body, whether the sender may upload it.
-
-    GET /may-upload/account/ and GET /may-upload/staff/ answer 204 for yes, and 401 or 403 for no.
-    """
-
-    permission_classes = (MayUpload,)
-    schema = None
-
-    def get(self, request: Request, who: str) -> Response:
-        return Response(status=status.HTTP_204_NO_CONTENT)
-
-    def handle_exception(self, exc: Exception) -> Response:
-        """Answer 403 instead of 429 (too many wrong tokens), since nginx expects 401 or 403 for a refusal."""
-        response = super().handle_exception(exc)
-        if response.status_code == status.HTTP_429_TOO_MANY_REQUESTS:
-            response.status_code = status.HTTP_403_FORBIDDEN
-        return response

@@ -13,13 +13,14 @@ from judgments.models.jobs import IMPORTS_STUDY, of_studies
 
 M = TypeVar("M", bound=Model)
 
-_CACHE_ATTRIBUTE = "_has_visible_study"  # an attribute of the user object
+_CACHE_ATTRIBUTE = "_has_visible_study"  # the attribute of the user object in which the answer is cached
 
 # models whose rows belong to a dataset
 DATASET_MODELS: tuple[type[Model], ...] = (Dataset, Item, Caption, System, Output, DatasetRole)
 
 
 def has_visible_study(user: Person) -> bool:
+    """Return whether the user may see any study. The query is made once per user object."""
     if not isinstance(user, User) or not user.is_active:
         return False
     if not hasattr(user, _CACHE_ATTRIBUTE):
@@ -84,15 +85,16 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
 
 
 def own_jobs(user: User) -> Q:
-    """Return a filter for the jobs that a person started outside of studies, and their imports of judgments.
+    """Return a filter for the jobs that a person started and that belong to no study, such as imports.
 
-    A job of a study is visible to people with a role in the study, and a role may end. An import of judgments counts
-    as a person's own job, although it names the study that it creates.
+    A job of a study is visible to people with a role in the study, and a role may end. An import of judgments belongs
+    to no study, although it names the study that it creates.
     """
     return Q(created_by=user.pk) & (Q(args__study__isnull=True) | Q(kind=IMPORTS_STUDY))
 
 
 def _visible_jobs(user: Person) -> Q:
+    """Return a filter for a person's own jobs, and for the jobs of studies that the person may see."""
     studies = Study.objects.visible_to(user)
     if not isinstance(user, User) or not user.is_active:
         return Q(pk__in=[])

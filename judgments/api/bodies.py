@@ -1,4 +1,4 @@
-"""Read request bodies, and declare answers that are files."""
+"""Read the bodies of API requests (JSON objects and TOML), and declare responses that are files."""
 
 from __future__ import annotations
 

@@ -73,8 +73,9 @@ def filters_of(
     """Return the filters of a list.
 
     Args:
-        fields: fields of the model.
-        paths: further filters by name, or paths such as ``worker__name``, whose values are compared with a text.
+        fields: fields of the model, each of which becomes a filter.
+        paths: further filters by their names in the API. A path such as ``worker__name`` stands for a filter that
+            compares the related field with a text.
     """
     members = {
         name: filters.CharFilter(field_name=path) if isinstance(path, str) else path

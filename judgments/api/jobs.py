@@ -65,9 +65,11 @@ class JobSerializer(RowSerializer[Job]):
 def job_action(refusal: str) -> Callable[[Any], Any]:
     """Declare an action on a job. ``refusal`` describes its 409 response in the schema."""
     responses = {200: JobSerializer, 409: OpenApiResponse(description=refusal)}
-    return lambda do: extend_schema(request=None, responses=responses)(
-        action(detail=True, methods=["post"])(do)
-    )
+
+    def declare(method: Any) -> Any:
+        return extend_schema(request=None, responses=responses)(action(detail=True, methods=["post"])(method))
+
+    return declare
 
 
 class JobResource(Resource):
@@ -88,7 +90,7 @@ class JobResource(Resource):
 
         The person who asked for the job may cancel it, and everybody who may change its study or dataset.
         """
-        return self._change(may_cancel, cancel_job)
+        return self._change_job(cancel_job, is_allowed=may_cancel)
 
     @job_action("It neither failed nor was cancelled.")
     def retry(self, request: Request, pk: str) -> Response:
@@ -99,11 +101,13 @@ class JobResource(Resource):
         operation = operation_of(self.get_object().kind)
         if operation is not None:
             IsStaff.check_scope(request, operation)
-        return self._change(may_retry, retry_job)
+        return self._change_job(retry_job, is_allowed=may_retry)
 
-    def _change(self, may: Callable[[User, Job], bool], change: Callable[[Job], None]) -> Response:
+    def _change_job(
+        self, change: Callable[[Job], None], *, is_allowed: Callable[[User, Job], bool]
+    ) -> Response:
         job: Job = self.get_object()
-        if not may(staff_of(self.request), job):
+        if not is_allowed(staff_of(self.request), job):
             raise PermissionDenied
         change(job)
         return Response(self.get_serializer(job).data)
@@ -118,5 +122,6 @@ def jobs_about(rows: QuerySet[Job], studies: QuerySet[Study], request: Request) 
 
 
 def job_response(request: Request, job: Job, *, route: str = "api:jobs-detail") -> Response:
+    """Return the response 202 with a job, and with the job's address in the header Location."""
     address = reverse(route, args=[job.pk], request=request)
     return Response(JobSerializer(job).data, status=202, headers={"Location": address})

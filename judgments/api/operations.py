@@ -58,10 +58,10 @@ class OperationView(APIView):
 
     @classmethod
     def of(cls, operation: Operation) -> type[Self]:
-        """Return a subclass for an operation, which the API schema describes."""
+        """Return a subclass that does this operation, with the operation's description for the API schema."""
         takes_parameters = bool(operation.parameters().fields)
         responses = cls.job_responses if operation.job else cls.responses
-        if operation.orders:
+        if operation.is_order:
             responses = {**responses, 202: WaitingReply}
         view = type(
             f"{operation.name.title().replace('-', '')}View",
@@ -204,4 +204,5 @@ def with_study(parameters: type[Parameters], **options: Any) -> type[Parameters]
 
 
 def _body(request: Request, operation: Operation) -> Any:
+    """Return the parsed body of a request. Do not parse it if the operation has no parameters."""
     return request.data if operation.parameters().fields else {}

@@ -26,12 +26,12 @@ def page_size_of(request: Request) -> int:
 
 
 def read_cursor(cursor: str) -> Any:
-    """Return the values of a cursor that ``link_with_cursor`` made. Raise ValueError if there are none in it."""
+    """Return the values of a cursor that ``link_with_cursor`` made. Raise ValueError if it is malformed."""
     return load_json(urlsafe_b64decode(cursor.encode()))
 
 
 def link_with_cursor(request: Request, values: Sequence[Any]) -> str:
-    """Return the address of the request, with a cursor that has these values."""
+    """Return the address of the request with a cursor: the values as JSON, in the alphabet of Base64 for addresses."""
     cursor = urlsafe_b64encode(json.dumps(values).encode()).decode()
     return request.build_absolute_uri(
         f"{request.path}?{urlencode({**request.query_params.dict(), 'cursor': cursor})}"

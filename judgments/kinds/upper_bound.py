@@ -58,7 +58,7 @@ class LeaveOneOutScores:
         images: the number of images with at least two captions.
         captions: the number of scored captions.
         left_out: the number of images that have a single caption.
-        orders: the rank correlations of metrics (``rank_correlations``).
+        rank_correlations: the rank correlations of metrics (``rank_correlations``).
     """
 
     bounds: tuple[UpperBound, ...]
@@ -67,7 +67,7 @@ class LeaveOneOutScores:
     left_out: int
     seed: int
     warnings: tuple[str, ...] = ()
-    orders: Mapping[str, Any] = field(default_factory=dict)
+    rank_correlations: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -79,7 +79,7 @@ class LeaveOneOutScores:
             "seed": self.seed,
             "reason": "" if self.bounds else NO_TWO_CAPTIONS,
             "warnings": list(self.warnings),
-            "orders": dict(self.orders),
+            "orders": dict(self.rank_correlations),
         }
 
 
@@ -141,7 +141,7 @@ def leave_one_out_scores(
         left_out=captions_left_out.single_caption_images,
         seed=seed,
         warnings=result.warnings,
-        orders=rank_correlations(result.caption_scores, captions_left_out.texts, sizes),
+        rank_correlations=rank_correlations(result.caption_scores, captions_left_out.texts, sizes),
     )
 
 

@@ -1,4 +1,8 @@
-"""Commands that do operations, and helpers for commands."""
+"""The base classes of commands that do an operation on a study, and their options.
+
+The command of an operation is made from the operation's declaration (``judgments.operations``): its parameters become
+options.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +87,7 @@ class FileOperationCommand(OperationCommand):
     Attributes:
         parameter: the name of the operation's parameter for the text.
         other_parameters: the dotted path of the class of the other parameters.
-        expected: the form of the file, for the help text.
+        expected: a phrase about the content of the file, for the help text and error messages.
     """
 
     parameter: ClassVar[str]
@@ -123,12 +127,15 @@ def add_parameters(parser: ArgumentParser, parameters: Parameters) -> None:
             option = f"--without-{option[2:]}" if field.initial is True else option
             group.add_argument(option, dest=name, action="store_true", help=help_text)
             continue
-        if isinstance(field, serializers.ChoiceField) and len(field.choices) <= MAX_CHOICES:
-            metavar: str | None = "{" + ",".join(str(choice) for choice in field.choices) + "}"
-        else:
-            metavar = "LIST" if isinstance(field, serializers.ListField) else None
-        if isinstance(field, serializers.ChoiceField) and metavar is None:
-            help_text = f"{help_text}: one of {', '.join(map(str, field.choices))}"
+        metavar: str | None = None
+        if isinstance(field, serializers.ListField):
+            metavar = "LIST"
+        elif isinstance(field, serializers.ChoiceField):
+            choices = [str(choice) for choice in field.choices]
+            if len(choices) <= MAX_CHOICES:
+                metavar = f"{{{','.join(choices)}}}"
+            else:
+                help_text = f"{help_text}: one of {', '.join(choices)}"
         # a group already requires one of its members
         required = {} if name in groups else {"required": field.required}
         group.add_argument(option, metavar=metavar, help=help_text, **required)
@@ -136,7 +143,7 @@ def add_parameters(parser: ArgumentParser, parameters: Parameters) -> None:
 
 def as_form_data(parameters: Parameters, options: dict[str, Any]) -> QueryDict:
     """Return the parameters in a command's options as texts, as the form of a page would send them."""
-    data = QueryDict(mutable=True)
+    form_data = QueryDict(mutable=True)
     fields: Mapping[str, Any] = parameters.fields
     for name, field in fields.items():
         value = options[name]
@@ -144,5 +151,6 @@ def as_form_data(parameters: Parameters, options: dict[str, Any]) -> QueryDict:
             value = not value
         if value is None or value is False:
             continue
-        data.setlist(name, [str(entry) for entry in (value if isinstance(value, list | tuple) else [value])])
-    return data
+        entries = value if isinstance(value, list | tuple) else [value]
+        form_data.setlist(name, [str(entry) for entry in entries])
+    return form_data

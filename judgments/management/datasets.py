@@ -24,16 +24,18 @@ def suggesting_columns(use: str, options: dict[str, Any], dataset: str = "") -> 
     """Suggest a column mapping in the error message if the block fails because of the names of a table's columns.
 
     The mapping is that of the last import or, if there is none, a guess.
+
+    Args:
+        use: what the table is read as, "dataset" or "import_candidates".
+        options: the command's options.
+        dataset: the name of the dataset; "" for a new one.
     """
     try:
         yield
     except ImportProblem as error:
-        if (
-            options["map"]
-            or options["mapping"]
-            or options["format"] not in TABLE_FORMATS
-            or (error.line or 1) > 1  # the error is not about the header
-        ):
+        has_mapping = options["map"] or options["mapping"]
+        is_about_header = (error.line or 1) == 1
+        if has_mapping or options["format"] not in TABLE_FORMATS or not is_about_header:
             raise
         last_columns = last_mapping(use, dataset=Dataset.objects.filter(name=dataset).first())
         path, format, encoding = options["path"], options["format"], options["encoding"] or ""

@@ -1,4 +1,4 @@
-"""Commands about the installation: tokens and jobs."""
+"""Commands about API tokens and background jobs."""
 
 from argparse import ArgumentParser
 from datetime import timedelta
@@ -41,14 +41,15 @@ class CreateToken(QuorumCommand):
         if user is None:
             raise ObjectNotFound(f"There is no account {options['user']!r}.")
         days: int | None = options["days"]
+        expires_at = None
+        if days is not None:
+            expires_at = timezone.now() + timedelta(days=min(max(days, 0), MAX_TOKEN_DAYS))
         _, key = create_token(
             user=user,
             name=options["name"],
             scopes=[scope for scope in options["scopes"].split(",") if scope],
             studies=[find_study(slug) for slug in options["studies"].split(",") if slug],
-            expires_at=None
-            if days is None
-            else timezone.now() + timedelta(days=min(max(days, 0), MAX_TOKEN_DAYS)),
+            expires_at=expires_at,
         )
         self.say(key)
 

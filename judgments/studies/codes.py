@@ -20,9 +20,13 @@ def random_code(letters: str, length: int) -> str:
 
 
 def with_access_code(design: StudyDesign, *, before: Access | None = None) -> StudyDesign:
-    """Return the design with an access code: if it needs one and has none, its previous code or a new one.
+    """Return the design with an access code if it needs one: its own, the previous one, or else a new one.
 
-    Raise DesignError if a code that was entered now can be guessed. ``before`` has the previous settings, if any.
+    Args:
+        before: the previous settings of access; None for a new study.
+
+    Raises:
+        DesignError: the design has a new code that can be guessed.
     """
     access = design.access
     if before is None or access.code != before.code:
@@ -36,7 +40,7 @@ def with_access_code(design: StudyDesign, *, before: Access | None = None) -> St
 
 
 def without_short_code(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a design with an empty access code if theirs is so short that it could be guessed."""
+    """Return the values of a design. If its access code is so short that it could be guessed, replace it by ""."""
     if Access.model_validate(values["access"]).is_guessable:
         return values | {"access": values["access"] | {"code": ""}}
     return values

@@ -1,4 +1,4 @@
-"""Read the design of a study, and properties that depend on the design."""
+"""Read the design of a study, its kind, and properties that depend on the design."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ def _validate_design(design: str) -> StudyDesign:
 
 
 def kind_of(study: Study) -> Kind:
+    """Return the kind of a study, adapted to its design."""
     return KINDS[study.protocol].for_design(design_of(study))
 
 
 def installed_kind_of(study: Study) -> Kind:
-    """Return the kind of a study, even if its feature is off."""
+    """Return the kind of a study as ``kind_of`` does, even if the kind's feature is off."""
     return installed_kind(study.protocol).for_design(design_of(study))
 
 

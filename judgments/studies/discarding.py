@@ -28,7 +28,9 @@ from judgments.models.studies import pages_discarded, reasons_against_discarding
 from judgments.studies.designs import is_registered
 from judgments.studies.studies import lock_study
 
-TEMPLATE_NOTES = ("left_out",)  # notes about an imported template; all other notes are about the draw
+TEMPLATE_NOTES = (
+    "left_out",
+)  # names of notes about an imported template; all other notes are about the draw
 UNOPENED_STATES = (Study.State.DRAFT, Study.State.GENERATED)
 
 

@@ -1,4 +1,7 @@
-"""The frame of a study's pages (tabs by section, buttons of steps, jobs), and the page while figures are computed."""
+"""The frame of a study's pages: their tabs by section, buttons of steps, and running jobs.
+
+Also the page that is shown while a job computes the figures of a page.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +44,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
     may_preview = study.source == Study.Source.DESIGNED
     is_unopened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
     may_delete = is_unopened and Right.OWN in rights
+    leads_to_launch = _waits_for_its_launch(study, next_step, active)
     return {
         **site.each_context(request),
         "title": study.name,
@@ -56,9 +60,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
         ],
         "study_sections": tabs_by_section(study, rights, active),
         "next_step": next_step,
-        "launch_link": study_page_address(study, "launch")
-        if _waits_for_its_launch(study, next_step, active)
-        else "",
+        "launch_link": study_page_address(study, "launch") if leads_to_launch else "",
         "other_steps": other_steps,
         "may_preview": may_preview,
         "may_delete": may_delete,
@@ -93,21 +95,23 @@ def tabs_by_section(study: Study, rights: Collection[str], active: str) -> list[
 
     The current page has a tab even if the study has no content for it.
     """
-    page = PAGES.get(active)
-    marked_page = page.parent_page if page and page.parent_page else active
+    active_page = PAGES.get(active)
+    marked_page = active_page.parent_page if active_page and active_page.parent_page else active
+    pages = [
+        page
+        for page in sorted(PAGES.values(), key=lambda page: page.order)
+        if page.label and page.permission in rights
+    ]
     sections = []
     for section in StudySection:
         tabs = [
             {
                 "label": gettext(page.label),
                 "link": study_page_address(study, page.name),
-                # "page" marks the current page itself; "true" marks the tab of a page that has no tab
-                "current": ("page" if page.name == active else "true") if page.name == marked_page else "",
+                "current": _aria_current(page.name, active, marked_page),
             }
-            for page in sorted(PAGES.values(), key=lambda page: page.order)
-            if page.label
-            and page.section_in(study) == section
-            and page.permission in rights
+            for page in pages
+            if page.section_in(study) == section
             and (page.name == marked_page or (section.has_content(study) and page.has_tab(study)))
         ]
         if tabs:
@@ -117,11 +121,26 @@ def tabs_by_section(study: Study, rights: Collection[str], active: str) -> list[
     return sections
 
 
+def _aria_current(page: str, active: str, marked_page: str) -> str:
+    """Return the attribute ``aria-current`` of a page's tab.
+
+    It is "page" for the current page, "true" for the tab that is marked for a current page without a tab, and "" for
+    other tabs.
+    """
+    if page != marked_page:
+        return ""
+    return "page" if page == active else "true"
+
+
 def primary_step(steps: Sequence[StudyStep], study: Study, active: str) -> StudyStep | None:
-    """Return the step whose button is filled on the page ``active``; None if there is none."""
-    page_steps = [step for step in steps if active in step.primary_on]
-    state_steps = [step for step in steps if study.state in step.primary_in]
-    return next(iter([*page_steps, *state_steps]), None)
+    """Return the step with the main button of the page ``active``; None if there is none.
+
+    Prefer a step that is primary on this page to one that is primary in this state of the study.
+    """
+    page_steps = [step for step in steps if active in step.primary_pages]
+    state_steps = [step for step in steps if study.state in step.primary_states]
+    primary_steps = page_steps + state_steps
+    return primary_steps[0] if primary_steps else None
 
 
 def jobs_to_show(study: Study) -> list[Job]:

@@ -51,8 +51,8 @@ def ask_before_discarding(request: HttpRequest, study: Study, context: Context) 
 def count_work(study: Study) -> dict[str, Any]:
     """Return the counts of units, HITs and judgments for the page, in four queries.
 
-    ``live`` says whether the pages are drawn when they are claimed, ``asked`` is the expected share of judgments that
-    are asked for under early stopping.
+    In the result, ``live`` says whether the study is an arena, whose pages are drawn when they are claimed, and
+    ``asked`` is the expected share of judgments that are asked for under early stopping.
     """
     units = Unit.objects.filter(study=study).aggregate(
         judged=Count("pk", filter=Q(control=False)),
@@ -65,13 +65,13 @@ def count_work(study: Study) -> dict[str, Any]:
     )
     kinds = Unit.objects.filter(study=study, control=False).exclude(kind="").order_by("kind")
     design = design_of(study)
-    pairs = study.pairs.count()
+    pair_count = study.pairs.count()
     is_arena = bool(design.arena.pages)
-    places = hits["n"] * design.units_per_hit if is_arena else units["judged"] + units["controls"]
-    judgments = places * design.judgments_per_unit
+    units_on_pages = hits["n"] * design.units_per_hit if is_arena else units["judged"] + units["controls"]
+    judgments = units_on_pages * design.judgments_per_unit
     return {
         "live": is_arena,
-        "asked": expected_share(design, references=round(units["judged"] / pairs) if pairs else 1),
+        "asked": expected_share(design, references=round(units["judged"] / pair_count) if pair_count else 1),
         "units": units,
         "hits": hits,
         "wanted_judgments": judgments,
@@ -82,13 +82,17 @@ def count_work(study: Study) -> dict[str, Any]:
     }
 
 
-def has_many_units(study: Study) -> Exists:
+def many_units_exist(study: Study) -> Exists:
+    """Return a database expression for whether the study has so many units that their counts are cached."""
     return Exists(study.units.order_by()[MIN_CACHED_ROWS - 1 : MIN_CACHED_ROWS])
 
 
 COUNTS: FiguresDefinition[dict[str, Any]] = add_figures(
     FiguresDefinition(
-        "hits", count_work, rows=lambda counts: int(counts["units"]["judged"]), first_needs_job=has_many_units
+        "hits",
+        count_work,
+        rows=lambda counts: int(counts["units"]["judged"]),
+        first_needs_job=many_units_exist,
     )
 )
 

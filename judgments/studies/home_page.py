@@ -28,13 +28,13 @@ NEEDS: dict[str, Need] = {}  # by name, from the most urgent; apps fill it (``ad
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Rows of a study that wait for a person's action.
+    """A kind of rows that wait for a person's action, such as assignments to review.
 
     Attributes:
         page: the study's page that shows the rows.
         labels: a label for one row, and a label for several rows.
         rows: a function that returns the waiting rows of all studies.
-        button: the label of the study's button.
+        button: the label of a study's button while such rows wait.
         right: the right that a person needs to handle the rows.
     """
 
@@ -115,14 +115,15 @@ def next_action(study: Study, tasks: Sequence[OpenTask], rights: Collection[str]
     if study.simulated and not was_opened(study) and "rehearsal" in PAGES:
         return NextAction(gettext("See the rehearsal"), first_page(study))
     may_change = Right.CHANGE in rights
-    labels = {
-        Study.State.DRAFT.value: gettext("Continue the design") if may_change else gettext("View the design"),
-        Study.State.GENERATED.value: gettext("Launch the study")
-        if may_change
-        else gettext("View the checklist"),
-        Study.State.OPEN.value: gettext("Open the dashboard"),
-    }
-    return NextAction(labels.get(study.state, gettext("View the results")), first_page(study))
+    if study.state == Study.State.DRAFT:
+        label = gettext("Continue the design") if may_change else gettext("View the design")
+    elif study.state == Study.State.GENERATED:
+        label = gettext("Launch the study") if may_change else gettext("View the checklist")
+    elif study.state == Study.State.OPEN:
+        label = gettext("Open the dashboard")
+    else:
+        label = gettext("View the results")
+    return NextAction(label, first_page(study))
 
 
 def _count_column(name: str) -> str:
@@ -130,7 +131,10 @@ def _count_column(name: str) -> str:
 
 
 def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Return the context of the first page, in a constant number of queries."""
+    """Add the person's studies, datasets and running jobs to the context of the admin's first page.
+
+    The number of queries does not depend on the number of studies.
+    """
     user = request.user
     context["title"] = gettext("Your studies")
     if (
@@ -162,6 +166,7 @@ def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
 
 
 def _study_entries(user: Person, studies: list[Study]) -> list[dict[str, Any]]:
+    """Return, for each study, the study, its address, the tasks that wait for the user, and the next action."""
     rights, entries = rights_in(user, studies), []
     for study in studies:
         tasks = open_tasks_of(study, rights[study.pk])

@@ -1,4 +1,7 @@
-"""The list of studies, and the views of their pages and steps."""
+"""The admin of studies: their list, and the views that show their pages and carry out their steps.
+
+The pages and steps themselves are registered in ``judgments.studies.study_page``.
+"""
 
 from __future__ import annotations
 
@@ -171,14 +174,7 @@ class StudyAdmin(QuorumAdmin):
                 )
             response = step.run(request, study)
         except QuorumError as error:
-            refusal = replace_keys_by_labels(str(error), study.design)
-            if step.inline:
-                store_refusal(request, study, step.name, refusal)
-                return self._redirect_back(request, study, f"#{step.name}")
-            if step.refusal_address is not None and isinstance(error, DesignError) and error.field:
-                return HttpResponseRedirect(step.refusal_address(study, error.field))
-            messages.error(request, refusal)
-            return self._redirect_back(request, study)
+            return self._redirect_to_refusal(request, study, step, error)
         if step.permission != Right.VIEW:
             self.log_change(request, study, step.label)
             self._log_step(request, study, step, last_event_id)
@@ -186,12 +182,25 @@ class StudyAdmin(QuorumAdmin):
             messages.success(request, gettext(step.message))
         return response or self._redirect_back(request, study)
 
+    def _redirect_to_refusal(
+        self, request: HttpRequest, study: Study, step: StudyStep, error: QuorumError
+    ) -> HttpResponseRedirect:
+        """Redirect to the page that shows why a step was refused."""
+        sentence = replace_keys_by_labels(str(error), study.design)
+        if step.inline:
+            store_refusal(request, study, step.name, sentence)
+            return self._redirect_back(request, study, f"#{step.name}")
+        if step.refusal_address is not None and isinstance(error, DesignError) and error.field:
+            return HttpResponseRedirect(step.refusal_address(study, error.field))
+        messages.error(request, sentence)
+        return self._redirect_back(request, study)
+
     @staticmethod
     def _log_step(request: HttpRequest, study: Study, step: StudyStep, last_event_id: int) -> None:
         """Log the step, unless its service already added an entry after the one with this id."""
         person = signed_in(request)
         if not Study.objects.filter(pk=study.pk).exists():
-            return  # the step deleted the study, and logged this before
+            return  # the step deleted the study, and has already logged this
         if not StudyEvent.objects.filter(study=study, pk__gt=last_event_id, by=person).exists():
             sentence = f"Asked for: {step.label}."
             note_event(

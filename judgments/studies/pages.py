@@ -1,4 +1,7 @@
-"""The parts of a study's pages: sections with tabs, steps, and the additions of features."""
+"""The parts of a study in the admin, which apps register (``study_page``): pages, steps, and additions to pages.
+
+A page belongs to a section ("Design", "Launch") and has a tab in it. A step is an action with a button or a form.
+"""
 
 from __future__ import annotations
 
@@ -74,6 +77,7 @@ class StudyPage:
         label: the label of the page's tab; "" for a page without a tab.
         order: the position among the tabs of the section. The section links to its first page.
         has_tab: a function that returns whether the page has a tab. The page's address works in any case.
+        permission: the right that a person needs to see the page.
         section: the section of the page.
         section_before_opening: the section of the page until the study is opened, if it is another one.
         parent_page: for a page without a tab, the page whose tab is marked as current.
@@ -93,7 +97,9 @@ class StudyPage:
 
     def section_in(self, study: Study) -> StudySection:
         """Return the section of the page in the present state of the study."""
-        return self.section if was_opened(study) else self.section_before_opening or self.section
+        if self.section_before_opening is not None and not was_opened(study):
+            return self.section_before_opening
+        return self.section
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +128,11 @@ class StudyStep:
         run: the function that carries out the step. If it returns None, the response redirects to the page with the
             form.
         message: the message after the step; "" for none.
-        has_button: a function that returns whether the button is at the top of the study's pages.
-        primary_in, primary_on: the states and pages in which the button is filled; otherwise it is in the menu.
-        requires: a Django permission that the step needs besides its right, such as ``judgments.add_study``.
+        has_button: a function that returns whether the step has a button at the top of the study's pages.
+        primary_states, primary_pages: the states of the study and the pages in which this is the main button;
+            otherwise it is in the menu.
+        permission: the right that a person needs in the study.
+        requires: a Django permission that the step needs besides this right, such as ``judgments.add_study``.
         job: the kind of job that the step starts. The button is hidden while such a job is queued or runs.
         inline: whether an error is shown next to the step's form (``take_refusal``).
         form: the form for ``{% step_form %}``; None if a template has the form.
@@ -137,8 +145,8 @@ class StudyStep:
     run: Callable[[HttpRequest, Study], HttpResponse | None]
     message: str = ""
     has_button: Callable[[Study], bool] = never_shown
-    primary_in: frozenset[str] = frozenset()
-    primary_on: frozenset[str] = frozenset()
+    primary_states: frozenset[str] = frozenset()
+    primary_pages: frozenset[str] = frozenset()
     permission: str = Right.CHANGE
     requires: str = ""
     job: str = ""
@@ -155,14 +163,14 @@ class StartPage:
         name: the last part of the page's address.
         label: the text of the link.
         text: the words before the link.
-        with_data: whether the person uploads data on that page, so that no dataset is needed before.
+        uploads_data: whether the person uploads data on that page, so that no dataset is needed before.
     """
 
     name: str
     label: str
     text: str
     view: Callable[[HttpRequest, Context], HttpResponseBase]
-    with_data: bool = False
+    uploads_data: bool = False
 
     @property
     def address(self) -> str:
@@ -171,7 +179,7 @@ class StartPage:
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
-    """An app's addition to the plan of a draft. Its template gets the facts as ``part``.
+    """An app's addition to the plan of a draft. Its template gets the result of ``facts`` as ``part``.
 
     The arguments of the functions for facts and problems are the design, the number of HITs, and the number of items,
     including control items.
@@ -184,7 +192,12 @@ class PlanPart:
 
 @dataclass(frozen=True, slots=True)
 class PagePart:
-    """A feature's addition to a page of the platform that shows ``parts``. Its template gets the facts as ``part``."""
+    """A feature's addition to a page of the platform, such as a table below the page's own tables.
+
+    Attributes:
+        page: the name of the page.
+        template: the template of the addition, which gets the result of ``facts`` as ``part``.
+    """
 
     page: str
     template: str

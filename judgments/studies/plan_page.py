@@ -30,7 +30,7 @@ def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpRespo
 
 
 def plan_context(study: Study) -> Context:
-    """Return the context of the plan: the design's amounts, a problem, or that a job is computing them.
+    """Return the context of the plan: the design's amounts, the problem with the design, or that a job is computing.
 
     If there is a problem, ``blocked_step`` names the step whose button is disabled.
     """
@@ -72,17 +72,23 @@ def _plan_from_json(value: dict[str, Any]) -> StudyPlan | DesignError:
 
 
 def _draw_dependencies(study: Study) -> object:
-    """Return the values on which a draw depends; the plan is computed anew if they change.
+    """Return values that change with everything on which a draw depends. The plan is computed anew if they change.
 
-    Of the captions the last one suffices, since captions are only added.
+    The id of the last caption stands for all captions, since captions are only added.
     """
     systems = System.objects.of_study(study).order_by("pk").values_list("pk", flat=True)
     last_caption_id = study.dataset.captions.aggregate(last=Max("pk"))["last"]
     return study.design, study.dataset_id, last_caption_id, list(systems)
 
 
-def _is_large(study: Study) -> bool:
+def _has_large_dataset(study: Study) -> bool:
     return has_many_rows(study.dataset.captions.all())
+
+
+def _plan_as_json(plan: StudyPlan | DesignError) -> dict[str, Any]:
+    if isinstance(plan, DesignError):
+        return {"problem": str(plan), "field": plan.field}
+    return asdict(plan)
 
 
 PLAN_FIGURES: FiguresDefinition[StudyPlan | DesignError] = add_figures(
@@ -90,13 +96,11 @@ PLAN_FIGURES: FiguresDefinition[StudyPlan | DesignError] = add_figures(
         "plan",
         _plan_or_error,
         rows=lambda plan: 0 if isinstance(plan, DesignError) else plan.units,
-        as_json=lambda plan: (
-            {"problem": str(plan), "field": plan.field} if isinstance(plan, DesignError) else asdict(plan)
-        ),
+        as_json=_plan_as_json,
         from_json=_plan_from_json,
         version=_draw_dependencies,
         never_expires=True,
-        always_needs_job=_is_large,
+        always_needs_job=_has_large_dataset,
     )
 )
 
@@ -104,7 +108,7 @@ add_operation(
     generate,
     label="Generate pages of work",
     has_button=lambda study: study.state == Study.State.DRAFT,
-    primary_in={Study.State.DRAFT.value},
+    primary_states={Study.State.DRAFT.value},
     leads_to=lambda study: "launch",
     refusal_address=address_of_problem,
 )

@@ -1,4 +1,7 @@
-"""Offer operations as steps of a study's pages. A form that is refused is shown again with the sent values."""
+"""Offer operations as steps of a study's pages, that is as buttons and forms.
+
+If a form is refused, the session keeps the error and the posted values until the page with the form is shown again.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ MAX_KEPT_LENGTH = 5000  # characters of a field that are kept
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The error of a posted form, and what the person typed."""
+    """The error of a posted form, and what the person typed. ``step`` is the name of the form's step."""
 
     step: str
     sentence: str
@@ -61,15 +64,15 @@ def add_operation(
     needed: tuple[str, ...] = (),
     hidden: tuple[str, ...] = (),
     has_button: Callable[[Study], bool] = never_shown,
-    primary_in: Collection[str] = (),
-    primary_on: Collection[str] = (),
+    primary_states: Collection[str] = (),
+    primary_pages: Collection[str] = (),
     leads_to: Callable[[Study], str] | None = None,
-    leads_away: str = "",
+    result_page: str = "",
     requires: str = "",
     inline: bool | None = None,
     message: str = "",
     refusal_address: Callable[[Study, str], str] | None = None,
-    shows: Callable[[HttpRequest, Study, Outcome], HttpResponse] | None = None,
+    show_result: Callable[[HttpRequest, Study, Outcome], HttpResponse] | None = None,
 ) -> None:
     """Offer an operation on a study's pages as a step (``StudyStep``).
 
@@ -78,10 +81,11 @@ def add_operation(
         fields: the parameters in the step's form; None for all parameters, () if a template has the form.
         needed: optional parameters that this form requires.
         hidden: arguments of the operation that are not parameters; they are hidden fields.
-        leads_to: returns the name of the page to show next; None for the page with the form.
-        leads_away: the name of the page to show next of the study that the operation made.
-        inline: whether an error is shown next to the form; None for "if there is a form".
-        shows: returns a response with the result, if the result is shown only once.
+        leads_to: a function that returns the name of the page to show next; None for the page with the form.
+        result_page: if the operation makes a study, the name of the new study's page to show next; "" otherwise.
+        inline: whether an error is shown next to the form. If it is None, an error is shown there if the form has
+            fields.
+        show_result: a function that returns a page with the result, such as a secret that is shown only once.
     """
     field_names = tuple(operation.parameters().fields) if fields is None else fields
     form = StepForm(operation.parameters, field_names, needed, hidden)
@@ -93,11 +97,11 @@ def add_operation(
         else:
             hidden_values = {name: request.POST.get(name, "") for name in hidden}
             outcome = operation.run(study, values, by=signed_in(request), wait=False, **hidden_values)
-            if shows is not None:
-                return shows(request, study, outcome)
+            if show_result is not None:
+                return show_result(request, study, outcome)
             messages.success(request, outcome.message)
-            if leads_away:
-                return redirect(study_page_address(outcome.value, leads_away))
+            if result_page:
+                return redirect(study_page_address(outcome.value, result_page))
         if not has_right(request.user, Right.VIEW, study):  # the person has just removed their own role
             return redirect("admin:judgments_study_changelist")
         return None if leads_to is None else redirect(study_page_address(study, leads_to(study)))
@@ -110,8 +114,8 @@ def add_operation(
             requires=requires,
             run=run,
             has_button=has_button,
-            primary_in=frozenset(primary_in),
-            primary_on=frozenset(primary_on),
+            primary_states=frozenset(primary_states),
+            primary_pages=frozenset(primary_pages),
             permission=operation.right,
             job=operation.job,
             inline=bool(field_names) if inline is None else inline,

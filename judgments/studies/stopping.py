@@ -1,4 +1,8 @@
-"""Early stopping: outcome bounds, pages of work that always get all judgments, and the expected share of votes."""
+"""Early stopping: a unit gets no more judgments when these could not change its outcome.
+
+This module computes the outcomes that are still possible, draws the pages of work that get all judgments nevertheless,
+and estimates the share of judgments that are asked for.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from judgments.kinds import KINDS, Kind
 from quorum.statistics.stopping import expected_votes, leads_enough, simulate_stopping
 
 ASSUMED_ACCURACY = 0.8  # probability that an answer is right, which plans assume
-SIMULATED_PAIRS = 400  # pairs whose votes are simulated to estimate the share
+SIMULATED_PAIRS = 400  # number of pairs whose votes are simulated to estimate the share of judgments
 
 
 def describe_stopping(design: StudyDesign) -> str:
@@ -25,12 +29,14 @@ def describe_stopping(design: StudyDesign) -> str:
 def outcome_bounds(
     kind: Kind, stopping: Stopping, values: Sequence[float], remaining: int
 ) -> tuple[int, int]:
-    """Return the outcome bounds of ``values`` with up to ``remaining`` more answers.
+    """Return the lowest and highest outcome that a unit with the answers ``values`` can still get.
 
-    Under the rule "margin", a lead that reaches the margin is final after the minimum number of answers.
+    Up to ``remaining`` more answers may follow. Outcome 1 is the first answer, -1 the second answer, and 0 a tie. Under
+    the rule "margin", a lead that reaches the margin is final after the minimum number of answers.
     """
     if stopping.rule == "margin":
         outcomes = Counter(map(kind.outcome_of, values))
+        # the two largest counts; 0 if there are fewer outcomes
         lead_count, next_count = ([count for _, count in outcomes.most_common(2)] + [0, 0])[:2]
         if leads_enough(lead_count, next_count, minimum=stopping.minimum, margin=stopping.margin):
             return kind.aggregation.outcome_range(values, 0)

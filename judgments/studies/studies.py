@@ -1,4 +1,4 @@
-"""The life cycle of a study: create, open, close, duplicate, and delete a draft."""
+"""Find studies, and change their design and state: create, open, close, duplicate and delete them."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from django import template
@@ -82,19 +83,24 @@ def percent(value: Any, unit: str = "%") -> str:
 
 
 @register.filter
-def interval(figure: Any, shows: Any = 2) -> str:
+def interval(figure: Any, notation: Any = 2) -> str:
     """Format an interval as [.58, .66], or return a dash if an end is missing.
 
     Args:
-        figure: a mapping or an object with the ends.
-        shows: the number of digits, or "percent".
+        figure: a mapping or an object with the ends ``low`` and ``high``.
+        notation: the number of digits, or "percent".
     """
-    get = figure.get if isinstance(figure, Mapping) else lambda end: getattr(figure, end, None)
-    format_end = amounts.percent if shows == "percent" else lambda end: amounts.coefficient(end, shows)
-    low, high = get("low"), get("high")
+    ends = (
+        figure
+        if isinstance(figure, Mapping)
+        else {end: getattr(figure, end, None) for end in ("low", "high")}
+    )
+    low, high = ends.get("low"), ends.get("high")
     if not (_is_number(low) and _is_number(high)):
         return DASH
-    return amounts.interval_in_table(low, high, format_end)
+    if notation == "percent":
+        return amounts.interval_in_table(low, high, amounts.percent)
+    return amounts.interval_in_table(low, high, partial(amounts.coefficient, digits=notation))
 
 
 register.filter("hours", amounts.spell_hours)
@@ -172,7 +178,7 @@ def _input_context(
     value = values.get(name, field.get_initial() if use_defaults else "")
     is_multiline = field.style.get("base_template") == "textarea.html"
     kind = next((kind for field_class, kind in INPUT_KINDS if isinstance(field, field_class)), "text")
-    declared_choices = field.style.get("choices", ())
+    declared_choices = field.style.get("choices", ())  # choices by which a text field is shown as checkboxes
     kind = field.style.get("kind", "ticks" if declared_choices else kind)
     if kind == "ticks" and isinstance(value, str):
         value = value.split(",")

@@ -173,7 +173,7 @@ def test_a_step_that_moves_money_is_sent_again_under_its_key_and_done_once() -> 
 
     made = Quorum("http://quorum.example", "x", sleep=lambda _: None, transport=httpx.MockTransport(give))
     step = made.study("a").preview("bonus", worker="ada", cents=50)
-    assert step.told["total_cents"] == 60
+    assert step.preview["total_cents"] == 60
     assert step.confirm("Thanks.") == step.confirm("Thanks.") == {"calls": [7]}
     body = {"worker": "ada", "cents": 50, "confirm": "abc", "why": "Thanks."}
     assert sent[0] == ("GET", None, {"worker": "ada", "cents": "50"})

@@ -105,7 +105,7 @@ def _can_sync(study: Study) -> bool:
     return bool(study.platform) and Ability.LIST in backend_of(study).can
 
 
-add_operation(operations.sync, label="Compare with the crowd", has_button=_can_sync, primary_on={"crowd"})
+add_operation(operations.sync, label="Compare with the crowd", has_button=_can_sync, primary_pages={"crowd"})
 add_operation(money_operations.budget, name="set-budget", label="Change the budget", fields=("cents", "why"))
 add_operation(
     extend, name="extend-crowd", label="Extend the offer", fields=("hours", "why"), needed=("hours",)

@@ -82,6 +82,6 @@ def show_receipt(request: HttpRequest, study: Study, outcome: Outcome) -> HttpRe
     return response
 
 
-add_operation(erase, label="Erase permanently", fields=(), shows=show_receipt)
+add_operation(erase, label="Erase permanently", fields=(), show_result=show_receipt)
 add_operation(decline_request, label="Decline", fields=())
 add_operation(change_consent_text, label="Publish this version", fields=())

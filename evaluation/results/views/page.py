@@ -349,7 +349,7 @@ def _add_compute_step(name: str, options: tuple[str, ...], is_offered: Callable[
             label="Compute now",
             run=_start_computing,
             job="aggregate",
-            primary_on=frozenset({"results"}),
+            primary_pages=frozenset({"results"}),
             has_button=is_offered,
             permission="view",
             form=StepForm(EvaluateRequest, ("metrics", "tokenizer", *options)),

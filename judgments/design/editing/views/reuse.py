@@ -126,5 +126,5 @@ def mark_differences(first_text: str, second_text: str) -> tuple[SafeString, Saf
     )
 
 
-add_operation(duplicate, label="Duplicate", requires="judgments.add_study", leads_away="change")
+add_operation(duplicate, label="Duplicate", requires="judgments.add_study", result_page="change")
 add_operation(save_preset, label="Save as a preset", leads_to=lambda study: "reuse")
