@@ -83,16 +83,16 @@ CREATION_DATE = datetime(2026, 11, 20, tzinfo=UTC)  # a fixed date, so that equa
 
 @functools.cache
 def collect_messages(*, staff: bool = False) -> Catalog:
+    """Return the messages of workers' pages, or those that only staff pages show."""
     catalog = Catalog(project="Quorum", charset="utf-8")
-    workers = collect_messages() if staff else catalog
+    workers = collect_messages() if staff else None
     for path, message, comments, context in _messages_of_sources():
-        is_of_workers = path.startswith((*WORKERS_CODE, *WORKERS_TEMPLATES))
-        if (not is_of_workers or context == STAFF) == staff and not (
-            staff and _has_message(workers, message, context)
-        ):
+        is_for_staff = context == STAFF or not path.startswith((*WORKERS_CODE, *WORKERS_TEMPLATES))
+        if is_for_staff == staff and not _has_message(workers, message, context):
             catalog.add(message, locations=[(path, 0)], auto_comments=comments, context=context)
-    for path, text in (*_staff_texts(), *_constant_texts()) if staff else _data_texts():
-        if not (staff and _has_message(workers, text.strip(), None)):
+    texts = (*_staff_texts(), *_constant_texts()) if staff else _data_texts()
+    for path, text in texts:
+        if not _has_message(workers, text.strip(), None):
             catalog.add(text.strip(), locations=[(path, 0)])
     return catalog
 
@@ -100,26 +100,24 @@ def collect_messages(*, staff: bool = False) -> Catalog:
 @functools.cache
 def _messages_of_sources() -> list[tuple[str, Any, list[str], str | None]]:
     """Return path, message, comments and context of each message in code and templates."""
-    return [
-        (path, text, comments, context)
-        for path, source in _sources()
-        for _, text, comments, context in extract("python", io.BytesIO(source), KEYWORDS, ("Translators:",))
-    ]
+    messages = []
+    for path, source in _sources():
+        for _line, text, comments, context in extract(
+            "python", io.BytesIO(source), KEYWORDS, ("Translators:",)
+        ):
+            messages.append((path, text, comments, context))
+    return messages
 
 
-def _has_message(catalog: Catalog, message: Any, context: str | None) -> bool:
-    return catalog.get(message, context=context) is not None
+def _has_message(catalog: Catalog | None, message: Any, context: str | None) -> bool:
+    return catalog is not None and catalog.get(message, context=context) is not None
 
 
 def _data_texts() -> Iterator[tuple[str, str]]:
-    """Yield texts in data files, which are translated when they are shown."""
-    from importlib import import_module
-
-    from common.errors import QuorumError
+    """Yield (path, text) for texts in data files, which are translated when they are shown."""
     from judgments.design.countries import COUNTRIES
     from judgments.design.quiz import QUIZ_PRESETS
     from judgments.design.reading.presets import PRESET_NAMES, PRESETS
-    from judgments.design.wordings import WORDINGS
     from judgments.kinds import KINDS
     from judgments.kinds.caption_rules import RULES
 
@@ -127,8 +125,28 @@ def _data_texts() -> Iterator[tuple[str, str]]:
         path = f"judgments/kinds/{type(kind).__module__.rpartition('.')[2]}.py"
         yield from ((path, choice.label) for choice in kind.choices)
         yield from _design_texts(path, kind.defaults)
+    yield from _wording_texts()
+    yield from (("judgments/kinds/caption_rules/rules.toml", str(rule.message)) for rule in RULES)
+    mqm = "contrib/error_spans/kind/mqm.toml"
+    categories = tomllib.loads((ROOT / mqm).read_text(encoding="utf-8"))["category"]
+    yield from ((mqm, category["label"]) for category in categories)
+    for name, preset in PRESETS.items():
+        folder = "judgments/design/study_presets" if name in PRESET_NAMES else "contrib/error_spans/presets"
+        yield from _design_texts(f"{folder}/{name}.toml", preset.values)
+    for question in QUIZ_PRESETS["hodosh-2013-english"].questions:
+        yield from (("contrib/quiz/english.toml", text) for text in (question.text, question.explanation))
+    yield from _error_titles()
+    yield from (("judgments/design/countries.csv", name) for name in COUNTRIES.values())
+
+
+def _wording_texts() -> Iterator[tuple[str, str]]:
+    """Yield the texts of kinds for each type of judged text, such as summaries and translations."""
+    from judgments.design.wordings import WORDINGS
+    from judgments.kinds import KINDS
+
     files = [("judgments/design/wordings.toml", wordings) for wordings in WORDINGS.values()]
-    for file, wordings in (*files, ("contrib/error_spans/kind/wordings.toml", KINDS["spans"].wordings)):
+    files.append(("contrib/error_spans/kind/wordings.toml", KINDS["spans"].wordings))
+    for file, wordings in files:
         for wording in wordings.values():
             texts = (
                 wording.question,
@@ -141,20 +159,18 @@ def _data_texts() -> Iterator[tuple[str, str]]:
                 wording.contradiction,
             )
             yield from ((file, str(text)) for text in texts if text)
-    yield from (("judgments/kinds/caption_rules/rules.toml", str(rule.message)) for rule in RULES)
-    mqm = "contrib/error_spans/kind/mqm.toml"
-    categories = tomllib.loads((ROOT / mqm).read_text(encoding="utf-8"))["category"]
-    yield from ((mqm, category["label"]) for category in categories)
-    for name, preset in PRESETS.items():
-        folder = "judgments/design/study_presets" if name in PRESET_NAMES else "contrib/error_spans/presets"
-        yield from _design_texts(f"{folder}/{name}.toml", preset.values)
-    for question in QUIZ_PRESETS["hodosh-2013-english"].questions:
-        yield from (("contrib/quiz/english.toml", text) for text in (question.text, question.explanation))
+
+
+def _error_titles() -> Iterator[tuple[str, str]]:
+    """Yield the titles of the errors that workers can see."""
+    from importlib import import_module
+
+    from common.errors import QuorumError
+
     for path in ("common/errors.py", *(path for path in WORKERS_CODE if path.endswith("/errors.py"))):
         module = import_module(path.removesuffix(".py").replace("/", "."))
-        classes = [cls for cls in vars(module).values() if isinstance(cls, type)]
+        classes = [member for member in vars(module).values() if isinstance(member, type)]
         yield from ((path, cls.title) for cls in classes if issubclass(cls, QuorumError))
-    yield from (("judgments/design/countries.csv", name) for name in COUNTRIES.values())
 
 
 def _design_texts(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -165,12 +181,12 @@ def _design_texts(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, s
 
 
 def _staff_texts() -> Iterator[tuple[str, str]]:
-    """Yield texts in declarations that staff pages translate."""
+    """Yield (path, text) for texts in declarations that staff pages translate."""
     from config.admin.names import declared_names, fields_with_choices
     from config.admin.site import site
-    from judgments.access import views
     from judgments.access.dataset_roles import DATASET_ROLES
     from judgments.access.tokens import SCOPES
+    from judgments.access.views import ROLES
     from judgments.admin.terms import terms
     from judgments.datasets.upload_parts import ENCODINGS
     from judgments.jobs.words import JOB_TITLES, QUEUE_TITLES, RESULT_LABELS
@@ -182,20 +198,23 @@ def _staff_texts() -> Iterator[tuple[str, str]]:
     yield from (("models and lists", text) for _, _, text in declared_names())
     for field in fields_with_choices():
         yield from (("models and lists", str(label)) for _, label in field.flatchoices)
-    for lists in site._registry.values():
-        texts = (getattr(lists, "empty_words", ""), getattr(lists, "add_label", ""))
+    for model_admin in site._registry.values():
+        texts = (getattr(model_admin, "empty_words", ""), getattr(model_admin, "add_label", ""))
         yield from (("models and lists", text) for text in texts if text)
-    yield from (("docs/glossary.md", text) for term in terms().items() for text in term)
+    for term, explanation in terms().items():
+        yield from (("docs/glossary.md", text) for text in (term, explanation))
     for need in NEEDS.values():
         yield from ((f"need {need.name}", text) for text in (*need.labels, need.button))
     for sentences in (JOB_TITLES, RESULT_LABELS, QUEUE_TITLES):
         yield from (("judgments/jobs/words.py", text) for text in sentences.values())
-    yield from (("judgments/access", text) for row in (*views.ROLES, *DATASET_ROLES) for text in row)
+    for role, explanation in (*ROLES, *DATASET_ROLES):
+        yield from (("judgments/access", text) for text in (role, explanation))
     yield from (("judgments/access", text) for text in SCOPES.values())
     yield from (("judgments/datasets/upload_parts.py", text) for text in ENCODINGS.values())
 
 
 def _study_page_texts() -> Iterator[tuple[str, str]]:
+    """Yield the labels and texts of a study's sections, pages and steps."""
     from judgments.studies.pages import StudySection
     from judgments.studies.study_page import PAGES, START_PAGES, STEPS
 
@@ -207,16 +226,18 @@ def _study_page_texts() -> Iterator[tuple[str, str]]:
     for name, step in STEPS.items():
         location = f"step {name}"
         yield from ((location, text) for text in (step.label, step.message) if text)
-        parameter_fields = step.form.parameters().fields if step.form else {}
-        for field in (parameter_fields[field_name] for field_name in (step.form.fields if step.form else ())):
+        if step.form is None:
+            continue
+        parameter_fields = step.form.parameters().fields
+        for field in map(parameter_fields.__getitem__, step.form.fields):
             yield from ((location, str(text)) for text in (field.label, field.help_text) if text)
             choices = field.style.get("choices", ()) or getattr(field, "choices", {}).items()
-            if callable(choices):
-                choices = ()
-            yield from ((location, str(label)) for value, label in choices if str(label) != value)
+            if not callable(choices):  # choices that depend on the study are names, not texts
+                yield from ((location, str(label)) for value, label in choices if str(label) != value)
 
 
 def _design_page_texts() -> Iterator[tuple[str, str]]:
+    """Yield the texts of the form for designs, for every kind."""
     from django.conf import settings
 
     from judgments.design.editing.form.design_form import DesignForm
@@ -227,7 +248,7 @@ def _design_page_texts() -> Iterator[tuple[str, str]]:
     from judgments.kinds import KINDS
 
     path = "judgments/design"
-    languages = dict(settings.LANGUAGES).values()  # Django translates the names of languages
+    django_texts = set(dict(settings.LANGUAGES).values())  # Django translates the names of languages
     yield from ((path, text) for step in DESIGN_STEPS.items() for text in step)
     for preset in PRESETS.values():
         yield from ((path, text) for text in (preset.title, preset.choose, preset.source) if text)
@@ -240,25 +261,40 @@ def _design_page_texts() -> Iterator[tuple[str, str]]:
             yield from ((path, str(text)) for text in (field.label, field.help_text) if text)
             choices = getattr(field, "choices", ()) if name != "dataset" else ()
             yield from ((path, str(label)) for _, label in choices)
-            lists = getattr(field, "parts", {"": field}).values()  # translations have several lists
-            for column in (entry for rows in lists if isinstance(rows, RowsField) for entry in rows.columns):
-                labels = (label for _, label in column.choices if label not in languages)
-                yield from ((path, text) for text in (column.label, column.help, *labels) if text)
+            for part in getattr(
+                field, "parts", {"": field}
+            ).values():  # the field of translations has several parts
+                for column in part.columns if isinstance(part, RowsField) else ():
+                    labels = (label for _, label in column.choices if label not in django_texts)
+                    yield from ((path, text) for text in (column.label, column.help, *labels) if text)
 
 
 def _constant_texts() -> Iterator[tuple[str, str]]:
-    """Yield texts in constants that pages translate, such as reasons and formats."""
-    import pkgutil
-    from importlib import import_module
-
+    """Yield (path, text) for texts in constants that staff pages translate, such as reasons and formats."""
     from annotation.crowds import BACKENDS
     from evaluation.data.export.formats import FORMATS
-    from evaluation.presentation.rendering import WORDING_TEMPLATES
-    from evaluation.results import agreement, worker_models
-    from evaluation.results.rankings import measures
     from judgments.design.quiz import QUIZ_PRESETS
     from judgments.importers.textio import QUIRK_NOTES
     from judgments.kinds import KINDS
+
+    yield from _reasons()
+    yield from _table_texts()
+    yield from (("evaluation/data/export/formats", export_format.description) for export_format in FORMATS.values())
+    yield from (("annotation/crowds", backend.title) for backend in BACKENDS)
+    yield from (("judgments/importers", sentence) for sentence in QUIRK_NOTES.values())
+    for kind in KINDS.values():
+        sentences = (kind.comparison.refusal, kind.aggregation.no_alpha)
+        yield from (("judgments/kinds", text) for text in sentences if text)
+    yield from (("contrib/quiz/english.toml", preset.unstated_settings) for preset in QUIZ_PRESETS.values())
+
+
+def _reasons() -> Iterator[tuple[str, str]]:
+    """Yield the constants with sentences about why a figure is undefined."""
+    import pkgutil
+    from importlib import import_module
+
+    from evaluation.results import agreement, worker_models
+    from evaluation.results.rankings import measures
     from quorum import statistics
 
     modules = [agreement, measures, worker_models]
@@ -268,21 +304,18 @@ def _constant_texts() -> Iterator[tuple[str, str]]:
         for name, text in vars(module).items():
             if name.isupper() and isinstance(text, str) and " " in text and "{" not in text:
                 yield module.__name__.replace(".", "/") + ".py", text
+
+
+def _table_texts() -> Iterator[tuple[str, str]]:
+    """Yield the titles and column heads of tables that pages show."""
+    from evaluation.presentation.rendering import WORDING_TEMPLATES
+
     path, on_pages = "evaluation/presentation/wording.toml", WORDING_TEMPLATES["on_pages"]
     heads = set(on_pages["columns"])
     for wording in map(WORDING_TEMPLATES["tables"].get, on_pages["tables"]):
         heads |= {head for head, _ in wording.get("columns", ())}
         yield path, wording["title"]
     yield from ((path, on_pages["headings"].get(head, head)) for head in sorted(heads))
-    yield from (
-        ("evaluation/data/export/formats", export_format.description) for export_format in FORMATS.values()
-    )
-    yield from (("annotation/crowds", backend.title) for backend in BACKENDS)
-    yield from (("judgments/importers", sentence) for sentence in QUIRK_NOTES.values())
-    for kind in KINDS.values():
-        sentences = (kind.comparison.refusal, kind.aggregation.no_alpha)
-        yield from (("judgments/kinds", text) for text in sentences if text)
-    yield from (("contrib/quiz/english.toml", preset.unstated_settings) for preset in QUIZ_PRESETS.values())
 
 
 def _sources() -> Iterator[tuple[str, bytes]]:
@@ -308,6 +341,7 @@ def _catalogue_path(language: str, *, staff: bool) -> Path:
 
 
 def stored_catalog(language: str, *, staff: bool = False) -> Catalog:
+    """Return the catalogue of a language, or an empty one if there is none yet."""
     path = _catalogue_path(language, staff=staff)
     if path.exists():
         with path.open("rb") as file:
@@ -352,33 +386,35 @@ def update(language: str, *, staff: bool = False) -> None:
 
 
 def problems(language: str, *, staff: bool = False) -> list[str]:
+    """Return sentences about missing, unused and inconsistent translations, and an outdated compiled catalogue."""
     catalog, messages = stored_catalog(language, staff=staff), collect_messages(staff=staff)
-    faults = []
-    for message in messages:
-        if not message.id:
-            continue
-        entry = catalog.get(message.id, context=message.context)
-        strings = (
-            () if entry is None or entry.fuzzy else (entry.string if entry.pluralizable else (entry.string,))
-        )
-        if not strings or not all(strings):
-            faults.append(f"{language}: no translation of {message.id!r} ({message.locations[0][0]})")
-    faults += [
-        f"{language}: {message.id!r} is translated and not used any more"
-        for message in catalog
-        if message.id and messages.get(message.id, context=message.context) is None
+    stored_messages = [message for message in catalog if message.id]  # the header has no id
+    sentences = [
+        f"no translation of {message.id!r} ({message.locations[0][0]})"
+        for message in messages
+        if message.id and not _is_translated(catalog.get(message.id, context=message.context))
     ]
-    faults += [
-        f"{language}: {message.id!r}: {problem}"
-        for message in catalog
-        for problem in disagreements(message, c2py(catalog.plural_expr))
+    sentences += [
+        f"{message.id!r} is translated and not used any more"
+        for message in stored_messages
+        if messages.get(message.id, context=message.context) is None
     ]
-    mo = _catalogue_path(language, staff=staff).with_suffix(".mo")
-    if not mo.exists() or _messages_of_compiled(mo.read_bytes()) != _messages_of_compiled(
-        _compile_catalog(catalog)
-    ):
-        faults.append(f"{language}: {mo.relative_to(ROOT)} is not made of its catalogue; run the update")
-    return faults
+    for message in stored_messages:
+        sentences += [
+            f"{message.id!r}: {problem}" for problem in disagreements(message, c2py(catalog.plural_expr))
+        ]
+    compiled = _catalogue_path(language, staff=staff).with_suffix(".mo")
+    newly_compiled = _messages_of_compiled(_compile_catalog(catalog))
+    if not compiled.exists() or _messages_of_compiled(compiled.read_bytes()) != newly_compiled:
+        sentences.append(f"{compiled.relative_to(ROOT)} is not made of its catalogue; run the update")
+    return [f"{language}: {sentence}" for sentence in sentences]
+
+
+def _is_translated(message: Message | None) -> bool:
+    """Return whether a stored message has a translation for each of its forms."""
+    if message is None or message.fuzzy:
+        return False
+    return all(message.string) if message.pluralizable else bool(message.string)
 
 
 def _placeholders_in(text: str) -> set[str]:
