@@ -214,7 +214,7 @@ def _serve_pages(rest: list[str]) -> None:
             installation = services.Installation(
                 sys.executable, "quorum", services.environment_of(str(folder), port)
             )
-            services.serve_demo(processes, installation, demo=not options.no_demo)
+            services.serve(processes, installation, demo=not options.no_demo)
     except SetupError as problem:
         sys.exit(str(problem))
 

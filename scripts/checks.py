@@ -1,4 +1,7 @@
-"""Commands for developers: tests, coverage, `make lint`, `make docs`, and audits of packages."""
+"""Commands of the Makefile for developers: tests, coverage, `make lint`, `make docs`, and audits of packages.
+
+A command returns the exit code.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ from pathlib import Path
 from scripts.environment import PYTHON, ROOT, check_writable, file_text, install_requirements, print_line
 
 NUMERIC_PACKAGES = ("quorum/metrics", "quorum/statistics", "quorum.numeric.signatures")
-TOOLS, PINNED = "requirements-audit.txt", "requirements-pinned.txt"
+AUDIT_REQUIREMENTS, PINNED_REQUIREMENTS = "requirements-audit.txt", "requirements-pinned.txt"
 MIN_MEMORY_BYTES = 8 * 2**30  # free space in memory that a run of the tests needs
-PINNED_BEGINNING = """\
+PINNED_HEADER = """\
 # Every package of requirements.txt and what it needs, with hashes, for Python 3.11 (docs/install.md).
 # Made by `make pinned`; do not edit.
 """
@@ -27,6 +30,7 @@ PARALLEL_OPTIONS = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder"
 
 
 def environment() -> int:
+    """Create .venv with the packages for development, unless it is up to date."""
     check_writable(ROOT)
     install_requirements("requirements-dev.txt")
     return 0
@@ -51,6 +55,13 @@ def test_services(arguments: list[str]) -> int:
 
 
 def _run_tests(selection: list[str], arguments: list[str], *, before: Sequence[str] = ()) -> int:
+    """Run pytest. Without arguments, run it in parallel.
+
+    Args:
+        selection: options of pytest that select tests.
+        arguments: the developer's own options, files and folders.
+        before: a command, such as a script that starts services, that gets the command of pytest as its arguments.
+    """
     environment()
     browser()
     # Without stored bytecode, each of a run's many processes would compile all sources.
@@ -101,10 +112,10 @@ def coverage() -> int:
 def browser() -> int:
     """Find or install Chromium. Without it, browser tests are reported as not run."""
     environment()
-    if chromium_on_path() is not None or _playwright_has_one():
+    if chromium_on_path() is not None or _playwright_has_chromium():
         return 0
     print_line("No Chromium on the PATH; asking Playwright for its own ...")
-    if _run_quietly([PYTHON, "-m", "playwright", "install", "chromium"]) and _playwright_has_one():
+    if _run_quietly([PYTHON, "-m", "playwright", "install", "chromium"]) and _playwright_has_chromium():
         return 0
     if shutil.which("apt-get") and os.geteuid() == 0:
         print_line("Playwright could not bring one; asking the system's packages ...")
@@ -127,7 +138,7 @@ def chromium_on_path() -> str | None:
     return next((path for path in map(shutil.which, CHROMIUM_NAMES) if path), None)
 
 
-def _playwright_has_one() -> bool:
+def _playwright_has_chromium() -> bool:
     program = (
         "import os\nfrom playwright.sync_api import sync_playwright\n"
         "with sync_playwright() as p: raise SystemExit(not os.path.exists(p.chromium.executable_path))"
@@ -136,6 +147,7 @@ def _playwright_has_one() -> bool:
 
 
 def _run_quietly(command: list[str], environment: dict[str, str] | None = None) -> bool:
+    """Run a command without output for at most ten minutes. Return whether it succeeded."""
     try:
         done = subprocess.run(
             command, cwd=ROOT, env=environment, timeout=600,
@@ -147,57 +159,65 @@ def _run_quietly(command: list[str], environment: dict[str, str] | None = None) 
 
 
 def lint() -> int:
+    """Check style, types and migrations, and the settings of a public server."""
     install_requirements("requirements-dev.txt")
     with tempfile.TemporaryDirectory() as data:
-        here = dict(os.environ, DATA_DIR=data, DATABASE_URL="", CELERY_BROKER_URL="")
-        public = dict(here, HTTPS="true", DEBUG="false", ALLOWED_HOSTS="quorum.example.org")
-        failed = 0
-        for command, environment in (
-            (["ruff", "check"], here),
-            (["ruff", "format", "--check"], here),
-            (["mypy", "."], here),
-            (["manage.py", "makemigrations", "--check", "--dry-run"], here),
+        local = dict(os.environ, DATA_DIR=data, DATABASE_URL="", CELERY_BROKER_URL="")
+        public = dict(local, HTTPS="true", DEBUG="false", ALLOWED_HOSTS="quorum.example.org")
+        exit_code = 0
+        for command, variables in (
+            (["ruff", "check"], local),
+            (["ruff", "format", "--check"], local),
+            (["mypy", "."], local),
+            (["manage.py", "makemigrations", "--check", "--dry-run"], local),
             (["manage.py", "check", "--deploy", "--fail-level", "WARNING"], public),
         ):
             print_line("$ " + " ".join(command))
             start = [PYTHON] if command[0] == "manage.py" else [PYTHON, "-m"]
-            failed |= subprocess.run(start + command, cwd=ROOT, env=environment).returncode
-    return failed
+            exit_code |= subprocess.run(start + command, cwd=ROOT, env=variables).returncode
+    return exit_code
 
 
 def pinned() -> int:
     """Write requirements-pinned.txt: the newest versions that requirements.txt allows, with hashes."""
-    install_requirements(TOOLS)
-    path = os.path.join(ROOT, PINNED)
+    install_requirements(AUDIT_REQUIREMENTS)
+    path = os.path.join(ROOT, PINNED_REQUIREMENTS)
     with tempfile.TemporaryDirectory() as folder:
-        environment = os.path.join(folder, PINNED)
+        output = os.path.join(folder, PINNED_REQUIREMENTS)
         command = [PYTHON, "-m", "piptools", "compile", "--quiet", "--generate-hashes", "--strip-extras"]
         command += ["--allow-unsafe", "--no-annotate", "--no-header", "--no-emit-index-url"]
-        command += ["--no-emit-find-links", "--no-emit-trusted-host", f"--output-file={environment}"]
+        command += ["--no-emit-find-links", "--no-emit-trusted-host", f"--output-file={output}"]
         command += ["requirements.txt"]
-        failed = subprocess.run(command, cwd=ROOT).returncode
-        if not failed:
+        exit_code = subprocess.run(command, cwd=ROOT).returncode
+        if exit_code == 0:
             with open(path, "w", encoding="utf-8") as stream:
-                stream.write(PINNED_BEGINNING + file_text(environment))
-    return failed
+                stream.write(PINNED_HEADER + file_text(output))
+    return exit_code
 
 
 def audit() -> int:
     """Look up the pinned packages in the Python Packaging Advisory Database."""
-    install_requirements(TOOLS)
-    command = [PYTHON, "-m", "pip_audit", "--require-hashes", "--disable-pip", "-r", PINNED]
+    install_requirements(AUDIT_REQUIREMENTS)
+    command = [PYTHON, "-m", "pip_audit", "--require-hashes", "--disable-pip", "-r", PINNED_REQUIREMENTS]
     return subprocess.run(command, cwd=ROOT).returncode
 
 
 def sbom() -> int:
-    install_requirements(TOOLS)
+    """Write var/sbom.json, the software bill of materials: a list of all packages in the format of CycloneDX."""
+    install_requirements(AUDIT_REQUIREMENTS)
     os.makedirs(os.path.join(ROOT, "var"), mode=0o700, exist_ok=True)
     command = [PYTHON, "-m", "cyclonedx_py", "requirements", "--pyproject", "pyproject.toml"]
-    command += ["--output-reproducible", "--output-file", os.path.join("var", "sbom.json"), PINNED]
+    command += [
+        "--output-reproducible",
+        "--output-file",
+        os.path.join("var", "sbom.json"),
+        PINNED_REQUIREMENTS,
+    ]
     return subprocess.run(command, cwd=ROOT).returncode
 
 
 def docs() -> int:
+    """Build the pages of the documentation."""
     install_requirements("requirements-dev.txt")
     # otherwise the theme prints an announcement of another program at every start
     environment = dict(os.environ, NO_MKDOCS_2_WARNING="1")

@@ -27,7 +27,7 @@ from scripts.environment import ROOT, SetupError, print_line
 VARIABLES = ("PIP_", "SSL_", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
-def arguments() -> argparse.Namespace:
+def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python3 -m scripts.conditions",
         description=__doc__,
@@ -53,28 +53,29 @@ def arguments() -> argparse.Namespace:
 
 
 def _environment(options: argparse.Namespace, home: str) -> dict[str, str]:
+    """Return the environment variables of the tests: few inherited ones, and those of the options."""
     inherited = {name: text for name, text in os.environ.items() if name.upper().startswith(VARIABLES)}
     python = shutil.which(options.python)
     if not python:
         raise SetupError(f"{options.python} is not on the PATH; expected a Python 3.11 or newer.")
-    values = inherited | {"HOME": home, "PATH": os.environ["PATH"], "TERM": "dumb", "PYTHON": python}
+    variables = inherited | {"HOME": home, "PATH": os.environ["PATH"], "TERM": "dumb", "PYTHON": python}
     if options.zone:
-        values["TZ"] = options.zone
+        variables["TZ"] = options.zone
     if options.language:
-        values["LANG"] = options.language
-    if options.browser:
-        values["CHROMIUM"] = (
-            "" if options.browser == "none" else (shutil.which(options.browser) or options.browser)
-        )
+        variables["LANG"] = options.language
+    if options.browser == "none":
+        variables["CHROMIUM"] = ""
+    elif options.browser:
+        variables["CHROMIUM"] = shutil.which(options.browser) or options.browser
     if options.services and "QUORUM_SHARED" in os.environ:
-        values["QUORUM_SHARED"] = os.environ["QUORUM_SHARED"]
-    return values
+        variables["QUORUM_SHARED"] = os.environ["QUORUM_SHARED"]
+    return variables
 
 
-# This shifts only the wall clock and the times of files. Debian's libfaketime 0.9.10 cannot be used, since Chromium
-# hangs with it, and a process crashed. If it shifts the monotonic clock, Python's threads wait forever; if not, they
-# cannot sleep.
-CLOCK = """
+# The C source of a library that is preloaded to replace functions of the C library. It shifts the wall clock and the
+# times of files, but not the monotonic clock. Debian's libfaketime 0.9.10 cannot be used, since Chromium hangs with it,
+# and a process crashed. If it shifts the monotonic clock, Python's threads wait forever; if not, they cannot sleep.
+CLOCK_LIBRARY = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <semaphore.h>
@@ -175,12 +176,13 @@ def shifted_clock(start: str, folder: str) -> dict[str, str]:
         raise SetupError("--at needs a C compiler; on Debian: apt-get install gcc libc6-dev")
     library = os.path.join(folder, "clock.so")
     compiling = ["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-", "-ldl"]
-    subprocess.run(compiling, input=CLOCK, text=True, check=True)
+    subprocess.run(compiling, input=CLOCK_LIBRARY, text=True, check=True)
     since = int(datetime.now(UTC).timestamp())
     return {"LD_PRELOAD": library, "CLOCK_AHEAD": str(ahead), "CLOCK_SINCE": str(since)}
 
 
-def _run_command(options: argparse.Namespace, folder: str) -> int:
+def _run_tests(options: argparse.Namespace, folder: str) -> int:
+    """Clone the repository into a folder, and run its tests there. Return the exit code."""
     clone, home = os.path.join(folder, "quorum"), os.path.join(folder, "home")
     subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
     if options.environment:
@@ -193,26 +195,26 @@ def _run_command(options: argparse.Namespace, folder: str) -> int:
         subprocess.run(["chown", "--recursive", f"{options.user}:nogroup", folder], check=True)
     if options.home_read_only:
         home = "/dev/null"  # a read-only folder does not suffice, since root could write to it
-    values = _environment(options, home)
+    variables = _environment(options, home)
     # Do not shift the clock for this, since the certificates of the package index would be expired.
-    subprocess.run([*user_prefix, "make", "browser"], cwd=clone, env=values, check=True)
+    subprocess.run([*user_prefix, "make", "browser"], cwd=clone, env=variables, check=True)
     if options.at:
-        values |= shifted_clock(options.at, folder)
+        variables |= shifted_clock(options.at, folder)
     if options.order is not None:
-        values["PYTEST_ADDOPTS"] = f"--random-order --random-order-seed={options.order}"
+        variables["PYTEST_ADDOPTS"] = f"--random-order --random-order-seed={options.order}"
     if options.processes is not None:
-        values["PYTEST_XDIST_AUTO_NUM_WORKERS"] = str(options.processes)
+        variables["PYTEST_XDIST_AUTO_NUM_WORKERS"] = str(options.processes)
     command = [*user_prefix, "make", "test-services" if options.services else "test"]
     if options.tests:
         command += [f"ARGS={shlex.join([*PARALLEL_OPTIONS, *options.tests])}"]
-    return subprocess.run(command, cwd=clone, env=values, stdin=subprocess.DEVNULL).returncode
+    return subprocess.run(command, cwd=clone, env=variables, stdin=subprocess.DEVNULL).returncode
 
 
 def main() -> int:
-    options = arguments()
+    options = parse_arguments()
     print_line("$ python3 -m scripts.conditions " + shlex.join(sys.argv[1:]))
     with tempfile.TemporaryDirectory(prefix="quorum-conditions-") as folder:
-        return _run_command(options, folder)
+        return _run_tests(options, folder)
 
 
 if __name__ == "__main__":

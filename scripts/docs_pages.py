@@ -1,4 +1,8 @@
-"""Generate pages of the documentation from the code, and link to them. `mkdocs build` calls the functions `on_...`."""
+"""Generate pages of the documentation from the code, and link to them.
+
+`mkdocs build` calls the functions `on_files` and `on_page_markdown` (mkdocs.yml, "hooks"). The functions `..._page`
+yield the Markdown of a generated page, line by line.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
+from django.core.management.base import BaseCommand
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -71,6 +76,7 @@ PAGES_OF_COMMANDS = {
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages and the pages of active features to the files of the documentation."""
     _set_up()
     from django.conf import settings
     from django.utils.module_loading import import_string
@@ -89,11 +95,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, feature in settings.FEATURES.items():
         text = (ROOT / "contrib" / name / "README.md").read_text(encoding="utf-8")
         files.append(File.generated(config, f"contrib/{name}.md", content=text.replace("../../docs/", "../")))
-        pages |= {made: import_string(function) for made, function in feature.reference.items()}
-        pages_of_features += [f"contrib/{name}.md", *(f"reference/{made}.md" for made in feature.reference)]
+        pages |= {page: import_string(function) for page, function in feature.reference.items()}
+        pages_of_features += [f"contrib/{name}.md", *(f"reference/{page}.md" for page in feature.reference)]
     config.nav = [*(config.nav or ()), {"Features that can be left out": pages_of_features}]
-    for name, page in pages.items():
-        files.append(File.generated(config, f"reference/{name}.md", content="\n".join(page()) + "\n"))
+    for name, lines_of_page in pages.items():
+        content = "\n".join(lines_of_page()) + "\n"
+        files.append(File.generated(config, f"reference/{name}.md", content=content))
     return files
 
 
@@ -147,26 +154,29 @@ def command_page() -> Iterator[str]:
         yield from _table(
             ("`quorum`", "what it does"),
             [
-                (f"[`{command}`](#{command.replace(' ', '-')})", f"{says}{_pages_of(command)}")
-                for command, (_, says, _) in commands.items()
+                (f"[`{command}`](#{command.replace(' ', '-')})", f"{summary}{_link_to_page_of(command)}")
+                for command, (_, summary, _) in commands.items()
             ],
         )
-        for command, (name, _, _) in commands.items():
-            parser = load_command(name).create_parser("quorum", command)
-            options = [
-                action for action in parser._actions if action.help and action.dest not in DJANGO_OPTIONS
-            ]
-            also = f"In `manage.py`: `{name}`.\n\n" if command != name else ""
-            yield f"\n### {command}\n\n{also}{_link_files(_paragraphs(parser.description))}\n"
-            yield from _table(
-                ("argument", "what it is"),
-                [(_format_argument(action), _link_files(_one_line(action.help or ""))) for action in options],
-            )
-            if parser.epilog:
-                yield f"\n```text\n{parser.epilog.strip()}\n```"
+        for command, (django_name, _, _) in commands.items():
+            yield from _command_section(command, django_name, load_command(django_name))
 
 
-def _pages_of(command: str) -> str:
+def _command_section(command: str, django_name: str, django_command: BaseCommand) -> Iterator[str]:
+    """Yield the section about a command: its description, arguments and example."""
+    parser = django_command.create_parser("quorum", command)
+    note = f"In `manage.py`: `{django_name}`.\n\n" if command != django_name else ""
+    yield f"\n### {command}\n\n{note}{_link_files(_paragraphs(parser.description))}\n"
+    arguments = [action for action in parser._actions if action.help and action.dest not in DJANGO_OPTIONS]
+    yield from _table(
+        ("argument", "what it is"),
+        [(_format_argument(action), _link_files(_one_line(action.help or ""))) for action in arguments],
+    )
+    if parser.epilog:
+        yield f"\n```text\n{parser.epilog.strip()}\n```"
+
+
+def _link_to_page_of(command: str) -> str:
     """Return a link to the page about a command if the command's help does not name the page; "" otherwise."""
     page = PAGES_OF_COMMANDS.get(command)
     return f" ([more](../{page}))" if page else ""
@@ -179,12 +189,14 @@ def _link_files(text: str) -> str:
 
 
 def _format_argument(action: Any) -> str:
-    value = action.metavar or (action.dest.upper() if action.nargs != 0 and action.option_strings else "")
-    if isinstance(value, tuple):
-        value = " ".join(value)
+    """Return an argument of a command with the name of its value, such as `--seed N`."""
     if not action.option_strings:
         return f"`{action.metavar or action.dest}`"
-    return f"`{action.option_strings[0]}{f' {value}' if value and action.nargs != 0 else ''}`"
+    option = action.option_strings[0]
+    if action.nargs == 0:  # a flag
+        return f"`{option}`"
+    value = action.metavar or action.dest.upper()
+    return f"`{option} {' '.join(value) if isinstance(value, tuple) else value}`"
 
 
 def study_file_page() -> Iterator[str]:
@@ -193,23 +205,26 @@ def study_file_page() -> Iterator[str]:
     schema = StudyDesign.model_json_schema()
     yield "# Keys of a study file\n\nHow studies are written is in [Study files](../study-files.md)."
     yield "\n## Top\n"
-    parts: dict[str, Any] = {}
+    tables: dict[str, Any] = {}
     rows = []
     for key, field in schema["properties"].items():
-        part = _table_schema(field, schema)
-        if part is None:
-            rows.append(_key_row(key, field, schema))
+        table = _table_schema(field, schema)
+        if table is None:
+            rows.append(_key_row(key, field))
         else:
-            parts[key] = part
+            tables[key] = table
     yield from _table(("key", "type", "default", "what it is"), rows)
-    for key, part in parts.items():
-        yield f"\n## [{key}]\n\n{_paragraphs(part.get('description'))}\n"
-        keys = [_key_row(name, field, schema) for name, field in part.get("properties", {}).items()]
-        yield from _table(("key", "type", "default", "what it is"), keys)
+    for key, table in tables.items():
+        yield f"\n## [{key}]\n\n{_paragraphs(table.get('description'))}\n"
+        rows = [_key_row(name, field) for name, field in table.get("properties", {}).items()]
+        yield from _table(("key", "type", "default", "what it is"), rows)
 
 
 def _table_schema(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the schema of the table if a field, or an entry of its list, is a table; None otherwise."""
+    """Return the schema of the TOML table that is the value of a field or of the entries of its list.
+
+    Return None if the value is no table. ``schema`` is the schema of the whole study file.
+    """
     for part in (field, field.get("items", {}), *field.get("anyOf", ()), *field.get("allOf", ())):
         if "$ref" in part:
             definition: dict[str, Any] = schema["$defs"][part["$ref"].rpartition("/")[2]]
@@ -217,19 +232,22 @@ def _table_schema(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, An
     return None
 
 
-def _key_row(name: str, field: dict[str, Any], schema: dict[str, Any]) -> tuple[str, str, str, str]:
+def _key_row(name: str, field: dict[str, Any]) -> tuple[str, str, str, str]:
+    """Return the row about a key: its name, type, default and description."""
     default = field.get("default")
     default_text = "" if default is None or default in ("", [], {}) else f"`{default}`"
     title = field.get("title", "")
     # leave out a title that pydantic derived from the name
     sentences = [title] if title.lower().replace(" ", "_") != name else []
-    sentences += [sentence for sentence in (field.get("description"),) if sentence]
+    if field.get("description"):
+        sentences.append(field["description"])
     sentences += [f"`{value}`: {label}" for value, label in field.get("words", {}).items() if value]
     text = _one_line(". ".join(sentence.rstrip(".") for sentence in sentences))
     return f"`{name}`", _describe_type(field), default_text, text
 
 
 def _describe_type(field: dict[str, Any]) -> str:
+    """Return the type of a field of a JSON schema in words, or its possible values."""
     if "enum" in field:
         return ", ".join(f"`{value}`" for value in field["enum"])
     if "const" in field:
@@ -275,20 +293,20 @@ def caption_rules_page() -> Iterator[str]:
 
 
 def calls_page() -> Iterator[str]:
+    """Yield the page about the HTTP interface: the calls by tag, and the calls with the data of each admin page."""
     from drf_spectacular.generators import SchemaGenerator
 
     schema = SchemaGenerator().get_schema(request=None, public=True)
     yield "# Every call\n\nHow they are used is in [The HTTP interface](../api.md); `/api/docs/` has their members.\n"
-    tags: dict[str, list[tuple[str, str]]] = {}
+    rows_by_tag: dict[str, list[tuple[str, str]]] = {}
     for path, calls in schema["paths"].items():
         for method, call in calls.items():
             summary = call.get("summary") or call.get("description", "").partition("\n")[0]
-            tags.setdefault((call.get("tags") or ["other"])[0], []).append(
-                (f"`{method.upper()} {path}`", _one_line(summary))
-            )
-    for tag in sorted(tags):
+            tag = (call.get("tags") or ["other"])[0]
+            rows_by_tag.setdefault(tag, []).append((f"`{method.upper()} {path}`", _one_line(summary)))
+    for tag in sorted(rows_by_tag):
         yield f"\n## {tag}\n"
-        yield from _table(("call", "what it does"), tags[tag])
+        yield from _table(("call", "what it does"), rows_by_tag[tag])
     yield "\n## Where each page's data is\n\nPages of a study in the admin, by the last part of their address:\n"
     with (FIGURES / "pages.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))[1:]
@@ -317,18 +335,15 @@ def statistics_page() -> Iterator[str]:
     from quorum.statistics.catalogue import MODULES, STATISTICS
 
     yield "# Statistics by name\n\nHow they are used, and what is known of them, is in [Statistics](../statistics.md)."
-    names_by_function = {}
+    functions = []
     for module in MODULES:
         for name in getattr(module, "__all__", vars(module)):
             function = getattr(module, name)
-            if (
-                inspect.isfunction(function)
-                and name[0] != "_"
-                and function.__module__.startswith(module.__name__)
-            ):
-                names_by_function[function] = name
+            is_public_function = inspect.isfunction(function) and not name.startswith("_")
+            if is_public_function and function.__module__.startswith(module.__name__):
+                functions.append(function)
     by_module: dict[str, list[Any]] = {}
-    for function in dict.fromkeys((*names_by_function, *STATISTICS)):
+    for function in dict.fromkeys((*functions, *STATISTICS)):
         by_module.setdefault(function.__module__, []).append(function)
     for module_name in sorted(by_module):
         yield f"\n## {module_name.removeprefix('quorum.statistics.')}\n"
@@ -351,6 +366,7 @@ def python_page() -> Iterator[str]:
 
 
 def _table(heads: tuple[str, ...], rows: list[Any]) -> Iterator[str]:
+    """Yield the lines of a table; none if it has no rows."""
     if not rows:
         return
     yield "| " + " | ".join(heads) + " |"
@@ -360,8 +376,10 @@ def _table(heads: tuple[str, ...], rows: list[Any]) -> Iterator[str]:
 
 
 def _one_line(text: str) -> str:
+    """Return a text for a cell of a table, without line breaks and unescaped brackets."""
     return " ".join(text.replace("%%", "%").replace("<", "&lt;").split())
 
 
 def _paragraphs(text: str | None) -> str:
+    """Return a docstring or help text as Markdown, without its indentation."""
     return (inspect.cleandoc(text) if text else "").replace("<", "&lt;")

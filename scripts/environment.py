@@ -18,6 +18,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
 PYTHON = os.path.join(VENV, "bin", "python")
 OLDEST_PYTHON = (3, 11)
+# What is printed about the downloads of each requirements file.
 DOWNLOAD_NOTES = {
     "requirements.txt": "from PyPI; not METEOR's tables, which the metric meteor asks for",
     "requirements-dev.txt": "from PyPI, with METEOR's tables of 104 MB",
@@ -34,7 +35,7 @@ def print_line(text: str) -> None:
     sys.stdout.flush()
 
 
-def use_a_new_python() -> None:
+def restart_in_newer_python() -> None:
     """Restart the program in a newer Python of this machine if this Python is too old."""
     if sys.version_info >= OLDEST_PYTHON:
         return
@@ -79,8 +80,14 @@ def check_writable(folder: str) -> None:
         ) from error
 
 
-def check_port(name: str = "PORT", usual: str = "8000", another: str = "make run PORT={}") -> int:
-    text = setting(name, usual)
+def check_port(name: str = "PORT", default: str = "8000", another: str = "make run PORT={}") -> int:
+    """Return the port of a setting. Raise SetupError if it is no number, or if the port cannot be used.
+
+    Args:
+        name: the name of the setting.
+        another: the command that the error suggests, with ``{}`` in place of another port.
+    """
+    text = setting(name, default)
     if not text.isdigit() or not 0 < int(text) < 65536:
         raise SetupError(f"{name} is {text!r}; expected a number from 1 to 65535.")
     with socket.socket() as probe:
@@ -101,8 +108,8 @@ def install_requirements(requirements: str) -> None:
     for name in sorted({"requirements.txt", requirements}):
         with open(os.path.join(ROOT, name), "rb") as stream:
             digest.update(stream.read())
-    note = os.path.join(VENV, "installed-" + requirements)
-    if os.path.exists(PYTHON) and file_text(note) == digest.hexdigest():
+    digest_file = os.path.join(VENV, "installed-" + requirements)
+    if os.path.exists(PYTHON) and file_text(digest_file) == digest.hexdigest():
         return
     if not _runs_this_version(PYTHON):
         print_line("Making .venv ...")
@@ -116,14 +123,16 @@ def install_requirements(requirements: str) -> None:
                 f"{sys.executable} cannot make a virtual environment (on Debian and Ubuntu: "
                 f"apt-get install python3-venv): {' '.join(installed.stdout.split())}"
             )
-    fetched = DOWNLOAD_NOTES.get(requirements, "from PyPI")
-    print_line(f"Installing what {requirements} names ({fetched}); this takes a minute or two, once ...")
+    download_note = DOWNLOAD_NOTES.get(requirements, "from PyPI")
+    print_line(
+        f"Installing what {requirements} names ({download_note}); this takes a minute or two, once ..."
+    )
     # Python compiles modules when they are imported. pip would spend a third of its time on compiling all of them.
     options = ["--quiet", "--disable-pip-version-check", "--no-compile"]
     command = [PYTHON, "-m", "pip", "install", *options, "-r", requirements]
     if subprocess.run(command, cwd=ROOT).returncode:
         raise SetupError(f"Installing {requirements} failed; pip's words are above.")
-    with open(note, "w", encoding="ascii") as stream:
+    with open(digest_file, "w", encoding="ascii") as stream:
         stream.write(digest.hexdigest())
 
 
@@ -136,6 +145,7 @@ def _runs_this_version(python: str) -> bool:
 
 
 def file_text(path: str) -> str:
+    """Return the text of a file; "" if there is none."""
     try:
         with open(path, encoding="utf-8") as stream:
             return stream.read()

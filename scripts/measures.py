@@ -31,7 +31,7 @@ NO_CODE = {"COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENDMARKER"}
 
 
 def sources(*folders: str) -> Iterator[Path]:
-    """Yield the modules in folders, without migrations and empty ``__init__.py``."""
+    """Yield the paths of the modules in folders, without migrations and empty ``__init__.py``."""
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*.py")):
             if path.parent.name != "migrations" and path.stat().st_size:
@@ -58,24 +58,40 @@ def code_tokens(text: str) -> list[tokenize.TokenInfo]:
     ]
 
 
+def count_code_lines(path: Path) -> int:
+    """Return the number of lines of a module that have a token of code."""
+    lines: set[int] = set()
+    for token in code_tokens(_read_text(path)):
+        lines.update(range(token.start[0], token.end[0] + 1))
+    return len(lines)
+
+
 def measure_sizes() -> dict[str, float]:
+    """Return the number of code lines of the platform, and the numbers of arrows between packages of evaluation.
+
+    An arrow means that a package such as ``evaluation.results`` imports another. Arrows on circles are counted again.
+    """
     from tests.test_architecture import all_imports, circles
 
-    lines = 0
-    for tokens in (code_tokens(_read_text(path)) for path in sources(*PLATFORM)):
-        lines += len({line for token in tokens for line in range(token.start[0], token.end[0] + 1)})
-    rooms: dict[str, set[str]] = {}
+    imported_packages: dict[str, set[str]] = {}
     for entry in all_imports():
-        importer, imported = (".".join(name.split(".")[:2]) for name in (entry.importer, entry.imported))
-        if importer != imported and all(name.startswith("evaluation.") for name in (importer, imported)):
-            rooms.setdefault(importer, set()).add(imported)
+        importer, imported = _package_of(entry.importer), _package_of(entry.imported)
+        is_within_evaluation = importer.startswith("evaluation.") and imported.startswith("evaluation.")
+        if importer != imported and is_within_evaluation:
+            imported_packages.setdefault(importer, set()).add(imported)
+    arrows_on_circles = 0
+    for circle in circles(imported_packages):
+        arrows_on_circles += sum(len(imported_packages[package] & set(circle)) for package in circle)
     return {
-        "platform code lines": lines,
-        "arrows in evaluation": sum(map(len, rooms.values())),
-        "arrows on its circles": sum(
-            len(rooms[room] & set(circle)) for circle in circles(rooms) for room in circle
-        ),
+        "platform code lines": sum(map(count_code_lines, sources(*PLATFORM))),
+        "arrows in evaluation": sum(map(len, imported_packages.values())),
+        "arrows on its circles": arrows_on_circles,
     }
+
+
+def _package_of(module: str) -> str:
+    """Return the first two parts of a module's name, such as evaluation.results."""
+    return ".".join(module.split(".")[:2])
 
 
 def measure_lines_passed() -> dict[str, float]:
@@ -117,29 +133,37 @@ def measure_lines_passed() -> dict[str, float]:
             "evaluate": lambda: call_command("evaluate", finished, metrics="cider-d", stdout=quiet),
             "import": lambda: call_command("import_dataset", "jsonl", dataset, name="again", stdout=quiet),
         }
-        line_counts: dict[str, float] = {f"lines: {name}": lines_passed(step) for name, step in steps.items()}
+        line_counts: dict[str, float] = {
+            f"lines: {name}": count_lines_passed(step) for name, step in steps.items()
+        }
         assert Assignment.objects.filter(pk=assignment.pk, state="submitted").exists()
         return line_counts
 
 
-def lines_passed(step: Callable[[], Any]) -> int:
+def count_lines_passed(step: Callable[[], Any]) -> int:
+    """Return the number of lines of the platform's functions that a step calls. Every line of a function counts."""
     codes: set[CodeType] = set()
-    roots = tuple(f"{ROOT / folder}{os.sep}" for folder in ("common", "config", *APPS))
+    folders = tuple(f"{ROOT / folder}{os.sep}" for folder in ("common", "config", *APPS))
 
-    def note(frame: FrameType, event: str, argument: object) -> None:
-        body = not frame.f_code.co_flags & inspect.CO_OPTIMIZED  # whether it is a module or class
-        if event == "call" and not body and frame.f_code.co_filename.startswith(roots):
-            codes.add(frame.f_code)
+    def note_call(frame: FrameType, event: str, argument: object) -> None:
+        code = frame.f_code
+        is_function = code.co_flags & inspect.CO_OPTIMIZED  # and not the body of a module or class
+        if event == "call" and is_function and code.co_filename.startswith(folders):
+            codes.add(code)
 
-    sys.setprofile(note)
+    sys.setprofile(note_call)
     try:
         step()
     finally:
         sys.setprofile(None)
-    return len({(code.co_filename, line) for code in codes for *_, line in code.co_lines() if line})
+    passed_lines: set[tuple[str, int]] = set()
+    for code in codes:
+        passed_lines.update((code.co_filename, line) for _start, _end, line in code.co_lines() if line)
+    return len(passed_lines)
 
 
 def processor_seconds() -> float:
+    """Return the processor time of a command that does nothing but print its help."""
     command = [sys.executable, "-m", "quorum", "study", "new", "--help"]
     subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     user, system = resource.getrusage(resource.RUSAGE_CHILDREN)[:2]

@@ -1,4 +1,4 @@
-"""Run `make mturk-demo`: publish the demo study on an emulator of Mechanical Turk, and print a link for workers.
+"""Carry out `make mturk-demo`: publish a demo study on an emulator of Mechanical Turk, and print a link for workers.
 
 Nothing is sent to Amazon, and no money is spent. Each run starts with an empty folder `mturk-demo` in the data folder.
 """
@@ -87,6 +87,7 @@ def separate_settings(folder: str) -> dict[str, str]:
 
 
 def emulator_settings(address: str, site: str) -> dict[str, str]:
+    """Return settings for an installation at ``address`` that sends its calls to the emulator at ``site``."""
     return {
         "PUBLIC_URL": address,
         "AWS_ENDPOINT_URL_MTURK": site,
@@ -105,7 +106,9 @@ def begin_anew(folder: str) -> None:
     Raises:
         SetupError: the folder has other contents.
     """
-    mark = os.path.join(folder, "made-by-mturk-demo")
+    mark = os.path.join(
+        folder, "made-by-mturk-demo"
+    )  # the file by which a folder of an earlier run is recognised
     if os.path.exists(mark):
         shutil.rmtree(folder)
     if os.path.exists(folder) and os.listdir(folder):

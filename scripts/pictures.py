@@ -52,7 +52,7 @@ STYLE_SCRIPT = """(element) => [element, ...element.querySelectorAll("*")].map((
 }).join("\\n")"""
 # Numbers are not compared. Figures may differ in the last digit, and dates and names with seeds differ.
 NUMBER = re.compile(r"(?<![\w-])\d[\d.,]*")
-COLOURS = 96  # enough for text and plots, with a fifth of the file size
+COLOURS = 96  # number of colours in a picture; enough for text and plots, with a fifth of the file size
 
 
 class _Picture(NamedTuple):
@@ -67,7 +67,9 @@ class _Picture(NamedTuple):
     height: int = HEIGHT
 
 
-class Silent(WSGIRequestHandler):
+class SilentRequestHandler(WSGIRequestHandler):
+    """A request handler that does not log requests."""
+
     def log_message(self, format: str, *args: object) -> None:
         pass
 
@@ -78,28 +80,19 @@ class _TakenPicture(NamedTuple):
     name: str
     image: bytes
     lines: list[str]
-    look: str
+    style_digest: str
 
-    def page(self) -> dict[str, Any]:
-        return {"lines": self.lines, "look": self.look}
+    def page_entry(self) -> dict[str, Any]:
+        """Return the entry about the page in pages.json."""
+        return {"lines": self.lines, "look": self.style_digest}
 
 
 def main(arguments: Sequence[str]) -> int:
     """Write the pictures, or with ``--check`` list those whose pages have changed."""
     pictures = take_pictures()
-    pages = {picture.name: picture.page() for picture in pictures}
+    pages = {picture.name: picture.page_entry() for picture in pictures}
     if "--check" in arguments:
-        stored_pages = json.loads(PAGES.read_text(encoding="utf-8"))
-        stale = [name for name in {**stored_pages, **pages} if stored_pages.get(name) != pages.get(name)]
-        for name in stale:
-            lines_before, lines_now = (
-                set(texts.get(name, {}).get("lines", ())) for texts in (stored_pages, pages)
-            )
-            print_line(f"{name}.png is of an earlier page; run python -m scripts.pictures (docs/pictures).")
-            for sign, lines in (("-", lines_before - lines_now), ("+", lines_now - lines_before)):
-                for line in sorted(lines):
-                    print_line(f"  {sign} {line}")
-        return bool(stale)
+        return _report_stale_pictures(pages)
     for picture in pictures:
         with Image.open(io.BytesIO(picture.image)) as image:
             image.convert("RGB").quantize(COLOURS).save(PICTURES / f"{picture.name}.png", optimize=True)
@@ -107,7 +100,23 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
+def _report_stale_pictures(pages: dict[str, dict[str, Any]]) -> int:
+    """Print the pictures whose pages have changed, with the changed lines. Return whether there are any."""
+    stored_pages = json.loads(PAGES.read_text(encoding="utf-8"))
+    stale_names = [name for name in {**stored_pages, **pages} if stored_pages.get(name) != pages.get(name)]
+    for name in stale_names:
+        lines_before = set(stored_pages.get(name, {}).get("lines", ()))
+        lines_now = set(pages.get(name, {}).get("lines", ()))
+        print_line(f"{name}.png is of an earlier page; run python -m scripts.pictures (docs/pictures).")
+        for line in sorted(lines_before - lines_now):
+            print_line(f"  - {line}")
+        for line in sorted(lines_now - lines_before):
+            print_line(f"  + {line}")
+    return bool(stale_names)
+
+
 def take_pictures() -> list[_TakenPicture]:
+    """Serve the demo in this process, and take all pictures as the administrator."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
     from django.contrib.auth.models import User
@@ -120,26 +129,26 @@ def take_pictures() -> list[_TakenPicture]:
     from judgments.studies.study_page import study_page_address
 
     finished, opened = find_study(FINISHED), find_study(OPEN)
-    add = reverse("admin:judgments_study_add")
+    new_study = reverse("admin:judgments_study_add")
     results = study_page_address(finished, "results")
     pictures = [
         _Picture("findings", results, height=1140),
         _Picture("results-agreement", results, ".q-card:has(> h3:text-is('Do people agree?'))"),
         _Picture("results-metrics", results, ".q-card:has(> h3:text-is('Which metric agrees with people?'))"),
-        _Picture("design-start", f"{add}?dataset=demo", height=900),
-        _Picture("design-form", f"{add}?dataset=demo&preset=vedantam-2015-pairwise"),
+        _Picture("design-start", f"{new_study}?dataset=demo", height=900),
+        _Picture("design-form", f"{new_study}?dataset=demo&preset=vedantam-2015-pairwise"),
         _Picture("review", study_page_address(watched_study(), "review"), height=720),
         _Picture("work-triplet", preview_address(opened), "main", height=640),
     ]
-    visitor = Client()
-    visitor.force_login(User.objects.filter(is_superuser=True)[0])
-    with make_server("127.0.0.1", 0, application, handler_class=Silent) as server:
+    client = Client()
+    client.force_login(User.objects.filter(is_superuser=True)[0])
+    with make_server("127.0.0.1", 0, application, handler_class=SilentRequestHandler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}"
-        screenshots = list(_screenshots(pictures, address, visitor.cookies["sessionid"].value))
+        taken_pictures = list(_take_each(pictures, address, client.cookies["sessionid"].value))
         server.shutdown()
-    visitor.logout()
-    return screenshots
+    client.logout()
+    return taken_pictures
 
 
 def watched_study() -> Study:
@@ -170,7 +179,8 @@ def watched_study() -> Study:
     return study
 
 
-def _screenshots(pictures: Sequence[_Picture], address: str, session: str) -> Iterator[_TakenPicture]:
+def _take_each(pictures: Sequence[_Picture], address: str, session: str) -> Iterator[_TakenPicture]:
+    """Take the pictures with Chromium at a server's address. ``session`` is the cookie of a session."""
     chromium = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
@@ -189,9 +199,9 @@ def _screenshots(pictures: Sequence[_Picture], address: str, session: str) -> It
             height = min(box["height"] + 2 * MARGIN, picture.height)
             clip = FloatRect(x=left, y=top, width=min(box["width"] + 2 * MARGIN, WIDTH - left), height=height)
             lines = [" ".join(NUMBER.sub("0", line).split()) for line in element.inner_text().splitlines()]
-            look = hashlib.sha256(element.evaluate(STYLE_SCRIPT).encode()).hexdigest()[:16]
+            style_digest = hashlib.sha256(element.evaluate(STYLE_SCRIPT).encode()).hexdigest()[:16]
             image = page.screenshot(clip=clip, full_page=True)
-            yield _TakenPicture(picture.name, image, list(filter(None, lines)), look)
+            yield _TakenPicture(picture.name, image, list(filter(None, lines)), style_digest)
         browser.close()
 
 

@@ -1,4 +1,4 @@
-"""The commands of the Makefile.
+"""Carry out a target of the Makefile: `python3 -m scripts.quorum test`, `... lint`, or `... run`.
 
 This module uses only the standard library, and no syntax that an old Python cannot parse (scripts/environment.py).
 """
@@ -8,14 +8,14 @@ from __future__ import annotations
 import sys
 
 from scripts import checks, services
-from scripts.environment import SetupError, use_a_new_python
+from scripts.environment import SetupError, restart_in_newer_python
 
-# The names of functions in scripts/checks.py.
+# Targets without arguments. They are the names of functions in scripts/checks.py.
 COMMANDS = ("environment", "browser", "coverage", "lint", "docs", "pinned", "audit", "sbom")
 
 
 def main() -> int:
-    use_a_new_python()
+    restart_in_newer_python()
     command, arguments = sys.argv[1], sys.argv[2:]
     if command == "test":
         return checks.test(arguments)

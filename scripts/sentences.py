@@ -1,7 +1,11 @@
 """Write tests/sentences.txt, the messages of errors by module and class: ``python -m scripts.sentences``.
 
-Tests check only the class, field and values of an error. This file shows changes of messages, with placeholders as in
-the code.
+Tests check only the class, field and values of an error. The file shows changes of messages. It is made from the syntax
+trees of the code, so that messages have placeholders as in the code::
+
+    judgments/access/roles.py
+      WrongState
+        Nothing was changed: choose an account first.
 """
 
 from __future__ import annotations
@@ -19,64 +23,94 @@ CATALOGUE = ROOT / "tests" / "sentences.txt"
 FILE_HEADER = "What errors say. `python -m scripts.sentences` writes this file; read what it changes.\n"
 # Folders whose constants are reasons for undefined figures.
 NUMERIC_FOLDERS = ("quorum/metrics/", "quorum/statistics/")
-# functions and classes that raise or report errors, in addition to the exceptions in the code
-CALLS = {"CommandError", "Error", "ValidationError", "Warning", "add_error", "error", "exit", "problem"}
-Scope = ast.Module | ast.FunctionDef
-Values = Mapping[str, list[ast.expr]]
+# Functions and classes that raise or report errors, in addition to the exceptions in the code.
+REPORTING_CALLS = {
+    "CommandError",
+    "Error",
+    "ValidationError",
+    "Warning",
+    "add_error",
+    "error",
+    "exit",
+    "problem",
+}
+Scope = ast.Module | ast.FunctionDef  # where names are assigned
+Values = Mapping[str, list[ast.expr]]  # the expressions that are assigned to each name
 
 
 def catalogue() -> str:
+    """Return the text of the file."""
     files = [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
     files = [file for file in files if not {"tests", "migrations"} & set(file.parts)]
     trees = {file.relative_to(ROOT).as_posix(): ast.parse(file.read_bytes()) for file in files}
     errors, lines = error_names(trees.values()), [FILE_HEADER]
     for path, tree in trees.items():
-        messages = sorted(
-            {*sentences(tree, errors, (tree,)), *(reasons(tree) if path.startswith(NUMERIC_FOLDERS) else ())}
-        )
+        messages = set(sentences(tree, errors, (tree,)))
+        if path.startswith(NUMERIC_FOLDERS):
+            messages.update(reasons(tree))
         lines += [f"\n{path}\n"] if messages else []
-        for error, entries in groupby(messages, key=lambda pair: pair[0]):
+        for error, entries in groupby(sorted(messages), key=lambda pair: pair[0]):
             lines += [f"  {error}\n", *(f"    {sentence}\n" for _, sentence in entries)]
     return "".join(lines)
 
 
 def error_names(trees: Iterable[ast.Module]) -> set[str]:
+    """Return the names of exceptions, of their subclasses in the code, and of functions that report errors."""
     classes = [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
-    names = CALLS | {name for name in dir(builtins) if name.endswith("Error")} | {"Exception"}
-    while new_names := {c.name for c in classes if names & set(map(last_name, c.bases))} - names:
+    names = REPORTING_CALLS | {name for name in dir(builtins) if name.endswith("Error")} | {"Exception"}
+    # Each round finds the subclasses of the classes that the round before found.
+    while new_names := {cls.name for cls in classes if names & set(map(last_name, cls.bases))} - names:
         names |= new_names
     return names
 
 
 def last_name(node: ast.expr) -> str:
+    """Return the last part of a dotted name, such as "Error" for ``checks.Error``."""
     return ast.unparse(node).rpartition(".")[2]
 
 
 def sentences(
-    node: ast.AST, errors: set[str], scopes: tuple[Scope, ...], owner: str = ""
+    node: ast.AST, errors: set[str], scopes: tuple[Scope, ...], error_class: str = ""
 ) -> Iterator[tuple[str, str]]:
-    """Yield the errors that are raised or created below ``node``, as (class or function, message)."""
+    """Yield the errors that are raised or created below ``node``, as (class or function, message).
+
+    Args:
+        errors: the names of ``error_names``.
+        scopes: the module and the functions around the node.
+        error_class: the name of the class of errors around the node; "" if there is none.
+    """
     if isinstance(node, ast.ClassDef) and node.name in errors:
-        owner = node.name
+        error_class = node.name
     if isinstance(node, ast.FunctionDef):
         scopes = (*scopes, node)
     call = node.exc if isinstance(node, ast.Raise) else node
     if isinstance(call, ast.Call):
         name = last_name(call.func)
-        name = owner if name == "__init__" else name
-        if name in errors or call is not node:
-            values = {name: nodes for scope in scopes for name, nodes in assigned_values(scope).items()}
-            arguments = (*call.args, *(keyword.value for keyword in call.keywords))
-            texts = [text for argument in arguments for text in literals(argument, values)]
-            if message_texts := [text.strip().replace("\n", "\\n") for text in texts if " " in text.strip()]:
-                yield name, " | ".join(message_texts)
+        if name == "__init__":  # super().__init__ in a class of errors
+            name = error_class
+        if name in errors or isinstance(node, ast.Raise):
+            message = message_of(call, scopes)
+            if message:
+                yield name, message
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Name, ast.Constant, ast.expr_context)):  # skip leaves, which are most nodes
             continue
-        yield from sentences(child, errors, scopes, owner)
+        yield from sentences(child, errors, scopes, error_class)
+
+
+def message_of(call: ast.Call, scopes: tuple[Scope, ...]) -> str:
+    """Return the texts with a space among the arguments of a call, separated by bars; "" if there are none."""
+    values: dict[str, list[ast.expr]] = {}
+    for scope in scopes:
+        values.update(assigned_values(scope))
+    texts: list[str] = []
+    for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+        texts += [text.strip() for text in literals(argument, values)]
+    return " | ".join(text.replace("\n", "\\n") for text in texts if " " in text)
 
 
 def reasons(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the constants of a module that are sentences, as (name, sentence)."""
     for name, values in assigned_values(tree).items():
         if isinstance(values[0], ast.Constant) and str(values[0].value).count(" ") > 1 and name.isupper():
             yield name, str(values[0].value)
@@ -93,18 +127,25 @@ def assigned_values(scope: Scope) -> Values:
 
 
 def literals(node: ast.AST, values: Values) -> Iterator[str]:
+    """Yield the texts in an expression, and those in the values of its names.
+
+    Names in these values are not followed, so that the recursion ends.
+    """
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     elif isinstance(node, ast.JoinedStr):
         parts = [
-            p.value if isinstance(p, ast.Constant) else ast.unparse(ast.JoinedStr([p]))[2:-1]
-            for p in node.values
+            # an f-string with a single placeholder, such as f'{name}', without its prefix and quotation marks
+            part.value if isinstance(part, ast.Constant) else ast.unparse(ast.JoinedStr([part]))[2:-1]
+            for part in node.values
         ]
         yield "".join(map(str, parts))
+    elif isinstance(node, ast.Name):
+        for value in values.get(node.id, ()):
+            yield from literals(value, {})
     else:
-        inner = values.get(node.id, ()) if isinstance(node, ast.Name) else ast.iter_child_nodes(node)
-        for child in inner:
-            yield from literals(child, {} if isinstance(node, ast.Name) else values)
+        for child in ast.iter_child_nodes(node):
+            yield from literals(child, values)
 
 
 if __name__ == "__main__":

@@ -34,8 +34,8 @@ from scripts.environment import (
 )  # fmt: skip
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-STOP_SECONDS = 8  # time for services to end before they are killed
-START_SECONDS = 60  # time until the web server must answer
+STOP_SECONDS = 8  # time within which services must end before they are killed
+START_SECONDS = 60  # time within which the web server must answer
 MAX_RESTARTS = 5  # restarts of services that ended unexpectedly
 WEB, WORKER = "web server", "background worker"
 READING, HEAVY = "worker that reads files", "worker of heavy jobs"
@@ -51,7 +51,7 @@ QUORUM = ".venv/bin/python -m quorum"
 BANNER = """
 Quorum runs at  {address}
 {account}
-{things}
+{first_steps}
 Ctrl-C stops it. What you do is kept in {data}.
 """
 DEMO_MESSAGE = """\
@@ -77,7 +77,7 @@ class Installation:
 
 
 class StopRequested(Exception):
-    pass
+    """The process got a signal to stop, such as that of Ctrl-C."""
 
 
 @contextlib.contextmanager
@@ -96,13 +96,14 @@ def until_stopped() -> Iterator[Services]:
 
 
 def run() -> None:
+    """Carry out `make run`: check and prepare the machine, and serve the demo until Ctrl-C."""
     with until_stopped() as services:
         data = os.path.join(ROOT, os.path.expanduser(setting("DATA_DIR", "var")))
         check_writable(ROOT)
         check_writable(data)
         port = check_port()
         install_requirements("requirements.txt")
-        serve_demo(services, Installation(PYTHON, QUORUM, environment_of(data, port)))
+        serve(services, Installation(PYTHON, QUORUM, environment_of(data, port)))
 
 
 def environment_of(data: str, port: int) -> dict[str, str]:
@@ -111,7 +112,12 @@ def environment_of(data: str, port: int) -> dict[str, str]:
     return environment
 
 
-def serve_demo(services: Services, installation: Installation, *, demo: bool = True) -> None:
+def serve(services: Services, installation: Installation, *, demo: bool = True) -> None:
+    """Start the web server and the workers, print how to use them, and restart those that end unexpectedly.
+
+    Args:
+        demo: whether the demo is loaded.
+    """
     account = prepare(installation, demo=demo)
     address = "http://127.0.0.1:" + installation.environment["PORT"]
     lines = account_lines(account, installation.command)
@@ -125,10 +131,10 @@ def serve_demo(services: Services, installation: Installation, *, demo: bool = T
         start_service(services, name, installation)
     data = installation.environment["DATA_DIR"]
     has_demo = demo and os.path.exists(os.path.join(data, "prepared", "demo"))
-    things = (DEMO_MESSAGE if has_demo else SERVER_MESSAGE).format(
+    first_steps = (DEMO_MESSAGE if has_demo else SERVER_MESSAGE).format(
         address=address, command=installation.command
     )
-    print_line(BANNER.format(address=address, account=lines, things=things, data=data))
+    print_line(BANNER.format(address=address, account=lines, first_steps=first_steps, data=data))
     keep_running(services, installation)
 
 
@@ -146,6 +152,7 @@ def start_service(services: Services, name: str, installation: Installation) -> 
 
 @contextlib.contextmanager
 def _delay_signals() -> Iterator[None]:
+    """Handle signals to stop only after the block."""
     received = []
     handlers = {
         number: signal.signal(number, lambda number, frame: received.append(number))
@@ -161,6 +168,7 @@ def _delay_signals() -> Iterator[None]:
 
 
 def keep_running(services: Services, installation: Installation) -> None:
+    """Restart services that end unexpectedly. Raise SetupError after too many restarts."""
     restarts = 0
     while True:
         for name, process in services.items():
@@ -178,11 +186,11 @@ def keep_running(services: Services, installation: Installation) -> None:
 def prepare(installation: Installation, *, demo: bool = True) -> dict[str, str] | None:
     """Set up the database, static files and the demo. Return the first account if it was created, or None."""
     data = installation.environment["DATA_DIR"]
-    note, digest = os.path.join(data, "prepared", "by-make-run"), _digest_of_inputs(demo)
-    static = os.path.join(ROOT, setting("STATIC_ROOT", "staticfiles"), "staticfiles.json")
-    database = setting("DATABASE_URL", "") or os.path.exists(os.path.join(data, "quorum.sqlite3"))
-    if file_text(note) == digest and database and os.path.exists(static):
-        return None
+    digest_file, digest = os.path.join(data, "prepared", "by-make-run"), _digest_of_inputs(demo)
+    static_files = os.path.join(ROOT, setting("STATIC_ROOT", "staticfiles"), "staticfiles.json")
+    has_database = setting("DATABASE_URL", "") or os.path.exists(os.path.join(data, "quorum.sqlite3"))
+    if file_text(digest_file) == digest and has_database and os.path.exists(static_files):
+        return None  # everything was set up before
     handle, path = tempfile.mkstemp(prefix="quorum-", suffix=".json")
     os.close(handle)
     try:
@@ -194,7 +202,7 @@ def prepare(installation: Installation, *, demo: bool = True) -> dict[str, str] 
         account: dict[str, str] | None = json.loads(file_text(path))["admin"]
     finally:
         os.remove(path)
-    with open(note, "w", encoding="ascii") as stream:
+    with open(digest_file, "w", encoding="ascii") as stream:
         stream.write(digest)
     return account
 
@@ -216,6 +224,7 @@ def _digest_of_inputs(demo: bool) -> str:
 
 
 def account_lines(account: dict[str, str] | None, command: str = QUORUM) -> str:
+    """Return the lines about accounts: the name and password of a new account, or how to get a new password."""
     if account is None:
         admin = (
             "Admin account   as printed at the first start; for a new password:\n"
@@ -227,6 +236,7 @@ def account_lines(account: dict[str, str] | None, command: str = QUORUM) -> str:
 
 
 def wait_for_answer(address: str, services: Services) -> None:
+    """Wait until the web server answers. Raise SetupError if it does not, or if a service ends."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
         _check_alive(services)
@@ -242,6 +252,7 @@ def wait_for_answer(address: str, services: Services) -> None:
 
 
 def _check_alive(services: Services) -> None:
+    """Raise SetupError if a service has ended."""
     for name, process in services.items():
         if process.poll() is not None:
             raise SetupError(f"The {name} ended unexpectedly (exit code {process.returncode}).")
@@ -273,5 +284,6 @@ def stop(services: Services) -> None:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a service and the processes that it started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -30,11 +30,13 @@ NUMBER = re.compile(r"\d %|(?<![\w.])\d*\.\d|\d of \d|\de-\d")
 
 
 def read_measured_rows() -> list[dict[str, str]]:
+    """Return the rows of measured.csv, with the columns figures (a name), measured (a commit) and modules."""
     with (FIGURES / "measured.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def figure_names() -> list[str]:
+    """Return the names of the sections of PAGES and the groups of TABLES, as measured.csv should name them."""
     names = [
         f"{page}: {line.removeprefix('## ')}"
         for page in PAGES

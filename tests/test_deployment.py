@@ -14,7 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from scripts.checks import PINNED
+from scripts.checks import PINNED_REQUIREMENTS
 from tests.installations import ROOT, Installation, Installations
 
 FILL = """
@@ -97,7 +97,9 @@ def test_a_backup_without_a_database_fails_and_leaves_nothing(tmp_path: Path, *,
 def test_what_is_asked_for_is_what_is_pinned() -> None:
     pinned = dict(
         re.findall(
-            r"^([a-z0-9._-]+)==([^ ]+) (?:; .+ )?\\\n    --hash=sha256:", (ROOT / PINNED).read_text(), re.M
+            r"^([a-z0-9._-]+)==([^ ]+) (?:; .+ )?\\\n    --hash=sha256:",
+            (ROOT / PINNED_REQUIREMENTS).read_text(),
+            re.M,
         )
     )
     asked = [
