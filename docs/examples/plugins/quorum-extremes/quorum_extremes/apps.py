@@ -1,4 +1,4 @@
-"""A detector."""
+"""The app of an example plugin that registers a detector."""
 
 from config.features import Feature
 

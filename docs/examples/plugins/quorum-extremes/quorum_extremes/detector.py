@@ -1,4 +1,4 @@
-"""A detector of people who do not look at the items: they use only the ends of a slider where others do not."""
+"""A detector of people who do not look at the items: they use only the ends of a scale where others do not."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 from annotation.quality.detectors.base import Finding, Rule
 from annotation.quality.detectors.history import AnswerFormat, History
 
-SLIDER = 11  # answers from which a scale has a middle worth using
+MIN_SCALE_POINTS = 11  # points from which a scale has enough others between its ends
 
 
 class Extremes(Rule):
@@ -21,17 +21,20 @@ class Extremes(Rule):
 
     @classmethod
     def applies_to(cls, answers: AnswerFormat) -> bool:
-        return answers.values >= SLIDER
+        return answers.values >= MIN_SCALE_POINTS
 
     def examine(self, history: History) -> Finding | None:
         if len(history) < self.least or not len(history.labels):
             return None
-        ends = [min(history.labels.min(), history.seen.min()), max(history.labels.max(), history.seen.max())]
-        between = ~np.isin(history.labels, ends)
-        others = int(history.others[:, between].sum())
-        if not np.isin(history.seen, ends).all() or 2 * others < history.others.sum():
+        lowest = min(history.labels.min(), history.seen.min())
+        highest = max(history.labels.max(), history.seen.max())
+        uses_only_ends = np.isin(history.seen, [lowest, highest]).all()
+        is_between = ~np.isin(history.labels, [lowest, highest])
+        # counts of others' answers on the same items
+        count_between, count = int(history.others[:, is_between].sum()), int(history.others.sum())
+        if not uses_only_ends or 2 * count_between < count:
             return None
-        return self.make_finding(history, n=len(history), others=others / int(history.others.sum()))
+        return self.make_finding(history, n=len(history), others=count_between / count)
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return (

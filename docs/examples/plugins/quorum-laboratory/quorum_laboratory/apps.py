@@ -1,4 +1,4 @@
-"""A crowd."""
+"""The app of an example plugin that registers a crowd."""
 
 from config.features import Feature
 

@@ -1,4 +1,7 @@
-"""People who sit at computers of a laboratory: they come by the study's address, and are paid at the desk."""
+"""A crowd of people at the computers of a laboratory.
+
+They open the address of the study, and the experimenter pays them.
+"""
 
 from annotation.crowds.base import LocalBackend
 from common.errors import WrongState

@@ -1,4 +1,7 @@
-"""What study files may ask of the crowd; apart from its class, since designs are read before crowds are."""
+"""The name of the crowd, and what study files can require of its workers.
+
+This is not in the module of the backend, since designs are read before backends are loaded.
+"""
 
 from judgments.design.crowds import QUALIFIED, CrowdOffer
 

@@ -1,4 +1,4 @@
-"""A kind of HIT."""
+"""The app of an example plugin that registers a kind of HIT."""
 
 from config.features import Feature
 

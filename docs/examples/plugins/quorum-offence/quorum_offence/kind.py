@@ -1,4 +1,4 @@
-"""Offence: yes or no to a caption, decided by the majority."""
+"""A kind of HIT that asks whether a caption hurts somebody. The consensus is yes if two thirds say so."""
 
 from typing import Any
 
@@ -11,8 +11,6 @@ from judgments.kinds.relevance import TwoThirdsMajority
 
 
 class Offence(ChoiceKind):
-    """Ask whether a caption hurts somebody."""
-
     name = "offence"
     title = "Offence: does the caption hurt somebody?"
     values = (0, 1)

@@ -1,4 +1,4 @@
-"""A format of exports."""
+"""The app of an example plugin that registers an export format."""
 
 from config.features import Feature
 

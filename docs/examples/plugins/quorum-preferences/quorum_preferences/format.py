@@ -1,4 +1,7 @@
-"""Preference pairs: a line for each unit of a pair that a majority decided, as trainers of models read them."""
+"""An export format for training models on preferences: a JSON line for each pair that a majority decided.
+
+For example, {"prompt": "dog.jpg", "chosen": "A dog runs.", "rejected": "A cat.", "people": 3, "share": 1.0}.
+"""
 
 from typing import Any
 
@@ -14,7 +17,7 @@ class PreferenceLines(ConsensusEncoding):
 
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any] | None:
         if consensus.value not in (FIRST, SECOND) or not (unit.first and unit.second):
-            return None  # a tie, or texts that are there no longer
+            return None  # a tie, or the texts were deleted
         texts = unit.first.text, unit.second.text
         chosen, rejected = texts if consensus.value == FIRST else reversed(texts)
         return {
@@ -26,12 +29,11 @@ class PreferenceLines(ConsensusEncoding):
         }
 
 
-def why_not(study: Study) -> str:
-    return (
-        ""
-        if KINDS[study.protocol].compares_pairs
-        else "it holds choices between two texts (triplet, pairwise)"
-    )
+def why_not_available(study: Study) -> str:
+    """Return why the format cannot represent a study; "" if it can."""
+    if KINDS[study.protocol].compares_pairs:
+        return ""
+    return "it holds choices between two texts (triplet, pairwise)"
 
 
 PREFERENCES = Format(
@@ -39,6 +41,6 @@ PREFERENCES = Format(
     "preferences.jsonl",
     "application/jsonl",
     "Preference pairs for training: the text that most people chose, and the other",
-    why_not,
+    why_not_available,
     PreferenceLines,
 )
