@@ -99,14 +99,16 @@ class DiffDesigns(QuorumCommand):
     example = "manage.py diff_designs demo-triplet vedantam-2015-triplet"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("this", metavar="A")
-        parser.add_argument("that", metavar="B")
+        parser.add_argument("first", metavar="A")
+        parser.add_argument("second", metavar="B")
         parser.add_argument("--unified", action="store_true", help="as a unified diff of the two study files")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        names = options["this"], options["that"]
-        this, that = (find_design(name, studies=Study.objects.all(), files=True) for name in names)
-        difference = compare_designs(this.comparable_values(that), that.comparable_values(this), names=names)
+        names = options["first"], options["second"]
+        first, second = (find_design(name, studies=Study.objects.all(), files=True) for name in names)
+        difference = compare_designs(
+            first.comparable_values(second), second.comparable_values(first), names=names
+        )
         if options["unified"]:
             for line in difference.diff_lines:
                 self.say(line)
@@ -116,9 +118,9 @@ class DiffDesigns(QuorumCommand):
         for rows in difference.tables.values():
             for row in rows:
                 self.say(row.key)
-                self._say_side("-", row.first_value)
-                self._say_side("+", row.second_value)
+                self._say_value("-", row.first_value)
+                self._say_value("+", row.second_value)
 
-    def _say_side(self, mark: str, value: str) -> None:
+    def _say_value(self, sign: str, value: str) -> None:
         for line in value.splitlines():
-            self.say(f"  {mark} {line}")
+            self.say(f"  {sign} {line}")

@@ -21,7 +21,7 @@ from judgments.kinds import KINDS
 from judgments.models import Dataset, Study, Unit
 from judgments.studies.generation.material import load_material
 
-MAX_RANK = 2**31 - 1  # of the database, which stores a rank in 32 bits
+MAX_RANK = 2**31 - 1  # the largest rank that the database can store, to read all ranks
 
 
 def draw_hits_of_row(design: StudyDesign, cells: Mapping[str, str]) -> tuple[HITSpec, ...]:
@@ -34,7 +34,9 @@ def draw_hits_of_row(design: StudyDesign, cells: Mapping[str, str]) -> tuple[HIT
 def divide_for_quiz(
     design: StudyDesign, material: Material
 ) -> tuple[Material, Callable[[], tuple[Group, ...]]]:
-    """Return the material without the known items of the quiz, and a function that makes these items.
+    """Reserve images for the quiz.
+
+    Return the material without these images, and a function that makes the quiz items from them.
 
     Raises:
         DesignError: the feature for quizzes is off, or the material has too few items.
@@ -57,10 +59,7 @@ def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = No
     Raises:
         DesignError: the dataset cannot supply the batch.
     """
-    max_rank = None  # no ranked lists are read, since only some kinds judge them
-    if KINDS[design.protocol].judges_one_caption:
-        max_rank = {"top-k": design.sampling.k, CROSSED: MAX_RANK}.get(design.sampling.pairs_from)
-    material = load_material(dataset, max_rank=max_rank, maker=maker)
+    material = load_material(dataset, max_rank=_max_rank(design), maker=maker)
     if design.sampling.not_in:
         material = _without_items_of(design.sampling.not_in, material, dataset)
     _check_examples(design, material)
@@ -75,6 +74,15 @@ def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = No
     if quiz:
         notes["quiz_items"] = sum(len(group.units) for group in quiz)
     return replace(batch, quiz=quiz, notes=notes)
+
+
+def _max_rank(design: StudyDesign) -> int | None:
+    """Return the last rank of ranked lists that the design needs; None if it needs no ranked lists."""
+    if not KINDS[design.protocol].judges_one_caption:
+        return None
+    if design.sampling.pairs_from == "top-k":
+        return design.sampling.k
+    return MAX_RANK if design.sampling.pairs_from == CROSSED else None
 
 
 def _without_items_of(studies: Collection[str], material: Material, dataset: Dataset) -> Material:
@@ -104,6 +112,7 @@ def _without_items_of(studies: Collection[str], material: Material, dataset: Dat
 
 
 def _check_examples(design: StudyDesign, material: Material) -> None:
+    """Raise DesignError if an example of the instructions names an item that the dataset lacks."""
     item_names = {image.name for image in material.images}
     for number, example in enumerate(design.examples, start=1):
         if example.image and example.image not in item_names:
@@ -117,6 +126,7 @@ def _check_examples(design: StudyDesign, material: Material) -> None:
 
 
 def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: Sequence[Group]) -> None:
+    """Raise DesignError if the design shows source texts, and an item that is shown has none."""
     if not design.source.show:
         return
     shown_images = {unit.image for hit in batch.hits for unit in hit.units} | {group.image for group in quiz}

@@ -94,17 +94,21 @@ def change_by_hand(
             % {"slug": study.slug}
         )
     if change is None:
-        del changes[0 if undo_all else -1 :]
-    if is_generated := study.state != Study.State.DRAFT:
+        changes = [] if undo_all else changes[:-1]
+    is_generated = study.state != Study.State.DRAFT
+    if is_generated:
         withdrawn_controls = Unit.objects.filter(study=study, withdrawn=True, places=None).order_by(
             "position"
         )
         changes += [{"item": key, "out": True} for key in withdrawn_controls.values_list("key", flat=True)]
         discard_hits(study=study, by=by)
-    changes += [change] if change is not None else []
+    if change is not None:
+        changes.append(change)
     design = make_design(study.design | {"by_hand": changes})
-    # undoing a change may repair a draft that cannot be drawn; a new change is refused if it cannot be applied
-    batch = build_batch(design, study.dataset, maker=study.created_by_id) if is_generated or change else None
+    batch = None
+    if is_generated or change:
+        batch = build_batch(design, study.dataset, maker=study.created_by_id)
+    # Otherwise, a change of a draft is undone, perhaps because the draft cannot be drawn with it.
     changed_study = change_design(study=study, design=design, user=by, all_by_hand=True)
     if is_generated and batch is not None:
         store_hits(study=changed_study, batch=batch)

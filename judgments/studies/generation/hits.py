@@ -37,6 +37,7 @@ def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
 
 
 def already_generated_error(study: Study) -> WrongState:
+    """Return the error about a study whose pages of work are to be generated, but that is not a draft."""
     sentence = gettext("Study %(slug)r is %(state)s. Pages of work can be generated only once, from a draft.")
     return WrongState(sentence % {"slug": study.slug, "state": gettext(study.state)})
 
@@ -60,11 +61,11 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
     if batch.control_count:
         pool = count_control_pool(batch.hits, grouped=KINDS[study.protocol].grouped)
         notes = notes | {"control_pool": asdict(pool)}
-    has_moved = Study.objects.filter(pk=study.pk, state=Study.State.DRAFT).update(
+    updated_count = Study.objects.filter(pk=study.pk, state=Study.State.DRAFT).update(
         state=Study.State.GENERATED, generated_at=timezone.now(), notes=notes
     )
     study.refresh_from_db()
-    if not has_moved:
+    if not updated_count:
         raise already_generated_error(study)
     if study.design != drawn_design:
         raise WrongState(

@@ -1,9 +1,12 @@
-"""Write a batch as canonical JSON lines, which are equal byte for byte for the same dataset, design and seed."""
+"""Write a batch as canonical JSON lines, which are equal byte for byte for the same dataset, design and seed.
+
+A line is an object with a ``type`` ("pair", "hit", "pool" or "quiz") and sorted keys.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from judgments.design.study_design import StudyDesign
@@ -11,7 +14,7 @@ from judgments.drawing.material import Batch, Text, UnitSpec
 
 
 def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
-    """Yield the batch as canonical JSON lines: pairs, HITs with units, an arena's pool, and quiz items."""
+    """Yield the lines of a batch: its pairs, HITs with units, an arena's pool, and quiz items."""
     for pair in batch.pairs:
         yield _json_line(
             {
@@ -35,21 +38,17 @@ def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
                 "hit": hit.key,
                 "position": position,
                 "required": design.judgments_per_unit,
-                "units": [_unit_dict(design, number, unit) for number, unit in enumerate(hit.units, start=1)],
+                "units": _unit_dicts(design, hit.units),
             }
         )
     if batch.pool:
-        units = [_unit_dict(design, number, unit) for number, unit in enumerate(batch.pool, start=1)]
-        yield _json_line({"type": "pool", "units": units})
+        yield _json_line({"type": "pool", "units": _unit_dicts(design, batch.pool)})
     for group in batch.quiz:
-        yield _json_line(
-            {
-                "type": "quiz",
-                "units": [
-                    _unit_dict(design, number, unit) for number, unit in enumerate(group.units, start=1)
-                ],
-            }
-        )
+        yield _json_line({"type": "quiz", "units": _unit_dicts(design, group.units)})
+
+
+def _unit_dicts(design: StudyDesign, units: Sequence[UnitSpec]) -> list[dict[str, Any]]:
+    return [_unit_dict(design, position, unit) for position, unit in enumerate(units, start=1)]
 
 
 def _unit_dict(design: StudyDesign, position: int, unit: UnitSpec) -> dict[str, Any]:

@@ -14,11 +14,11 @@ def load_material(dataset: Dataset, *, max_rank: int | None = None, maker: int |
     """Read a dataset for generation with six queries, in import order.
 
     Args:
+        max_rank: the last rank to read of ranked lists of images, which systems found for captions
+            (``Image.retrievals``). If it is None, these lists are not read, and of the references that a system ranks
+            for an image, only the first counts as an output.
         maker: row id of the account that made the study; None for a command. Unpublished systems of other accounts are
             left out.
-        max_rank: the last rank to read of the lists of images that systems found for captions. If it is None, none are
-            read (``Image.retrievals`` is empty), and of the references that a system ranks for an image only the first
-            is an output.
     """
     references: dict[int, list[Text]] = {}
     texts: dict[int, Text] = {}
@@ -76,9 +76,9 @@ def _outputs_and_retrievals(
     texts: Mapping[int, Text],
     max_rank: int | None,
 ) -> tuple[dict[int, list[tuple[str, Text]]], dict[int, list[tuple[str, Text, int]]]]:
-    """Return two dicts by an image's row id: its outputs (system, text), and its retrievals (system, text, rank).
+    """Return the outputs and the retrievals of each image, by the image's row id, as in ``Image``.
 
-    The order of outputs and retrievals does not depend on import order or collation.
+    Their order does not depend on import order or the collation of the database.
     """
     machines = {pk: system.name for pk, system in systems.items() if not system.human}
     rows = Output.objects.filter(system__dataset=dataset, system__human=False).open_to(maker)

@@ -23,7 +23,7 @@ class StudyPlan:
         controls: the number of control items on all pages.
         judgments: the number of answers, including answers to control items.
         hours: the expected time of all participants together.
-        asked: the expected share of ``judgments`` that are asked for; below 1 if the design stops early.
+        asked: the expected share of ``judgments`` that workers are asked for; below 1 if the design stops early.
         pool: the number of distinct control items, and of HITs that a worker can do before a control item repeats.
         notes: the kind's notes on the draw, such as numbers of the filter.
         asks: a phrase about each requirement for workers.
