@@ -31,7 +31,7 @@ from common.amounts import thousands
 from common.errors import ObjectNotFound, WrongState
 from common.parameters import Parameters, RowId
 from judgments.access.rights import Right
-from judgments.access.roles import give_role, person_named, revoke_role
+from judgments.access.roles import find_person, give_role, revoke_role
 from judgments.cached_figures import has_many_rows
 from judgments.design import saved_presets
 from judgments.jobs.queues import enqueue
@@ -457,7 +457,7 @@ def grant_role_operation(
     *, study: Study, by: User | None, role: str, user: int = 0, username: str = ""
 ) -> Outcome:
     """Give a person a role in the study. It replaces the person's previous role."""
-    person = person_named(user, username)
+    person = find_person(user, username)
     if not (person.is_active and person.is_staff):
         raise WrongState(
             gettext(
@@ -476,6 +476,6 @@ def grant_role_operation(
 @operation("take-role", "Remove a role", parameters=PersonRequest, right=Right.OWN)
 def revoke_role_operation(*, study: Study, by: User | None, user: int = 0, username: str = "") -> Outcome:
     """Remove a person's role in the study. The last owner cannot be removed."""
-    person = person_named(user, username)
+    person = find_person(user, username)
     revoke_role(study=study, user=person, by=by)
     return Outcome(gettext("%(name)s no longer has a role in this study.") % {"name": person.get_username()})

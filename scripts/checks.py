@@ -118,17 +118,23 @@ def browser() -> int:
     if _run_quietly([PYTHON, "-m", "playwright", "install", "chromium"]) and _playwright_has_chromium():
         return 0
     if shutil.which("apt-get") and os.geteuid() == 0:
-        print_line("Playwright could not bring one; asking the system's packages ...")
-        variables = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
-        if _run_quietly(["apt-get", "update"], variables):
-            for package in CHROMIUM_NAMES[:2]:  # the first package does not exist for all systems
-                if _run_quietly(["apt-get", "install", "-y", "--no-install-recommends", package], variables):
-                    break
+        _install_chromium_package()
     if chromium_on_path() is None:
         print_line(
             "No browser to be had: install Chromium; until then the browser tests are named at the end."
         )
     return 0
+
+
+def _install_chromium_package() -> None:
+    """Install Chromium from the packages of Debian or Ubuntu, if possible."""
+    print_line("Playwright could not bring one; asking the system's packages ...")
+    variables = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+    if not _run_quietly(["apt-get", "update"], variables):
+        return
+    for package in CHROMIUM_NAMES[:2]:  # the first package does not exist for all systems
+        if _run_quietly(["apt-get", "install", "-y", "--no-install-recommends", package], variables):
+            return
 
 
 def chromium_on_path() -> str | None:

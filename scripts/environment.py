@@ -54,14 +54,10 @@ def setting(name: str, default: str) -> str:
     """Return a setting from the environment or else from .env, or else the default."""
     if os.environ.get(name):
         return os.environ[name]
-    try:
-        with open(os.path.join(ROOT, ".env"), encoding="utf-8") as stream:
-            for line in stream:
-                key, equals, value = line.strip().partition("=")
-                if equals and key.replace("export ", "").strip() == name and value.strip():
-                    return value.strip().strip("'\"")
-    except FileNotFoundError:
-        return default
+    for line in file_text(os.path.join(ROOT, ".env")).split("\n"):
+        key, equals, value = line.strip().partition("=")
+        if equals and key.replace("export ", "").strip() == name and value.strip():
+            return value.strip().strip("'\"")
     return default
 
 

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 APPS = ("judgments", "annotation", "evaluation")
 PLATFORM = ("common", "config", *APPS, "demo", "scripts", "quorum_client")  # measured besides the library
 SLACK = 1.02  # a ceiling that exceeds its measure by more than this factor must be lowered
-NO_CODE = {"COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENDMARKER"}
+NON_CODE_TOKENS = {"COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENDMARKER"}
 
 
 def sources(*folders: str) -> Iterator[Path]:
@@ -53,7 +53,7 @@ def code_tokens(text: str) -> list[tokenize.TokenInfo]:
     return [
         token
         for token in tokenize.generate_tokens(io.StringIO(text).readline)
-        if tokenize.tok_name[token.type] not in NO_CODE
+        if tokenize.tok_name[token.type] not in NON_CODE_TOKENS
         and not (token.type == tokenize.STRING and token.start[0] in docstrings)
     ]
 

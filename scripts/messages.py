@@ -61,7 +61,7 @@ WORKERS_TEMPLATES = (
     "templates/500.html", "templates/503.html",
 )  # fmt: skip
 # Texts of the admin's theme that Quorum's pages show, and that the theme has only in English.
-THEME = (
+THEME_TEXTS = (
     "Add row", "Apply Filters", "Choose file to upload", "Click to cancel", "Click to download", "Dark", "Date",
     "Expand row", "False", "General", "Image preview", "Light", "More actions", "No data", "No results found",
     "Reset filters", "Return to site", "Run", "Select action", "Select action to run", "Select all rows",
@@ -192,7 +192,7 @@ def _staff_texts() -> Iterator[tuple[str, str]]:
     from judgments.jobs.words import JOB_TITLES, QUEUE_TITLES, RESULT_LABELS
     from judgments.studies.home_page import NEEDS
 
-    yield from (("the admin's theme", text) for text in THEME)
+    yield from (("the admin's theme", text) for text in THEME_TEXTS)
     yield from _study_page_texts()
     yield from _design_page_texts()
     yield from (("models and lists", text) for _, _, text in declared_names())
@@ -249,7 +249,8 @@ def _design_page_texts() -> Iterator[tuple[str, str]]:
 
     path = "judgments/design"
     django_texts = set(dict(settings.LANGUAGES).values())  # Django translates the names of languages
-    yield from ((path, text) for step in DESIGN_STEPS.items() for text in step)
+    for name, explanation in DESIGN_STEPS.items():
+        yield from ((path, text) for text in (name, explanation))
     for preset in PRESETS.values():
         yield from ((path, text) for text in (preset.title, preset.choose, preset.source) if text)
     for kind in KINDS.values():
@@ -401,7 +402,8 @@ def problems(language: str, *, staff: bool = False) -> list[str]:
     ]
     for message in stored_messages:
         sentences += [
-            f"{message.id!r}: {problem}" for problem in disagreements(message, c2py(catalog.plural_expr))
+            f"{message.id!r}: {problem}"
+            for problem in placeholder_problems(message, c2py(catalog.plural_expr))
         ]
     compiled = _catalogue_path(language, staff=staff).with_suffix(".mo")
     newly_compiled = _messages_of_compiled(_compile_catalog(catalog))
@@ -422,7 +424,7 @@ def _placeholders_in(text: str) -> set[str]:
     return set(re.findall(r"%\(\w+\)\w|%%|\{\w+\}|<[^>]+>", text))
 
 
-def disagreements(message: Message, form_of: Callable[[int], int]) -> Iterator[str]:
+def placeholder_problems(message: Message, form_of: Callable[[int], int]) -> Iterator[str]:
     """Yield sentences about placeholders and tags in which a translation differs from the message.
 
     A plural form for zero, one or two may write the number as a word. All other forms must have all placeholders.

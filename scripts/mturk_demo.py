@@ -44,7 +44,7 @@ Ctrl-C stops all of it; the next start begins anew.
 def main() -> None:
     with run.until_stopped() as services:
         folder = os.path.join(ROOT, os.path.expanduser(setting("DATA_DIR", "var")), "mturk-demo")
-        begin_anew(folder)
+        empty_folder(folder)
         port = check_port(another=COMMAND + " PORT={}")
         emulator_port = check_port("EMULATOR_PORT", "8091", COMMAND + " EMULATOR_PORT={}")
         install_requirements("requirements.txt")
@@ -100,7 +100,7 @@ def emulator_settings(address: str, site: str) -> dict[str, str]:
     }
 
 
-def begin_anew(folder: str) -> None:
+def empty_folder(folder: str) -> None:
     """Empty the folder. The emulator forgets its HITs when it ends, so the rows of an earlier run are useless.
 
     Raises:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
 PAGES = PICTURES / "pages.json"
-FINISHED, OPEN, WATCHED = "demo-triplet-simulated", "demo-triplet", "demo-watched"
+FINISHED_STUDY, OPEN_STUDY, WATCHED_STUDY = "demo-triplet-simulated", "demo-triplet", "demo-watched"
 WIDTH, HEIGHT, MARGIN = 1280, 1100, 16
 # Without this style, the bar at the bottom of the window would cover the middle of a long page.
 FIX_SAVE_BAR = (
@@ -128,7 +128,7 @@ def take_pictures() -> list[_TakenPicture]:
     from judgments.studies.studies import find_study
     from judgments.studies.study_page import study_page_address
 
-    finished, opened = find_study(FINISHED), find_study(OPEN)
+    finished, opened = find_study(FINISHED_STUDY), find_study(OPEN_STUDY)
     new_study = reverse("admin:judgments_study_add")
     results = study_page_address(finished, "results")
     pictures = [
@@ -161,12 +161,12 @@ def watched_study() -> Study:
     from judgments.studies.generation.hits import generate_hits
     from judgments.studies.studies import create_study
 
-    study = Study.objects.filter(slug=WATCHED).first()
+    study = Study.objects.filter(slug=WATCHED_STUDY).first()
     if study is None:
         text = (ROOT / "demo" / "studies" / "triplet.toml").read_text(encoding="utf-8")
         values = toml_values(text, source="triplet.toml") | {
             "name": "Which sentence is more similar?",
-            "slug": WATCHED,
+            "slug": WATCHED_STUDY,
             "units_per_hit": 20,
             "rules": [{"rule": "side-bias", "action": "pause"}],
         }

@@ -22,7 +22,7 @@ PAGES = ("benchmarks.md", "scale.md")
 TABLES = ("benchmarks.csv", "benchmarks-others.csv")
 LINE_SEPARATOR = " | "  # separator between a page and a part of one of its lines
 # A line with one of these words and a number has a measured or computed figure.
-CLAIM = re.compile(
+MEASURED_LINE = re.compile(
     r"simulations|-m benchmarks\.|\]\(figures/[\w-]+\.csv|Measured |\(published|the published|reported "
     r"|crowd-kit's|accuracy is|F1 is|--keystrokes|They agree to|\de-\d"
 )
@@ -81,7 +81,9 @@ def unknown_figures(texts: Mapping[str, str]) -> list[str]:
         f"{page}: {line[:80]}"
         for page, text in texts.items()
         for line in text.splitlines()
-        if CLAIM.search(line) and NUMBER.search(line) and not any(quote in line for quote in quotes[page])
+        if MEASURED_LINE.search(line)
+        and NUMBER.search(line)
+        and not any(quote in line for quote in quotes[page])
     ]
 
 

@@ -30,8 +30,8 @@ def test_a_translation_without_a_placeholder_or_with_a_strange_one_is_found() ->
     fine = ("Eine von %(all)d Seiten", "%(n)d von %(all)d Seiten")
     for string, wrong in ((fine, 0), ((fine[0], "von %(all)d Seiten"), 1), ((fine[0], many + " %(no)s"), 1)):
         message = Message((one, many), string)
-        assert len(list(messages.disagreements(message, form_of))) == wrong
-    assert list(messages.disagreements(Message("{here} of {all}", "{here}"), form_of))
+        assert len(list(messages.placeholder_problems(message, form_of))) == wrong
+    assert list(messages.placeholder_problems(Message("{here} of {all}", "{here}"), form_of))
 
 
 def test_numbers_take_the_forms_of_arabic() -> None:

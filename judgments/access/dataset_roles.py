@@ -72,7 +72,7 @@ def give_dataset_role(*, dataset: Dataset, user: User, role: str, by: User | Non
 
 
 @transaction.atomic
-def take_dataset_role(*, dataset: Dataset, user: User) -> None:
+def revoke_dataset_role(*, dataset: Dataset, user: User) -> None:
     """Take a person's role in a dataset. Raise WrongState if the dataset would lose its last owner."""
     _refuse_to_lose_owner(dataset, user)
     DatasetRole.objects.filter(dataset=dataset, user=user).delete()

@@ -58,7 +58,7 @@ def revoke_role(*, study: Study, user: User, by: User | None = None) -> None:
     )
 
 
-def person_named(pk: int, username: str) -> User:
+def find_person(pk: int, username: str) -> User:
     """Return the staff account with this username or, without a username, the account with this key.
 
     Raises:

@@ -84,7 +84,7 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
     return rows.filter(is_visible)
 
 
-def own_jobs(user: User) -> Q:
+def personal_jobs(user: User) -> Q:
     """Return a filter for the jobs that a person started and that belong to no study, such as imports.
 
     A job of a study is visible to people with a role in the study, and a role may end. An import of judgments belongs
@@ -98,7 +98,7 @@ def _visible_jobs(user: Person) -> Q:
     studies = Study.objects.visible_to(user)
     if not isinstance(user, User) or not user.is_active:
         return Q(pk__in=[])
-    is_own = own_jobs(user)
+    is_own = personal_jobs(user)
     if user.has_perm("judgments.view_study"):
         return is_own | Q(args__has_key="study")
     return is_own | of_studies(*studies.values_list("slug", flat=True))

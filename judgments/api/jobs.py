@@ -18,7 +18,7 @@ from rest_framework.reverse import reverse
 
 from judgments.access.permissions import IsStaff, limited_token_of, may_cancel, may_retry, staff_of, token_of
 from judgments.access.tokens import scope_allows
-from judgments.access.visible_rows import own_jobs
+from judgments.access.visible_rows import personal_jobs
 from judgments.api.filters import filters_of
 from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.jobs.queues import cancel_job, queue_positions, retry_job
@@ -117,7 +117,7 @@ def jobs_about(rows: QuerySet[Job], studies: QuerySet[Study], request: Request) 
     """Return the jobs of visible studies and, without a limited token, the person's jobs outside studies."""
     is_visible = of_studies(*studies.values_list("slug", flat=True))
     if limited_token_of(request) is None:
-        is_visible |= own_jobs(staff_of(request))
+        is_visible |= personal_jobs(staff_of(request))
     return rows.filter(is_visible)
 
 

@@ -18,8 +18,13 @@ from django.utils.translation import gettext_lazy
 from rest_framework import serializers
 
 from common.parameters import Parameters
-from judgments.access.dataset_roles import give_dataset_role, publish_system, share_dataset, take_dataset_role
-from judgments.access.roles import person_named
+from judgments.access.dataset_roles import (
+    give_dataset_role,
+    publish_system,
+    revoke_dataset_role,
+    share_dataset,
+)
+from judgments.access.roles import find_person
 from judgments.jobs.queues import enqueue
 from judgments.models import Dataset, DatasetRole
 from judgments.operations import PersonRequest
@@ -84,7 +89,7 @@ class DatasetRoleRequest(PersonRequest):
 
 def _give_role(*, dataset: Dataset, by: User | None, role: str, user: int = 0, username: str = "") -> Promise:
     """Give a person a role in a dataset. It replaces the person's previous role."""
-    membership = give_dataset_role(dataset=dataset, user=person_named(user, username), role=role, by=by)
+    membership = give_dataset_role(dataset=dataset, user=find_person(user, username), role=role, by=by)
     sentence = gettext_lazy("{person} is now {role} of dataset {dataset}.")
     return format_lazy(
         sentence,
@@ -96,8 +101,8 @@ def _give_role(*, dataset: Dataset, by: User | None, role: str, user: int = 0, u
 
 def _take_role(*, dataset: Dataset, by: User | None, user: int = 0, username: str = "") -> Promise:
     """Remove a person's role in a dataset. The last owner cannot be removed."""
-    person = person_named(user, username)
-    take_dataset_role(dataset=dataset, user=person)
+    person = find_person(user, username)
+    revoke_dataset_role(dataset=dataset, user=person)
     sentence = gettext_lazy("{person} no longer has a role in dataset {dataset}.")
     return format_lazy(sentence, person=person.get_username(), dataset=dataset.name)
 

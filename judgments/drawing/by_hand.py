@@ -253,8 +253,10 @@ class _ChangedDraw:
                 gettext("by_hand: the changes leave no item on any page of work."), field="by_hand"
             )
         references: dict[str, set[str]] = defaultdict(set)
-        for unit in (unit for hit in hits for unit in hit.units if unit.pair):
-            references[unit.pair].add(unit.reference.key if unit.reference else "")
+        for hit in hits:
+            for unit in hit.units:
+                if unit.pair:
+                    references[unit.pair].add(unit.reference.key if unit.reference else "")
         shown_pairs = (pair for pair in self._pairs.values() if pair.key in references)
         pairs = tuple(_with_references(pair, references[pair.key]) for pair in shown_pairs)
         change_count = len(self._design.by_hand)

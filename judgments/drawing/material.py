@@ -7,7 +7,7 @@ design and seed give the same batch on every database.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -175,7 +175,13 @@ class Batch:
 
     @cached_property
     def unit_count(self) -> int:
-        return sum(not unit.control for hit in self.hits for unit in hit.units) + len(self.pool)
+        """The number of units without control items, including those of an arena's pool."""
+        return sum(not unit.control for unit in self.hit_units()) + len(self.pool)
+
+    @cached_property
+    def control_count(self) -> int:
+        """The number of control items on all pages."""
+        return sum(unit.control for unit in self.hit_units())
 
     @property
     def place_count(self) -> int:
@@ -194,9 +200,10 @@ class Batch:
         step = max(1, len(self.pool) // max(1, missing_count))
         return (*units, *self.pool[::step][:missing_count])
 
-    @cached_property
-    def control_count(self) -> int:
-        return sum(unit.control for hit in self.hits for unit in hit.units)
+    def hit_units(self) -> Iterator[UnitSpec]:
+        """Yield the units of all HITs, HIT by HIT."""
+        for hit in self.hits:
+            yield from hit.units
 
 
 def screen_of(unit: Any) -> tuple[str, str] | None:

@@ -40,12 +40,14 @@ def dispatch(queue: str) -> None:
         newly_sent_count = attempt_count = 0
         for account in sorted(oldest_jobs, key=lambda account: (sent_counts[account], oldest_jobs[account])):
             may_have_several = queue != READING and newly_sent_count < free_messages
-            if may_have_several or not sent_counts[account]:
-                attempt_count += 1
-                if send_message(oldest_jobs[account]):
-                    newly_sent_count += 1
-                else:
-                    account_by_locked_job[oldest_jobs[account]] = account
+            if sent_counts[account] and not may_have_several:
+                continue
+            attempt_count += 1
+            job_id = oldest_jobs[account]
+            if send_message(job_id):
+                newly_sent_count += 1
+            else:
+                account_by_locked_job[job_id] = account
         if not attempt_count or newly_sent_count >= free_messages:
             return
 

@@ -62,7 +62,7 @@ class MeanGrade(Aggregation):
 
     def consensus(self, units: Units, values: Answers) -> Mapping[int, Consensus]:
         means = mean_grade(units, values)
-        if self._listed_grades:
+        if self._listed_grades:  # count the votes for few grades in one array
             grade_votes = majority_vote(units, values, labels=self._listed_grades)
             return ConsensusColumns(
                 unit=means.units,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class MajorityOfLinks(OpenAggregation):
         votes: dict[str, int] = {}
         shares, margins = [], []
         tie = False
-        for word in sorted({word for answer in links_of_answers for word in answer}):
+        for word in sorted(set[int]().union(*links_of_answers)):
             counts = Counter(answer.get(word, "") for answer in links_of_answers).most_common()
             votes |= {f"{word}:{box}": count for box, count in sorted(counts) if box}
             best, largest_count = counts[0]
@@ -123,7 +124,7 @@ def content_figures(
     from quorum.metrics.content import content_upper_bound
 
     bound = content_upper_bound(list(box_sets.values()))
-    descriptions = [numbers for sets in box_sets.values() for numbers in sets]
+    descriptions = list(chain.from_iterable(box_sets.values()))
     floor = _floor_figures(box_sets, box_counts, seed)
     return {
         "upper_bound": {

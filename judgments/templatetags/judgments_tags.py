@@ -45,8 +45,11 @@ def file_size(size: int) -> str:
 @register.filter
 def thousands(value: Any) -> str:
     """Format a number as 12,345. Return a dash for other values."""
-    is_whole = isinstance(value, float) and value.is_integer()  # JSON may turn a count into a float
-    return amounts.thousands(int(value) if is_whole else value) if _is_number(value) else DASH
+    if not _is_number(value):
+        return DASH
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # JSON may turn a count into a float
+    return amounts.thousands(value)
 
 
 @register.filter

@@ -17,7 +17,12 @@ from annotation.snapshots import snapshot_from_json
 from common.errors import DataConflict, WrongState
 from evaluation.data.export.formats.credits import CreditFinder
 from evaluation.data.export.snapshots import take_snapshot
-from judgments.access.dataset_roles import give_dataset_role, publish_system, share_dataset, take_dataset_role
+from judgments.access.dataset_roles import (
+    give_dataset_role,
+    publish_system,
+    revoke_dataset_role,
+    share_dataset,
+)
 from judgments.access.roles import give_role
 from judgments.datasets.importing import import_candidates, import_dataset
 from judgments.design.reading.checking import make_design
@@ -307,7 +312,7 @@ def test_the_last_owner_stays() -> None:
     ada, bela = (researcher(name) for name in ("ada", "bela"))
     for user in (ada, bela):
         give_dataset_role(dataset=made, user=user, role="owner")
-    take_dataset_role(dataset=made, user=ada)
+    revoke_dataset_role(dataset=made, user=ada)
     with pytest.raises(WrongState):
-        take_dataset_role(dataset=made, user=bela)
+        revoke_dataset_role(dataset=made, user=bela)
     assert DatasetRole.objects.get().user == bela

@@ -94,7 +94,7 @@ def _replacement_words(
     count: int, *, references: Collection[str], donors: Sequence[str], rng: np.random.Generator
 ) -> list[str]:
     """Return up to ``count`` content words of ``donors``, with distinct stems that no reference has."""
-    used_stems = set(_stems([word for text in references for word in _WORD.findall(text)]))
+    used_stems = set(_stems(_WORD.findall(" ".join(references))))
     donor_words: list[str] = []
     for donor in shuffle(donors, rng):
         candidates = [word for word in _WORD.findall(donor) if _is_content_word(word)]

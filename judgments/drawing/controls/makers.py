@@ -131,8 +131,12 @@ def texts_by_wording(images: Sequence[Image]) -> dict[str, Text]:
 
     If a reference and a candidate have the same normal form, return the reference.
     """
-    outputs = {one_text(text.text): text for image in images for _, text in image.outputs}
-    return outputs | {one_text(text.text): text for image in images for text in image.references}
+    outputs: dict[str, Text] = {}
+    references: dict[str, Text] = {}
+    for image in images:
+        outputs.update((one_text(text.text), text) for _system, text in image.outputs)
+        references.update((one_text(text.text), text) for text in image.references)
+    return outputs | references
 
 
 def known_item_error(item: KnownItem, expected: str) -> DesignError:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import comb
 
 import numpy as np
@@ -82,7 +83,7 @@ def draw_pairs(
     accepted_pairs = drawer.draw(min_references)
     if not (only_ids and uses_published):  # ids that no published pair has are reported below
         drawer.refuse_too_few(accepted_pairs, min_references)
-    pairs = [pair for pairs_of_kind in accepted_pairs.by_kind.values() for pair in pairs_of_kind]
+    pairs = list(chain.from_iterable(accepted_pairs.by_kind.values()))
     if only_ids:
         missing_ids = set(only_ids) - {pair.key for pair in pairs}
         if missing_ids:

@@ -78,12 +78,10 @@ def pairs_left_out(
     shortage = sum(pair_counts.values()) - len(drawn)
     if shortage <= 0:
         return {}
-    unusable = [
-        pair
-        for kind, count in pair_counts.items()
-        if count
-        for pair in unusable_pairs(material, images, kind)
-    ]
+    unusable: list[Pair] = []
+    for kind, count in pair_counts.items():
+        if count:
+            unusable += unusable_pairs(material, images, kind)
     equal_count = min(shortage, sum(has_equal_texts(pair) for pair in unusable))
     notes = {"pairs_of_equal_texts_left_out": equal_count, "repeated_pairs_left_out": shortage - equal_count}
     return {name: count for name, count in notes.items() if count}

@@ -85,12 +85,10 @@ class CaptionRule:
 
     def script_fields(self) -> dict[str, Any]:
         """Return the rule as JSON for the script of the page."""
-        criterion: dict[str, Any] = (
-            {"counts": self.counts, "least": self.least, "most": self.most}
-            if self.counts
-            else {"pattern": self.pattern, "flags": "iu" if self.ignore_case else "u"}
-        )
-        return {"id": self.id, "hard": self.hard, "says": str(self.message), **criterion}
+        fields: dict[str, Any] = {"id": self.id, "hard": self.hard, "says": str(self.message)}
+        if self.counts:
+            return fields | {"counts": self.counts, "least": self.least, "most": self.most}
+        return fields | {"pattern": self.pattern, "flags": "iu" if self.ignore_case else "u"}
 
 
 @lru_cache(maxsize=128)

@@ -246,20 +246,15 @@ class PairChoiceKind(ChoiceKind):
             notes["pairs_short_of_references"] = drawn_pairs.skipped_pairs
         if hits_with_repeats := count_hits_with_an_image_twice(hits):
             notes["hits_with_an_image_twice"] = hits_with_repeats
+        sentences = [NOTE_SENTENCES[name].format(count) for name, count in notes.items()]
         # in an arena, the HITs have no judged units until a worker accepts them
         pool: tuple[UnitSpec, ...] = ()
         if design.arena.pages:
             pool = _arena_pool(pairs, groups, rng_for(design.seed, "arena"))
             notes[LARGEST_PAGE] = self.hit_size(design)
-        sentences = [
-            sentence.format(notes[name]) for name, sentence in NOTE_SENTENCES.items() if name in notes
-        ]
-        return Batch(
-            hits=hits,
-            pairs=tuple(pairs),
-            notes=notes | ({"sentences": sentences} if sentences else {}),
-            pool=pool,
-        )
+        if sentences:
+            notes["sentences"] = sentences
+        return Batch(hits=hits, pairs=tuple(pairs), notes=notes, pool=pool)
 
     def control_items(self, design: StudyDesign) -> ControlMakers:
         return PairControls(self, self.control_references, self.control_reference).makers()

@@ -129,8 +129,8 @@ def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: 
     """Raise DesignError if the design shows source texts, and an item that is shown has none."""
     if not design.source.show:
         return
-    shown_images = {unit.image for hit in batch.hits for unit in hit.units} | {group.image for group in quiz}
-    shown_images |= {unit.image for unit in batch.pool}
+    shown_images = {unit.image for unit in (*batch.hit_units(), *batch.pool)}
+    shown_images |= {group.image for group in quiz}
     textless_items = [
         image.name for image in material.images if image.name in shown_images and not image.text.strip()
     ]

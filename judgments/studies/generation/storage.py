@@ -50,8 +50,9 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     store_system_pairs(study, batch, systems, start=sum(hit_sizes))
     # Keep this order: the first units are those of the HITs (_store_places), and an arena's pool follows them
     # (store_system_pairs).
-    drawn_units = [unit for hit in batch.hits for unit in hit.units] + list(batch.pool)
-    drawn_units += [unit for group in batch.quiz for unit in group.units]
+    drawn_units = [*batch.hit_units(), *batch.pool]
+    for group in batch.quiz:
+        drawn_units += group.units
     _store_units(study, drawn_units, images, captions)
     progress(0.6, "storing HITs")
     required = design.judgments_per_unit
