@@ -105,7 +105,7 @@ class IncludedJudgment:
 
 @dataclass(frozen=True, slots=True)
 class KindResults:
-    """A kind's own results besides consensus and agreement, as JSON.
+    """The results of a kind besides consensus and agreement, as JSON.
 
     Attributes:
         units: further figures about each unit, by the unit's row id.
@@ -138,7 +138,7 @@ class CaptionScore:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The page of a worker.
+    """How the worker's page shows the units of a kind.
 
     Attributes:
         template: the path of the page's template below templates/.
@@ -242,7 +242,7 @@ class OpenAggregation(Aggregation):
 
 
 class Results:
-    """The computation of a kind's own results."""
+    """The computation of a kind's results besides consensus and agreement."""
 
     def figures(self, judgments: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         """Return the results of the judgments. ``seed`` is for random draws, such as those of a bootstrap."""
@@ -273,8 +273,8 @@ class RelevanceScale:
     """The meaning of the consensus about a caption.
 
     Attributes:
-        is_relevant: returns whether a consensus value says that the caption describes its item.
-        grade: returns the TREC relevance of a value; 0 means "not relevant".
+        is_relevant: a function that returns whether a consensus value says that the caption describes its item.
+        grade: a function that returns the TREC relevance of a consensus value, a whole number; 0 means "not relevant".
         is_mean: whether the consensus is a mean.
         ends: the lowest and the highest answer.
         least_share: if the consensus is no mean, the smallest share of yes for which a caption describes its item.
@@ -371,8 +371,8 @@ class Kind(ABC):
     """A protocol: its page, its answers, their consensus, and their comparison with metrics.
 
     Attributes of answers:
-        values: the numbers that are allowed as answers, where the unit's texts are in their stored order; empty if
-            answers are JSON.
+        values: the numbers that are allowed as stored answers, such as 1 and 2 for the first and the second candidate;
+            empty if answers are JSON.
         scale: the usual scale of a kind whose studies may have another; None for other kinds.
         choices: the answers that a worker chooses from, in the order of the page; empty if there is no such list.
         confidences: the choices of a second part of each answer.
@@ -384,19 +384,20 @@ class Kind(ABC):
         relevance: the meaning of the consensus about a caption; None unless a unit is one caption of one image.
 
     Attributes of the page:
-        two_sided: whether a unit has two candidates whose sides are drawn.
+        two_sided: whether a unit has two candidates, whose order on the page is drawn.
         grouped: whether a HIT has images with several captions each.
         balances_page_lengths: whether the lengths of pages differ by at most one; otherwise all pages but the last
             are full.
         no_source: why the page cannot show a source text; "" if it can.
-        wordings: the wordings by type of judged text; {} if one wording fits every type.
-        wording: the wording of the present type of judged text (``with_wording``).
+        wordings: the titles, questions and labels by type of judged text, such as "summary"; {} if all types have the
+            same.
+        wording: the member of ``wordings`` that is used now (``with_wording``).
 
     Attributes of drawing:
         compares_pairs: whether units belong to candidate pairs.
         defaults: study-file values that differ from the design's defaults.
         specific_keys: study-file keys that only this kind uses.
-        needs: what the items must have besides captions: "texts" or "boxes".
+        required_item_content: what the items must have besides captions: "texts" or "boxes".
         system_content: the content that both systems and people give for items (``SystemContent.Kind``), or "".
         min_options: the smallest number of systems whose captions a unit shows together.
         content: the pydantic model of a unit's content, to check imported units.
@@ -501,10 +502,10 @@ class Kind(ABC):
         return self
 
     def extend_setting(self, setting: str | None, answer: Any) -> str:
-        """Return the setting that an answer of a file needs in addition to all earlier answers.
+        """Return the setting that allows an answer of a file and all answers before it.
 
         Args:
-            setting: the setting that the earlier answers need; None for the first answer.
+            setting: the setting that allows the answers before it; None for the first answer.
 
         Raises:
             ValueError: no setting allows all of these answers.
@@ -520,7 +521,10 @@ class Kind(ABC):
         return ""
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
-        """Yield a clause for each way in which a design contradicts this kind. It begins with a study-file key."""
+        """Yield a clause for each contradiction between a design and this kind.
+
+        A clause begins with a study-file key, as in "scale.low is 0, but ...".
+        """
         return iter(())
 
     @abstractmethod
@@ -601,9 +605,9 @@ class Kind(ABC):
 
     @abstractmethod
     def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> Any:
-        """Return an answer in its stored form, still in the order that the worker saw.
+        """Check an answer, and return it in its stored form, except that it still refers to the order on the page.
 
-        If ``design`` is None, as for a file, the kind's own setting applies.
+        If ``design`` is None, as for a file, the form of answers is that of the kind's present setting.
 
         Raises:
             ValueError: the answer is invalid; the message ends with "expected ...".
@@ -655,7 +659,7 @@ class Kind(ABC):
         return answer
 
     def expected_on_repeat(self, answer: Any) -> Any:
-        """Return the answer, or range of answers, that a repetition expects after this answer to the original."""
+        """Return the answer, or range of answers, that is right for a repeated unit if this was the first answer."""
         return answer
 
 

@@ -223,7 +223,7 @@ def _bradley_terry_strengths(answers: BestWorstAnswers, worst: Sequence[int]) ->
 
 
 def _rows_by_item(item_by_row: Sequence[int]) -> list[list[int]]:
-    """Return the numbers, from 0, of each item's rows."""
+    """Return lists of row numbers, one list for each item, by the item of each row."""
     rows: defaultdict[int, list[int]] = defaultdict(list)
     for row, item in enumerate(item_by_row):
         rows[item].append(row)
@@ -341,7 +341,7 @@ class CaptionIds(AnswerFileFormat):
 
 
 def matches_expected_ends(answer: Mapping[str, int], expected: Mapping[str, int]) -> bool:
-    """Return whether the answer has the expected best and worst caption. ``expected`` may have only one of them."""
+    """Return whether the answer has the expected best and worst caption. Only one of them may be expected."""
     return all(answer[end] == position for end, position in expected.items())
 
 
@@ -519,11 +519,11 @@ class BestWorst(OpenKind):
         )
 
     def _reference_control(self, slot: ControlSlot, image: Image) -> Group:
-        """Return a control item in which one caption differs from the others: the expected best or the expected worst.
+        """Return a control item with references of the image and captions of other images, of which one is expected.
 
-        Both are equally probable. If it is the best, it is a reference among captions of other images. If it is the
-        worst, it is a caption of another image among references. If the image has too few references for that, or if
-        the design does not ask for the worst, it is always the best.
+        With equal probability, the expected best is the only reference in the list, or the expected worst is the only
+        caption of another image. It is always the best if the image has too few references for the latter, or if the
+        design does not ask for the worst.
         """
         size = _control_list_size(slot.design, (image, *slot.images))
         captions = shuffle(image.distinct_references, slot.rng)
@@ -538,11 +538,11 @@ class BestWorst(OpenKind):
         return self._control(slot, image, shuffle(options, slot.rng), end, different_text, REFERENCE)
 
     def _degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
-        """Return a control item in which one caption differs from the others: the expected worst or the expected best.
+        """Return a control item with references of the image and damaged captions, of which one is expected.
 
-        It is the worst if the image has enough references and the design asks for the worst: a damaged caption among
-        references. Otherwise it is the best: a reference among damaged captions. Return None if too few captions can
-        be damaged.
+        The expected worst is the only damaged caption in the list. If the image has too few references for that, or if
+        the design does not ask for the worst, the expected best is the only reference among damaged captions. Return
+        None if too few captions can be damaged.
         """
         size = _control_list_size(slot.design, (image, *slot.images))
         captions = shuffle(image.distinct_references, slot.rng)
@@ -568,7 +568,7 @@ class BestWorst(OpenKind):
         expected_text: Text,
         control_kind: str,
     ) -> Group:
-        """Return a control item with a list of captions, of which one is expected as the best or worst (``end``)."""
+        """Return a control item with a list of captions. The expected best or worst is ``expected_text``."""
         keys = [text.key for text in options]
         expected = {end: options.index(expected_text) + 1}
         content = _content_of(options)

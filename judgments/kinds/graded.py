@@ -130,7 +130,7 @@ class ScaleRehearsal(ChoiceRehearsal):
 
 
 def inner_point_names(scale: Scale, names: Mapping[str, str]) -> list[str]:
-    """Return the keys of ``names``, which are points of the scale as texts, that are not an end of the scale."""
+    """Return the points with a name that are not an end of the scale. ``names`` has the names by points as texts."""
     return [name for name in names if float(name) not in (scale.low, scale.high)]
 
 

@@ -90,7 +90,10 @@ class MajorityOfLinks(OpenAggregation):
 
 class NamedBoxes(Results):
     def figures(self, judgments: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        """Return ``content_selection`` (WG15 §5) for the study, and ``boxes`` for each unit."""
+        """Return how well people select the same boxes (WG15 §5), and the ids of the linked boxes of each unit.
+
+        The former is ``content_selection`` of the study, and the latter is ``boxes`` of the units.
+        """
         units = {judgment.unit.pk: judgment.unit for judgment in judgments}
         consensus = MajorityOfLinks().consensus(
             [judgment.unit.pk for judgment in judgments], [judgment.answer for judgment in judgments]
@@ -371,7 +374,7 @@ class Grounding(OpenKind):
         return links_as_answer(links) if links or f"{name}-none" in form else None
 
     def is_right(self, answer: Any, expected: Any) -> bool:
-        """Return whether the answer has the expected links. It may have others."""
+        """Return whether the answer has the expected links. It may have further links."""
         links, expected_links = links_by_word(answer), links_by_word(expected)
         return all(links.get(word) == box for word, box in expected_links.items())
 

@@ -104,7 +104,10 @@ class KeywordCounts(OpenAggregation):
 
 class KeywordResults(Results):
     def figures(self, judgments: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        """Return ``pairwise_f1`` by words and by stems, and ``stems`` for each unit."""
+        """Return how well the answers agree, by words and by stems, and the number of workers per stem of each unit.
+
+        The former are ``pairwise_f1`` and ``pairwise_f1_of_stems`` of the study, the latter is ``stems`` of the units.
+        """
         # Imported lazily, since the metrics' machine code takes memory in every web process.
         from quorum.metrics.keywords import keyword_forms
 
@@ -187,7 +190,7 @@ class KeywordRehearsal(Rehearsal):
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> list[str]:
-        """Return simulated keywords.
+        """Draw keywords.
 
         If ``right`` is true, these are the true keywords, some of which are left out. If it is false, half of them are
         replaced. If it is None, they are random words of the text.

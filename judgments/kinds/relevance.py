@@ -65,7 +65,7 @@ class TwoThirdsMajority(Aggregation):
 def relevance_probabilities(qualities: Sequence[float]) -> list[float]:
     """Return the probabilities of no and yes, by the logistic function of the quality.
 
-    Both are 0.5 in the middle of the scale; yes has 0.05 at the lowest quality.
+    Both are 0.5 at the middle quality. At the lowest quality, the probability of yes is 0.05.
     """
     yes_probability = 1 / (1 + math.exp(2 * (2.5 - qualities[0])))
     return [1 - yes_probability, yes_probability]
@@ -100,7 +100,7 @@ class Relevance(ImageCaptionKind):
         return {**self.defaults, "filter": {"fill_to": study_file.get("captions_per_image", 10)}}
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
-        """Refuse smaller groups than those of control items, because workers could recognise these by their size."""
+        """Yield a clause if groups may be smaller than those of control items, which workers could then recognise."""
         size, fill_to = design.captions_per_image, design.filter.fill_to
         is_sampled = design.sampling.pairs_from != CROSSED and not design.sampling.only
         if is_sampled and design.controls.per_hit and fill_to < size:

@@ -29,7 +29,7 @@ from quorum.statistics.aggregation.pair_answers import FIRST, NEITHER, NO_DIFFER
 
 @dataclass(frozen=True, slots=True)
 class PairControls:
-    """Makes the control items of a kind.
+    """Makes the control items of a kind of pairs.
 
     Attributes:
         min_references: the number of references that an image needs; if it is more than 1, one of them is shown.
