@@ -43,7 +43,7 @@ def start_run(
     """Claim a job and run it as `run_job` does. Return None if it cannot be claimed.
 
     Args:
-        context: returns the context manager in which the handler is called.
+        context: a function of the run that returns the context manager in which the handler is called.
     """
     owner = owner_name()
     local_owners.add(owner)

@@ -59,7 +59,7 @@ def _oldest_unsent_by_account(waiting_jobs: QuerySet[Job], locked: Collection[in
 
 
 def send_message(job_id: int) -> bool:
-    """Send a job's message on commit. Return False if another process is already sending it."""
+    """Mark a job as sent, and send its message on commit. Return False if another process is already sending it."""
     with transaction.atomic():
         # Waiting for another process that sends it could cause a deadlock.
         unlocked_jobs = Job.objects.select_for_update(skip_locked=True)

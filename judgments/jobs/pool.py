@@ -168,7 +168,7 @@ def read_packed(path: Path) -> Any:
 def remove_leftovers() -> None:
     """Remove the folders of killed runs, and drafts of messages that were never sent."""
     for folder in folder_of_parts().glob("*-*-*"):
-        if FOLDER_NAME.fullmatch(folder.name) and not runs.is_run(*_run_of_folder(folder.name)):
+        if FOLDER_NAME.fullmatch(folder.name) and not runs.is_still_running(*_run_of_folder(folder.name)):
             shutil.rmtree(folder, ignore_errors=True)
     for message in Path(settings.DATA_DIR).glob("broker/.*.msg"):
         if message.stat().st_mtime < time.time() - MAX_DRAFT_SECONDS:
@@ -183,7 +183,7 @@ def compute_part(folder_name: str, number: int) -> None:
         return
     folder = folder_of_parts() / folder_name
     job_id, run = _run_of_folder(folder_name)
-    if not runs.is_run(job_id, run):
+    if not runs.is_still_running(job_id, run):
         return
     try:
         # the folder of a job that has ended is missing

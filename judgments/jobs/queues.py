@@ -153,7 +153,7 @@ def retry_job(job: Job) -> None:
 
 
 def queue_positions(jobs: Iterable[Job]) -> dict[int, int]:
-    """Return the positions in their queue, from 1, of those of the jobs that wait, by row id.
+    """Return the position of each waiting job in its queue, from 1, by the job's row id. Leave out other jobs.
 
     Positions are in the order in which jobs are sent. Accounts take turns in this order.
     """

@@ -283,7 +283,7 @@ def run_part(job_id: int, run: str) -> Iterator[None]:
         try:
             while not stopped.wait(CHECK_SECONDS):
                 with suppress(*DATABASE_FAILURES):
-                    if not is_run(job_id, run):
+                    if not is_still_running(job_id, run):
                         end_child_process(f"Job {job_id} needs its parts no longer.")
         finally:
             connection.close()
@@ -298,6 +298,6 @@ def run_part(job_id: int, run: str) -> Iterator[None]:
         watcher.join()
 
 
-def is_run(job_id: int, run: str) -> bool:
-    """Return whether the run with this name is still running the job."""
+def is_still_running(job_id: int, run: str) -> bool:
+    """Return whether the job is being run, and by the run with this name."""
     return Job.objects.filter(pk=job_id, state=Job.State.RUNNING, owner__endswith=f":{run}").exists()

@@ -22,8 +22,10 @@ log = logging.getLogger(__name__)
 
 LOST_AFTER = timedelta(seconds=5)  # a message is lost if the broker does not list it after this time
 
-# when this machine last woke, by the monotonic clock, and by how much the wall clock is ahead of the monotonic clock
-_woke_at, _clock_difference = float("-inf"), time.time() - time.monotonic()
+_woke_at = float("-inf")  # when this machine last woke from sleep, by the monotonic clock
+_clock_difference = (
+    time.time() - time.monotonic()
+)  # by how much the wall clock is ahead of the monotonic clock
 MAX_CLOCK_DRIFT_SECONDS = 1  # a larger change of the difference means that the machine has slept
 
 
@@ -96,7 +98,7 @@ def _has_lost_worker(job: Job) -> bool:
 
 
 def _seconds_awake() -> float:
-    """Return the seconds since this machine last woke from sleep, or since this process started."""
+    """Return the seconds since this machine last woke from sleep; infinity if it has not slept since the start."""
     global _woke_at, _clock_difference
     # Only the wall clock continues while the machine sleeps.
     difference = time.time() - time.monotonic()

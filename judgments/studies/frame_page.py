@@ -44,7 +44,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
     may_preview = study.source == Study.Source.DESIGNED
     is_unopened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
     may_delete = is_unopened and Right.OWN in rights
-    leads_to_launch = _waits_for_its_launch(study, next_step, active)
+    links_to_launch = _should_link_to_launch(study, next_step, active)
     return {
         **site.each_context(request),
         "title": study.name,
@@ -60,7 +60,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
         ],
         "study_sections": tabs_by_section(study, rights, active),
         "next_step": next_step,
-        "launch_link": study_page_address(study, "launch") if leads_to_launch else "",
+        "launch_link": study_page_address(study, "launch") if links_to_launch else "",
         "other_steps": other_steps,
         "may_preview": may_preview,
         "may_delete": may_delete,
@@ -84,7 +84,7 @@ def _studies_of_criteria(study: Study, request: HttpRequest) -> list[tuple[str, 
     return [(name, rows[slug], first_page(rows[slug])) for name, slug in slugs.items() if slug in rows]
 
 
-def _waits_for_its_launch(study: Study, next_step: StudyStep | None, active: str) -> bool:
+def _should_link_to_launch(study: Study, next_step: StudyStep | None, active: str) -> bool:
     """Return whether the page should lead to the page "Launch", since no step can be done here."""
     is_generated = study.state == Study.State.GENERATED and not study.simulated
     return is_generated and next_step is None and active != "launch"
@@ -152,7 +152,10 @@ def jobs_to_show(study: Study) -> list[Job]:
 
 
 def show_counting(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show that figures are being computed. The page's script polls the address, which answers 204 until they are."""
+    """Show that figures are being computed.
+
+    The script of this page requests the same address again until the response has another status than 204.
+    """
     job = newest_figures_job(study)
     has_failed = job is not None and job.has_failed
     if request.headers.get("HX-Request") and not has_failed:

@@ -115,7 +115,10 @@ class StudyAdmin(QuorumAdmin):
             url("numbers/<slug:key>/", "numbers", numbers.show_numbers),
             url("compare/", "compare", partial(reuse.show_comparison, self), "designing.md#use-again"),
             url(
-                "from-file/", "from_file", self._check_adding(from_file.add_study_from_file), "study-files.md"
+                "from-file/",
+                "from_file",
+                self._with_add_permission(from_file.add_study_from_file),
+                "study-files.md",
             ),
             url("<int:pk>/do/<slug:name>/", "do", require_POST(self.step_view)),
             *(
@@ -134,7 +137,7 @@ class StudyAdmin(QuorumAdmin):
 
     def page_view(self, request: HttpRequest, pk: int, page: StudyPage) -> HttpResponseBase:
         """Show a page of a study or, if it cannot be shown now, a page that says why."""
-        study = self._study(request, pk, page.permission)
+        study = self._find_study(request, pk, page.permission)
         context = self.context(request, study, page.name)
         try:
             response = page.view(request, study, context)
@@ -161,7 +164,7 @@ class StudyAdmin(QuorumAdmin):
         step = STEPS.get(name)
         if step is None:
             raise Http404
-        study = self._study(request, pk, step.permission)
+        study = self._find_study(request, pk, step.permission)
         if step.requires and not signed_in(request).has_perm(step.requires):
             raise PermissionDenied
         last_event_id = StudyEvent.objects.filter(study=study).aggregate(pk=Max("pk"))["pk"] or 0
@@ -219,8 +222,13 @@ class StudyAdmin(QuorumAdmin):
     def context(self, request: HttpRequest, study: Study, active: str) -> Context:
         return study_context(self.admin_site, request, study, active=active)
 
-    def _study(self, request: HttpRequest, pk: int | str, permission: str) -> Study:
-        """Return a study that the person may see. Raise PermissionDenied if they lack the right."""
+    def _find_study(self, request: HttpRequest, pk: int | str, permission: str) -> Study:
+        """Return the study with this row id for a request.
+
+        Raises:
+            Http404: the person may not see such a study.
+            PermissionDenied: the person lacks the right ``permission`` in the study.
+        """
         studies = Study.objects.visible_to(request.user).select_related("dataset")
         study = row_or_404(studies.annotate(warned=Count("alarms")), pk)
         if not has_right(request.user, Right(permission), study):
@@ -248,10 +256,10 @@ class StudyAdmin(QuorumAdmin):
             raise PermissionDenied
         return start.add_study(self, request)
 
-    def _check_adding(
+    def _with_add_permission(
         self, view: Callable[[StudyAdmin, HttpRequest], HttpResponse]
     ) -> Callable[[HttpRequest], HttpResponse]:
-        """Return the view with a check that the person may create studies."""
+        """Return a view that raises PermissionDenied unless the person may create studies, and then calls ``view``."""
 
         def checked_view(request: HttpRequest) -> HttpResponse:
             if not self.has_add_permission(request):
@@ -261,14 +269,14 @@ class StudyAdmin(QuorumAdmin):
         return checked_view
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
-        study = self._study(request, object_id, Right.VIEW)
+        study = self._find_study(request, object_id, Right.VIEW)
         kind = KINDS[study.protocol]
         if isinstance(kind, UnavailableKind):
             return _show_feature_is_off(request, self.context(request, study, "change"), kind.error())
         return design.show_design(self, request, study)
 
     def delete_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
-        study = self._study(request, object_id, Right.OWN)
+        study = self._find_study(request, object_id, Right.OWN)
         if request.method == "POST":
             try:
                 with transaction.atomic():  # if the deletion is refused, no log entry remains

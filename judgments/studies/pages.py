@@ -34,7 +34,7 @@ def never_shown(study: Study) -> bool:
 
 
 def was_opened(study: Study) -> bool:
-    """Return whether the study is or was open to people or to a rehearsal. It is true for imported judgments."""
+    """Return whether the study is or was open to people or to a rehearsal. Studies of imported judgments count, too."""
     return study.state in (Study.State.OPEN, Study.State.CLOSED)
 
 
