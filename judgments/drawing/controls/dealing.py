@@ -233,7 +233,7 @@ class Deck(Generic[T]):
     """Deals items in random order. Every item is dealt once before an item is repeated."""
 
     def __init__(self, items: Sequence[T], rng: np.random.Generator, *, name: Callable[[T], str]) -> None:
-        """Prepare a deck of the items. ``name`` returns an item's name, which distinguishes it from the others."""
+        """Prepare a deck of the items. ``name`` returns an item's name; items with the same name count as equal."""
         self._items = list(items)
         self._rng = rng
         self._remaining: list[T] = []  # shuffled items, dealt from the end

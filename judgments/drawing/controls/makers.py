@@ -94,7 +94,7 @@ def resolve_known_items(items: Sequence[Any], material: Material) -> list[KnownI
     """Return the known items of a study file, with their texts and images from the dataset.
 
     Raises:
-        DesignError: a text or an image is not in the dataset.
+        DesignError: an image is not in the dataset.
     """
     images = {image.name: image for image in material.images}
     texts_of_dataset = texts_by_wording(material.images) if items else {}
@@ -127,7 +127,7 @@ def _find_or_make_text(text: str, texts: Mapping[str, Text]) -> Text | None:
 
 
 def texts_by_wording(images: Sequence[Image]) -> dict[str, Text]:
-    """Return all texts of the images by their normal form, such as "a dog" for " A dog ".
+    """Return all texts of the images by their normal form, such as "A dog" for " A dog ".
 
     If a reference and a candidate have the same normal form, return the reference.
     """
