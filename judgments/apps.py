@@ -8,7 +8,7 @@ class JudgmentsConfig(AppConfig):
     verbose_name = "Judgments"
     pages = (
         "judgments.access.views",
-        "judgments.access.account_admin",
+        "judgments.admin.accounts",
         "judgments.admin.jobs",
         "judgments.admin.rows",
         "judgments.datasets.views.page",
