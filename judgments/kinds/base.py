@@ -469,7 +469,7 @@ class Kind(ABC):
         """The keys of a ``KnownItem`` that this kind does not use."""
         if not self.two_sided:
             return frozenset({"reference", "second"})
-        return frozenset({"reference"} if self.page.shows_picture else ())
+        return frozenset({"reference"}) if self.page.shows_picture else frozenset()
 
     @property
     def supports_unit_ids(self) -> bool:
