@@ -122,7 +122,7 @@ def _data_texts() -> Iterator[tuple[str, str]]:
     from judgments.kinds.caption_rules import RULES
 
     for kind in KINDS.values():
-        path = f"judgments/kinds/{type(kind).__module__.rpartition('.')[2]}.py"
+        path = f"{type(kind).__module__.replace('.', '/')}.py"
         yield from ((path, choice.label) for choice in kind.choices)
         yield from _design_texts(path, kind.defaults)
     yield from _wording_texts()

@@ -15,7 +15,7 @@ from judgments.kinds.base import (
     Rehearsal,
     RelevanceScale,
 )
-from judgments.kinds.best_worst import BestWorst
+from judgments.kinds.best_worst.kind import BestWorst
 from judgments.kinds.caption import CaptionWriting
 from judgments.kinds.consensus import Consensus
 from judgments.kinds.graded import Graded

@@ -12,7 +12,7 @@ from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
-from judgments.kinds.best_worst import BestWorst
+from judgments.kinds.best_worst.kind import BestWorst
 from tests.judgments import material
 from tests.judgments.material import made_up, units_of
 from tests.refusals import refuses
