@@ -29,11 +29,11 @@ from judgments.drawing.by_hand import shown_texts
 from judgments.drawing.controls.makers import REPEATED
 from judgments.kinds import Kind
 from judgments.models import HIT, Item, Study, Unit
-from judgments.operations import change_item, take_back_change
 from judgments.studies.designs import design_of, kind_of
 from judgments.studies.discarding import why_not_discarded
 from judgments.studies.generation.batches import build_batch
 from judgments.studies.generation.hand_changes import state_of_hand_changes
+from judgments.studies.operations import change_item, take_back_change
 from judgments.studies.pages import Context, StudySection, was_opened
 from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import page_of_open_study, study_page

@@ -36,7 +36,7 @@ from judgments.api import studies as studies_api
 from judgments.api.operations import operation_path
 from judgments.datasets import api as datasets_api
 from judgments.design.editing import api as design_api
-from judgments.operations import change_item, discard, generate, take_back_change
+from judgments.studies.operations import change_item, discard, generate, take_back_change
 
 app_name = "api"
 

@@ -23,7 +23,7 @@ from judgments.admin.base import (
     signed_in,
 )
 from judgments.models import Study, StudyEvent, StudyRole
-from judgments.operations import grant_role_operation, revoke_role_operation
+from judgments.studies.operations import grant_role_operation, revoke_role_operation
 from judgments.studies.pages import Context, StudySection
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page

@@ -27,7 +27,7 @@ from judgments.access.dataset_roles import (
 from judgments.access.roles import find_person
 from judgments.jobs.queues import enqueue
 from judgments.models import Dataset, DatasetRole
-from judgments.operations import PersonRequest
+from judgments.studies.operations import PersonRequest
 
 log = logging.getLogger(__name__)
 Sharing = Dataset.Sharing

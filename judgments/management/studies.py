@@ -11,10 +11,10 @@ from common.files import check_writable_path, write_lines
 from judgments.drawing.material import Batch
 from judgments.management.base import OperationCommand
 from judgments.models import Study
-from judgments.operations import generate
 from judgments.studies.designs import design_of
 from judgments.studies.generation.batches import build_batch
 from judgments.studies.generation.lines import batch_lines
+from judgments.studies.operations import generate
 
 
 class GenerateHits(OperationCommand):

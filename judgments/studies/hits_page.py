@@ -13,9 +13,9 @@ from judgments.cached_figures import MIN_CACHED_ROWS, cached_figures, required_f
 from judgments.design.editing.fitter import PAIR_LABELS
 from judgments.figures import FiguresDefinition, add_figures
 from judgments.models import HIT, Study, Unit
-from judgments.operations import discard
 from judgments.studies.designs import design_of
 from judgments.studies.discarding import can_be_discarded, count_discarded_rows, why_not_discarded
+from judgments.studies.operations import discard
 from judgments.studies.pages import Context, StudySection
 from judgments.studies.step_form import add_operation
 from judgments.studies.stopping import expected_share

@@ -16,9 +16,9 @@ from judgments.design.editing.form.labels import replace_keys_by_labels
 from judgments.drawing.controls.pool import ControlPool
 from judgments.figures import FiguresDefinition, add_figures
 from judgments.models import Study, System
-from judgments.operations import generate
 from judgments.studies.designs import design_of
 from judgments.studies.generation.plans import StudyPlan, plan_study
+from judgments.studies.operations import generate
 from judgments.studies.pages import Context
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import parts_of_plan, study_page, study_page_address

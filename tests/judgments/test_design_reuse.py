@@ -12,7 +12,6 @@ from django.urls import reverse
 from rest_framework.serializers import ValidationError
 
 from common.errors import DataConflict, DesignError, WrongState
-from judgments import operations
 from judgments.design.editing.form.design_form import DesignForm
 from judgments.design.editing.views.reuse import mark_differences
 from judgments.design.reading.checking import make_design
@@ -21,6 +20,7 @@ from judgments.design.reading.presets import PRESETS
 from judgments.design.reading.study_files import read_toml, write_toml
 from judgments.design.saved_presets import delete_preset, rename_preset, saved_presets, store_preset
 from judgments.models import SavedPreset, Study, StudyEvent
+from judgments.studies import operations
 from judgments.studies.designs import design_of
 from judgments.studies.studies import change_design, create_study
 from tests.judgments.desk import as_posted, do, page, words

@@ -30,9 +30,9 @@ from judgments.design.reading.study_files import read_toml
 from judgments.design.saved_presets import delete_preset, rename_preset
 from judgments.design.study_design import StudyDesign
 from judgments.models import SavedPreset, Study
-from judgments.operations import RenamePresetRequest, SavePresetRequest, save_preset
 from judgments.studies.designs import design_of
 from judgments.studies.generation.plans import plan_study
+from judgments.studies.operations import RenamePresetRequest, SavePresetRequest, save_preset
 from judgments.studies.studies import change_design
 
 IF_MATCH = OpenApiParameter(

@@ -17,9 +17,9 @@ from judgments.design.reading.study_files import write_toml
 from judgments.design.saved_presets import saved_presets
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
-from judgments.operations import generate
 from judgments.studies.designs import design_of
 from judgments.studies.discarding import can_be_discarded
+from judgments.studies.operations import generate
 from judgments.studies.pages import StudySection
 from judgments.studies.studies import change_design
 from judgments.studies.study_page import study_page, study_page_address

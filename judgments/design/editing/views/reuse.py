@@ -23,8 +23,8 @@ from judgments.design.reading.comparing import compare_designs
 from judgments.design.saved_presets import newest_presets
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.operations import duplicate, save_preset
 from judgments.studies.designs import design_of
+from judgments.studies.operations import duplicate, save_preset
 from judgments.studies.pages import Context, StudySection
 from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.studies import next_copy_number
