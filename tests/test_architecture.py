@@ -512,12 +512,12 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
             "contrib.challenges",
         ),
         "zipfile": (
-            *("evaluation.data.export", "contrib.archives", "contrib.mtme.encoding", "evaluation.data.releases"),
+            *("evaluation.data.export", "contrib.archives", "contrib.mtme.folder", "evaluation.data.releases"),
             *("quorum.metrics.meteor", "evaluation.reports"),
         ),
         "json.loads": (
             *("annotation.money.orders", "annotation.privacy.erasure_list"),
-            *("contrib.challenges", "contrib.mtme.encoding"),
+            *("contrib.challenges", "contrib.mtme.folder"),
             *("evaluation.data.export", "evaluation.data.judgment_sets.loaders", "quorum.metrics.caption_files"),
             "evaluation.data.judgment_sets.material_digest",
             *("contrib.archives", "evaluation.data.releases", "evaluation.results.consensus.storage"),

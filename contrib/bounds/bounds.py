@@ -21,7 +21,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import chain, combinations
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ _BROWN_TAG = re.compile(r"/[^/\s]+(?=\s|$)")
 
 @dataclass(frozen=True, slots=True)
 class Bound(ScoreSummary):
-    """A summary of the scores of n captions by a metric.
+    """A summary of the scores of n captions by one metric: mean, interval and spread.
 
     Attributes:
         image_deviation, image_median, image_least, image_most: standard deviation, median, minimum and maximum of
@@ -87,9 +87,9 @@ class Bounds:
         upper: the scores of people's captions, by metric.
         lower: the scores of the texts that replace them, by replacement and metric.
         image_taus, caption_taus: (M, M) tau-b between M metrics, of images' mean scores and of captions' scores.
-        orders: correlations of metrics within images, from `rank_correlations`.
+        orders: correlations between the orders in which metrics rank an image's captions (``rank_correlations``).
         item: name of the item whose captions are ranked.
-        ranked: each caption of `item` with its score by metric, the best by the first metric first.
+        ranked: each caption of ``item`` with its scores by metric, the best by the first metric first.
         images, captions: numbers of the images with several captions, and of their captions.
         left_out: number of images with a single caption, which are not used.
         mean_length: mean number of words of a caption, rounded.
@@ -182,7 +182,7 @@ def leave_one_out_bounds(
         raise EvaluationError(f"Item {item!r} has no two reference captions to rank, expected one that has.")
     bounds = compute_bounds(
         list(captions_by_item.values()),
-        ranked=list(captions_by_item).index(item) if item else 0,
+        ranked_image=list(captions_by_item).index(item) if item else 0,
         metrics=metrics or computable_metrics(WG16_METRICS),
         tokenizer=tokenizer,
         others={name: _read_other_captions(name, dataset) for name in others},
@@ -235,7 +235,7 @@ def compute_bounds(
     others: Mapping[str, Sequence[str]] | None = None,
     corpus: Sequence[str] = (),
     max_replaced: int | None = None,
-    ranked: int = 0,
+    ranked_image: int = 0,
     seed: int = 0,
     progress: Callable[[float, str], object] = lambda share, message: None,
 ) -> Bounds:
@@ -248,7 +248,7 @@ def compute_bounds(
         others: the captions of other datasets, by name.
         corpus: sentences of a corpus.
         max_replaced: number of captions of each image that are replaced for lower bounds; None for all.
-        ranked: index of the image whose captions are ranked.
+        ranked_image: index of the image whose captions are ranked.
 
     Raises:
         EvaluationError: no image has two captions, or a metric cannot be computed.
@@ -259,66 +259,95 @@ def compute_bounds(
     generator = np.random.default_rng(seed)
     try:
         folds = hold_out(images_with_captions)
-        lower_folds = (
-            folds
-            if max_replaced is None
-            else hold_out(images_with_captions, max_per_image=max_replaced, generator=generator)
-        )
+        lower_folds = folds
+        if max_replaced is not None:
+            lower_folds = hold_out(images_with_captions, max_per_image=max_replaced, generator=generator)
         mean_words = mean_length([text for texts in folds.images for text in texts], tokenizer)
         replacements = _draw_replacements(lower_folds, others or {}, corpus, mean_words, tokenizer, generator)
-        upper_bounds: dict[str, Floats] = {}
-        lower_bounds: dict[str, dict[str, Floats]] = {replacement: {} for replacement in replacements}
-        signatures: dict[str, str] = {}
-        warnings: dict[str, None] = {}  # an ordered set
-        # If all captions are replaced, both bounds are computed at once.
-        same_fold_texts = replacements if lower_folds is folds else {}
-        metric_names = list(metrics)
-        # Compute one metric at a time, because metrics share little, and a dataset may be large.
-        for index, metric in enumerate(metric_names):
-            progress(index / len(metric_names), f"scoring by {metric}")
-            upper_scores = lower_scores = score_held_out(
-                folds, [metric], tokenizer, replacements=same_fold_texts
-            )
-            upper_bounds |= upper_scores.caption_scores
-            signatures |= upper_scores.signatures
-            warnings |= dict.fromkeys(upper_scores.warnings)
-            if lower_folds is not folds and replacements:
-                lower_scores = score_held_out(lower_folds, [metric], tokenizer, replacements=replacements)
-            for replacement, scores_by_metric in lower_scores.replacement_scores.items():
-                lower_bounds[replacement] |= scores_by_metric
+        scores = _score_folds(folds, lower_folds, replacements, list(metrics), tokenizer, progress)
     except MetricsError as error:
         raise EvaluationError(as_sentence(error)) from error
-    image_means = [_image_means(scores, folds) for scores in upper_bounds.values()]
     # Find the ranked image among those with several captions, since the others are not held out.
-    ranked_position = sum(len(texts) > 1 for texts in captions[:ranked])
-    rows = np.flatnonzero(folds.image_of == ranked_position)
-    first_scores = next(iter(upper_bounds.values()))
-    rows = rows[np.argsort(-first_scores[rows], kind="stable")]
+    ranked_position = sum(len(texts) > 1 for texts in captions[:ranked_image])
     return Bounds(
-        upper={name: _estimate_bound(scores, folds, seed) for name, scores in upper_bounds.items()},
+        upper={name: _estimate_bound(column, folds, seed) for name, column in scores.upper.items()},
         lower={
             replacement: {
-                name: _estimate_bound(scores, lower_folds, seed) for name, scores in scores_by_metric.items()
+                name: _estimate_bound(column, lower_folds, seed) for name, column in scores_by_metric.items()
             }
-            for replacement, scores_by_metric in lower_bounds.items()
+            for replacement, scores_by_metric in scores.lower.items()
         },
-        image_taus=tau_matrix(image_means),
-        caption_taus=tau_matrix(list(upper_bounds.values())),
-        orders=rank_correlations(upper_bounds, folds.texts, folds.counts),
+        image_taus=tau_matrix([_image_means(column, folds) for column in scores.upper.values()]),
+        caption_taus=tau_matrix(list(scores.upper.values())),
+        orders=rank_correlations(scores.upper, folds.texts, folds.counts),
         item="",
-        ranked=[
-            (folds.texts[row], {name: float(scores[row]) for name, scores in upper_bounds.items()})
-            for row in rows.tolist()
-        ],
-        signatures=signatures,
+        ranked=_rank_captions(folds, ranked_position, scores.upper),
+        signatures=scores.signatures,
         tokenizer=tokenizer,
         images=len(folds.images),
         captions=len(folds.texts),
         left_out=folds.single_caption_images,
         mean_length=mean_words,
         seed=seed,
-        warnings=tuple(warnings),
+        warnings=scores.warnings,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _FoldScores:
+    """The scores of held-out captions (``upper``), by metric, and of their replacements (``lower``).
+
+    Attributes:
+        lower: by replacement and metric.
+    """
+
+    upper: dict[str, Floats]
+    lower: dict[str, dict[str, Floats]]
+    signatures: dict[str, str]
+    warnings: tuple[str, ...]
+
+
+def _score_folds(
+    folds: HeldOutCaptions,
+    lower_folds: HeldOutCaptions,
+    replacements: Mapping[str, list[str]],
+    metrics: Sequence[str],
+    tokenizer: str,
+    progress: Callable[[float, str], object],
+) -> _FoldScores:
+    """Score the captions of ``folds``, and the replacements of the captions of ``lower_folds``."""
+    upper: dict[str, Floats] = {}
+    lower: dict[str, dict[str, Floats]] = {replacement: {} for replacement in replacements}
+    signatures: dict[str, str] = {}
+    warnings: dict[str, None] = {}  # an ordered set
+    all_are_replaced = lower_folds is folds  # then captions and replacements are scored at once
+    # Compute one metric at a time, because metrics share little, and a dataset may be large.
+    for index, metric in enumerate(metrics):
+        progress(index / len(metrics), f"scoring by {metric}")
+        upper_scores = lower_scores = score_held_out(
+            folds, [metric], tokenizer, replacements=replacements if all_are_replaced else {}
+        )
+        upper |= upper_scores.caption_scores
+        signatures |= upper_scores.signatures
+        warnings |= dict.fromkeys(upper_scores.warnings)
+        if replacements and not all_are_replaced:
+            lower_scores = score_held_out(lower_folds, [metric], tokenizer, replacements=replacements)
+        for replacement, scores_by_metric in lower_scores.replacement_scores.items():
+            lower[replacement] |= scores_by_metric
+    return _FoldScores(upper, lower, signatures, tuple(warnings))
+
+
+def _rank_captions(
+    folds: HeldOutCaptions, image: int, scores_by_metric: Mapping[str, Floats]
+) -> list[tuple[str, dict[str, float]]]:
+    """Return each caption of an image with its scores by metric, the best by the first metric first."""
+    rows = np.flatnonzero(folds.image_of == image)
+    first_scores = next(iter(scores_by_metric.values()))
+    rows = rows[np.argsort(-first_scores[rows], kind="stable")]
+    return [
+        (folds.texts[row], {name: float(scores[row]) for name, scores in scores_by_metric.items()})
+        for row in rows.tolist()
+    ]
 
 
 def read_corpus(path: Path, tokenizer: str = WG16_TOKENIZER) -> list[str]:
@@ -351,7 +380,7 @@ def read_corpus(path: Path, tokenizer: str = WG16_TOKENIZER) -> list[str]:
 
 
 def _is_corpus_file(name: str) -> bool:
-    """Return whether a file of a corpus has text. The Brown corpus of NLTK also has files that describe it."""
+    """Return whether a file has sentences of the corpus. The Brown corpus of NLTK also has files that describe it."""
     return not name.startswith(".") and name.upper() not in ("README", "CONTENTS", "CATS.TXT")
 
 
@@ -421,16 +450,18 @@ def _estimate_bound(scores: Floats, folds: HeldOutCaptions, seed: int) -> Bound:
 
 
 def rank_tables(result: Mapping[str, Any]) -> list[Table]:
-    """Return the tables of rank correlations within items and of one item's ranks, from `Bounds.as_json`."""
+    """Return two tables of ``Bounds.as_json``: rank correlations within items, and ranks of one item's captions."""
     names = result["orders"]["names"][:-1]  # the metrics; the last name is the number of words
-    rows = [
-        (row["caption"], *chain.from_iterable((row["ranks"][name], row["scores"][name]) for name in names))
-        for row in result["ranked"]
-    ]
-    columns = (((f"{name}, rank", "count", True), (name, "coefficient", True)) for name in names)
-    ranked = rendering.table(
-        "ranked-captions", rows, [("caption", "text"), *chain.from_iterable(columns)], item=result["item"]
-    )
+    columns: list[tuple[str, str] | tuple[str, str, bool]] = [("caption", "text")]
+    for name in names:
+        columns += [(f"{name}, rank", "count", True), (name, "coefficient", True)]
+    rows = []
+    for caption in result["ranked"]:
+        cells = [caption["caption"]]
+        for name in names:
+            cells += [caption["ranks"][name], caption["scores"][name]]
+        rows.append(cells)
+    ranked = rendering.table("ranked-captions", rows, columns, item=result["item"])
     return [rank_correlations_table(result["orders"]), ranked]
 
 

@@ -85,7 +85,7 @@ def _tokenizers() -> list[str]:
 
 
 def _tables_of(result: dict[str, Any]) -> dict[str, Any]:
-    """Return the template context of a job's result."""
+    """Return the tables of ``Bounds.as_json``, which is a job's result, as template variables."""
     from contrib.bounds.bounds import rank_tables
 
     metrics = result["metrics"]

@@ -1,4 +1,4 @@
-"""The cached figures of a study's disagreement, which a job computes, and their removal."""
+"""Cache the figures of a study's disagreement, which a job computes, and remove them with the demographics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from django.db.models import Exists
 from django.utils.translation import gettext as _
 
 from annotation.models import Demographics
-from contrib.disagreement.analysis import DEMOGRAPHIC_PREFIX, compute_disagreement
+from contrib.disagreement.analysis import compute_disagreement
+from contrib.disagreement.rater_groups import DEMOGRAPHIC_PREFIX
 from contrib.disagreement.soft_labels import check_soft_labels
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Prediction
@@ -20,14 +21,14 @@ from quorum.statistics.inputs import StatisticsError
 
 
 def cached_disagreement(study: Study, by: Person) -> dict[str, Any]:
-    """Return ``compute_disagreement`` of a study as the job computed it last, and start the job if needed.
+    """Return the result of ``compute_disagreement`` that a job stored, and start the job if the result is outdated.
 
     Results by demographics are returned only to people who may change the study.
 
     Raises:
         FiguresPending: there are no current figures. The job that computes them is queued or running, or failed less
             than a minute ago; later calls start it again.
-        EvaluationError: there are no results or soft labels.
+        EvaluationError: the study has no results, or its answers have no soft labels.
     """
     check_soft_labels(study)
     if not Analysis.objects.filter(study=study, what=Analysis.Kind.AGGREGATION).exists():
@@ -55,7 +56,7 @@ def _compute_result(study: Study) -> dict[str, Any]:
 
 
 def _version(study: Study) -> object:
-    """Return a value that changes if the figures must be computed again."""
+    """Return a value that changes when the figures must be computed again."""
     newest_analyses = Analysis.objects.filter(
         study=study, what__in=[Analysis.Kind.AGGREGATION, Analysis.Kind.META_EVALUATION, Analysis.Kind.JUDGES]
     ).order_by("-created_at", "-pk")

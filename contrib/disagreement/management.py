@@ -68,6 +68,7 @@ class PrintSoftLabels(QuorumCommand):
 
 
 def _make_tables(result: dict[str, Any]) -> list[Table]:
+    """Return tables of predictors and of groups, from a result of ``compute_disagreement``."""
     rows = [
         (
             row["name"],

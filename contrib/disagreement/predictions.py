@@ -34,7 +34,9 @@ COST_IS_INFINITE = gettext_noop(
     "the prediction gives probability 0 to an answer that was given, so the cross-entropy is infinite"
 )
 
-SUM_TOLERANCE = 2e-3  # tolerated error of a sum of shares with three digits
+SUM_TOLERANCE = (
+    2e-3  # how much a sum of shares may differ from 1, since shares may be rounded to three digits
+)
 
 
 def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels) -> Floats:
@@ -64,12 +66,14 @@ def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels
 def read_distributions(
     lines: Iterable[str], source: str, units: set[str], values: Sequence[float]
 ) -> Iterator[tuple[str, str, Floats]]:
-    """Yield where each line is, for messages, the key of its unit, and the (L,) shares of its L answers.
+    """Yield the place, the unit's key and the (L,) shares of L answers that each line states.
+
+    A line is ``{"unit": "KEY", "distribution": {"1": 0.3, "2": 0.7}}``. A place, for messages, is ``soft.jsonl, line 3``.
 
     Args:
-        source: what the line number is appended to in messages.
+        source: the beginning of a place, to which the line number is appended.
         units: keys of the study's units.
-        values: the L possible answers.
+        values: the L possible answers, as numbers.
 
     Raises:
         EvaluationError: a line is invalid.
@@ -109,8 +113,11 @@ def read_distributions(
 def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User | None = None) -> str:
     """Store the distributions in JSON lines, all or none; return a sentence about what was stored.
 
-    Storing the same lines again changes nothing. The lines include their line ends. Every answer must have a share
-    above 0, since somebody may give it later.
+    Storing the same lines again changes nothing. Every answer must have a share above 0, since somebody may give it
+    later.
+
+    Args:
+        lines: the JSON lines with their line ends.
 
     Raises:
         EvaluationError: a line is invalid.
@@ -126,15 +133,15 @@ def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User
     units = dict(Unit.objects.filter(study=study, control=False).values_list("key", "pk"))
     labels = list(kind_of(study).outcomes)
     unit_ids: list[int] = []
-    rows: list[Floats] = []
+    distributions: list[Floats] = []
     for where, unit, shares in read_distributions(hashed_lines(), "Line ", set(units), labels):
         if not shares.all():
             raise EvaluationError(
                 f"{where} gives 0 to an answer; expected more, as its cost would be infinite."
             )
         unit_ids.append(units[unit])
-        rows.append(shares)
-    if not rows:
+        distributions.append(shares)
+    if not distributions:
         raise EvaluationError("The file predicts no unit; expected JSON lines with unit and distribution.")
     sha256 = digest.hexdigest()
     with transaction.atomic():
@@ -150,12 +157,12 @@ def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User
             study=study,
             name=name,
             units=np.array(unit_ids, dtype="<i8").tobytes(),
-            shares=np.array(rows, dtype="<f8").tobytes(),
-            known=len(rows),
+            shares=np.array(distributions, dtype="<f8").tobytes(),
+            known=len(distributions),
             sha256=sha256,
             imported_by=by,
         )
-        sentence = f"Predictions of {name!r} were imported: {with_noun(len(rows), 'unit')}."
+        sentence = f"Predictions of {name!r} were imported: {with_noun(len(distributions), 'unit')}."
         note_event(study=study, what="predictions-imported", sentence=sentence, by=by)
     return sentence
 
@@ -169,8 +176,9 @@ def imported_predictions(study: Study, units: Ints) -> dict[str, Floats]:
     for prediction in Prediction.objects.filter(study=study).order_by("name"):
         indices = places_in(np.frombuffer(prediction.units, dtype="<i8"), units)
         shares = np.frombuffer(prediction.shares, dtype="<f8").reshape(prediction.known, -1)
-        if (indices >= 0).any():
-            predictions[prediction.name] = np.where((indices >= 0)[:, np.newaxis], shares[indices], np.nan)
+        is_predicted = indices >= 0  # the index of a unit without a prediction is -1
+        if is_predicted.any():
+            predictions[prediction.name] = np.where(is_predicted[:, np.newaxis], shares[indices], np.nan)
     return predictions
 
 

@@ -12,9 +12,9 @@ from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_safe
 
 from common.errors import QuorumError
-from contrib.disagreement.analysis import DEMOGRAPHIC_PREFIX
 from contrib.disagreement.cached import cached_disagreement
 from contrib.disagreement.predictions import PredictionsNameRequest, import_predictions, remove_predictions
+from contrib.disagreement.rater_groups import DEMOGRAPHIC_PREFIX
 from contrib.disagreement.wording import CONSTANT_BASELINE, UNIFORM_BASELINE, describe_disagreement
 from evaluation.data.export.formats.soft_labels import has_soft_labels
 from evaluation.errors import EvaluationError
@@ -29,7 +29,7 @@ from judgments.studies.pages import Context, StudySection, StudyStep
 from judgments.studies.step_form import add_operation, read_posted_parameters
 from judgments.studies.study_page import add_step, study_page
 
-MAX_JUDGES_SHOWN = 20
+MAX_JUDGES_SHOWN = 20  # people whose answers are treated as predictions
 MAX_PREDICTIONS_SHOWN = 100
 SECOND_GROUP = 2  # the group whose members the page lists
 BASELINES = {
@@ -70,6 +70,7 @@ def _import_predictions(request: HttpRequest, study: Study) -> None:
 
 
 def _disagreement_context(study: Study, result: dict[str, Any]) -> dict[str, Any]:
+    """Return the template variables for a result of ``compute_disagreement``."""
     labels = _label_texts(study, result["labels"])
     judges = result.get("judges", [])
     groups = result.get("groups", {})
@@ -78,6 +79,7 @@ def _disagreement_context(study: Study, result: dict[str, Any]) -> dict[str, Any
         unit.key: unit for unit in units.filter(key__in=[row["unit"] for row in result["disputed"]])
     }
     pictures = {key: picture_address(unit.item) for key, unit in disputed_units.items()}
+    second_group = [row for row in groups.get("members", ()) if row["group"] == SECOND_GROUP]
     return {
         "result": result,
         "sentence": describe_disagreement(result),
@@ -96,9 +98,7 @@ def _disagreement_context(study: Study, result: dict[str, Any]) -> dict[str, Any
             group | {"number": number, "rows": list(zip(labels, group["confusion"], strict=True))}
             for number, group in enumerate(groups.get("groups", ()), start=1)
         ],
-        "members_of_second_group": [row for row in groups.get("members", ()) if row["group"] == SECOND_GROUP][
-            :MAX_JUDGES_SHOWN
-        ],
+        "members_of_second_group": second_group[:MAX_JUDGES_SHOWN],
         "attribute_comparisons": [
             row | {"by": _describe_attribute(row["by"])} for row in result.get("known", ())
         ],
@@ -106,12 +106,9 @@ def _disagreement_context(study: Study, result: dict[str, Any]) -> dict[str, Any
 
 
 def _describe_attribute(name: str) -> str:
-    """Return the name of an attribute of raters in words."""
-    return (
-        _(ATTRIBUTE_LABELS[name])
-        if name in ATTRIBUTE_LABELS
-        else f"{_('Crowd')}: {name.removeprefix(DEMOGRAPHIC_PREFIX)}"
-    )
+    if name in ATTRIBUTE_LABELS:
+        return _(ATTRIBUTE_LABELS[name])
+    return f"{_('Crowd')}: {name.removeprefix(DEMOGRAPHIC_PREFIX)}"
 
 
 def _label_texts(study: Study, values: list[Any]) -> list[str]:

@@ -17,8 +17,11 @@ UNIFORM_BASELINE, CONSTANT_BASELINE = "equally likely", "same for all"
 def describe_disagreement(result: Mapping[str, Any]) -> str:
     """Return sentences on the entropy of answers, the best metric, and groups of participants.
 
-    No prediction can have a lower cross-entropy than the mean entropy of the answers, the floor. ``above_floor`` of a
-    predictor is how much higher its cross-entropy is.
+    No prediction can have a lower cross-entropy than the mean entropy of the answers, which is called the floor. The
+    value ``above_floor`` of a predictor is its cross-entropy minus the floor.
+
+    Args:
+        result: a result of ``compute_disagreement``.
     """
     entropy = result["entropy"]
     sentences = [
@@ -40,8 +43,8 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
     ]
     if metrics and constant:
         # predictors are sorted, best first
-        best, difference = metrics[0], constant["above_floor"]
-        share = (difference - best["above_floor"]) / difference if difference > 0 else 0.0
+        best, constant_excess = metrics[0], constant["above_floor"]
+        share = (constant_excess - best["above_floor"]) / constant_excess if constant_excess > 0 else 0.0
         sentences.append(
             _(
                 "A constant prediction is worse than this entropy. The best metric, %(metric)s, removes "
@@ -56,7 +59,11 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
 
 
 def describe_groups(groups: Mapping[str, Any]) -> str:
-    """Return sentences on two groups of participants that the model found, or did not find."""
+    """Return whether participants form two groups and, if so, how much they agree within and between the groups.
+
+    Args:
+        groups: a result of ``compare_groups`` with a test.
+    """
     if groups["p"] > SIGNIFICANCE_LEVEL:
         return _("There is no evidence of more than one group of participants (%(p)s).") % {
             "p": p_in_text(groups["p"])

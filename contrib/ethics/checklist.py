@@ -1,4 +1,4 @@
-"""The checklist for an ethics board, filled from a study's design (README.md).
+"""The checklist for an ethics board: questions that boards ask, with answers from a study's design.
 
 Sources of the questions, which each line names:
 
@@ -45,7 +45,7 @@ class ChecklistLine:
     Attributes:
         answer: Markdown; "" if the researcher has to write it.
         sources: who asks the question, such as ``ARR D2``.
-        key: the key of the design that would answer it.
+        key: the key of the design that gives the answer, such as ``ethics.risks``; "" if there is none.
     """
 
     question: str
@@ -64,7 +64,7 @@ class ChecklistSection:
 
 @dataclass(frozen=True, slots=True)
 class _StudyFacts:
-    """A study with its design. ``place_count`` is the number of assignments that it offers; 0 before generation."""
+    """A study with its design, and the number of assignments that it offers (0 before its HITs are generated)."""
 
     study: Study
     design: StudyDesign
@@ -85,7 +85,7 @@ def build_checklist(study: Study) -> list[ChecklistSection]:
         (_("Storage, erasure and publication of data"), _retention_lines),
         (_("Risks and benefits"), _risk_lines),
     )
-    return [ChecklistSection(title, tuple(lines(facts))) for title, lines in sections]
+    return [ChecklistSection(title, tuple(make_lines(facts))) for title, make_lines in sections]
 
 
 def count_open_lines(sections: list[ChecklistSection]) -> int:
@@ -401,7 +401,7 @@ def _retention_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
         "GDPR 5(1)(e), 13(2)(a), P",
         "retention.identities_days",
     )
-    way = (
+    erased_data = (
         _("The identity of the participant and all their answers.")
         if facts.design.erasure.way == "all"
         else _(
@@ -411,7 +411,7 @@ def _retention_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
     )
     yield ChecklistLine(
         _("Data that are erased on request"),
-        way
+        erased_data
         + " "
         + _("Payments are kept without names, as the law requires. Published releases cannot be changed."),
         "GDPR 17, CR (b)(8)",

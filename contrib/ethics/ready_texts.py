@@ -39,7 +39,7 @@ TEXT_CASES = {
 BASE_LANGUAGE = "en"  # the language of a ready consent text; the others are translations of it
 USUAL_RETENTION_DAYS, USUAL_MINIMUM_AGE = 90, 18  # days after a study closes, and years
 READY_TEXTS = "ready-texts"
-# the key of a study's note with the case for which its consent text was written, and the text's hash
+# The note of a study about its ready text has this key: {"case": "eu", "text": HASH_OF_THE_CONSENT_TEXT}.
 NOTE_KEY = "ready_texts"
 
 
@@ -53,7 +53,7 @@ class ReadyTextsRequest(Parameters):
 
 
 def write_consent(design: StudyDesign, case: str, language: str) -> str:
-    """Return the ready consent text of a case as Markdown, filled in from the design, in one of the languages."""
+    """Return the ready consent text of a case in a language: Markdown, filled in from the design."""
     items = items_in_groups(design, KINDS[design.protocol].hit_size(design))
     currency = design.named_currency
     with override(language):
@@ -69,8 +69,8 @@ def write_consent(design: StudyDesign, case: str, language: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
-def _with_usual_answers(design: StudyDesign, case: str, by: User | None) -> StudyDesign:
-    """Return the design with its empty fields filled: contact, retention, and answers that follow from the case."""
+def _fill_in_usual_answers(design: StudyDesign, case: str, by: User | None) -> StudyDesign:
+    """Return the design with usual answers in its empty fields: contact, retention, and those of an ethics board."""
     contact = f"{by.get_full_name() or by.get_username()}, {by.email}" if by is not None and by.email else ""
     course_answer = _(
         "Students depend on their teachers. Nobody who grades the students sees who takes part or "
@@ -108,7 +108,7 @@ def _with_usual_answers(design: StudyDesign, case: str, by: User | None) -> Stud
 )
 @transaction.atomic
 def fill_in_ready_texts(*, study: Study, by: User | None, case: str, replace: bool = False) -> Outcome:
-    """Write the consent text in all languages of the workers' pages, and the board's answers that are empty.
+    """Write the consent text in all languages of the workers' pages, and answer the board's open questions.
 
     If the study is no longer a draft, only the consent text changes, as a new version.
     """
@@ -121,7 +121,7 @@ def fill_in_ready_texts(*, study: Study, by: User | None, case: str, replace: bo
             )
         )
     is_draft = study.state == Study.State.DRAFT
-    design = _with_usual_answers(design, case, by) if is_draft else design
+    design = _fill_in_usual_answers(design, case, by) if is_draft else design
     text = write_consent(design, case, BASE_LANGUAGE)
     consents = {
         language: write_consent(design, case, language)

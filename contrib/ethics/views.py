@@ -34,7 +34,7 @@ EDITABLE_STATES = (Study.State.DRAFT, Study.State.GENERATED)
 
 
 def _consent_items(launch: Launch) -> Iterable[ChecklistItem]:
-    """Yield a point of the launch checklist if the consent text is missing, or an unedited ready text is outdated."""
+    """Yield an item of the launch checklist if the consent text is missing, or is an outdated ready text."""
     ready_texts = f"{study_page_address(launch.study, 'launch')}#{READY_TEXTS}"
     if not launch.design.consent.strip():
         if launch.study.state in EDITABLE_STATES:
@@ -111,7 +111,7 @@ class EthicsLine(serializers.Serializer[Any]):
 
 
 class EthicsSection(serializers.Serializer[Any]):
-    """A section of the checklist: questions about one topic."""
+    """The questions of an ethics board about one topic."""
 
     title = serializers.CharField()
     lines = EthicsLine(many=True)

@@ -20,13 +20,13 @@ from quorum.numeric.packing import declare
 
 
 def number_row_ids(row_ids: Iterable[int]) -> dict[int, int]:
-    """Return the number of each row id, from 0 in their order."""
+    """Return consecutive numbers, from 0, by row id."""
     return {row_id: number for number, row_id in enumerate(row_ids)}
 
 
 def number_kept_ids(numbers: Mapping[int, int], kept_numbers: Ints) -> dict[int, int]:
-    """Return the row ids that have the ``kept_numbers``, numbered again from 0."""
-    row_ids = list(numbers)
+    """Number the row ids again, from 0, that have one of the ``kept_numbers``."""
+    row_ids = list(numbers)  # the index of a row id is its number
     return number_row_ids(row_ids[number] for number in kept_numbers.tolist())
 
 
@@ -36,10 +36,10 @@ class JudgedSystems:
     """A table of the captions of K systems for S images (segments), with people's scores.
 
     Attributes:
-        systems, segments: the number (from 0) of each system and image, by row id.
+        systems, segments: the row of each system and the column of each image in the table, by row id.
         text_numbers: the number (from 1) of each text, by ``text_key``.
         caption: (K, S) int64 row id of the caption; 0 for none.
-        text: (K, S) int64 number of the text; 0 for none.
+        text: (K, S) int64 number of the caption's text; 0 for none.
         total, votes: (K, S) float64 sum and number of answers.
     """
 
@@ -75,15 +75,17 @@ class JudgedSystems:
         return bool(self.text[system, segment] == self.text_numbers.get(key, -1))
 
     def systems_with(self, segment: int, key: str, file_credits: Sequence[int]) -> list[int]:
-        """Return the numbers of the systems that are credited with the text of this ``text_key`` at the segment.
+        """Return the rows of the systems that are credited with a text at a segment.
 
-        These are the systems that gave the text, if the file credits them, or if it credits none.
+        A system is credited if it gave the text, and if the imported file credits it or names no system.
 
-        ``file_credits`` are row ids of the systems that an imported file credits (see ``credited_systems``).
+        Args:
+            key: the ``text_key`` of the text.
+            file_credits: row ids of the systems that an imported file credits (see ``credited_systems``).
         """
-        systems = np.flatnonzero(self.text[:, segment] == self.text_numbers.get(key, -1)).tolist()
-        ids = list(self.systems)
-        return [system for system in systems if ids[system] in credited_systems(file_credits, (ids[system],))]
+        rows = np.flatnonzero(self.text[:, segment] == self.text_numbers.get(key, -1)).tolist()
+        ids = list(self.systems)  # the index of a row id is its row
+        return [row for row in rows if ids[row] in credited_systems(file_credits, (ids[row],))]
 
     @property
     def means(self) -> Floats:
@@ -92,7 +94,10 @@ class JudgedSystems:
 
 
 def parse_system_id(line: bytes) -> int:
-    """Return the row id of the system in a JSON line. Only the first member is parsed, since lines are long."""
+    """Return the row id of the system in a JSON line that begins with ``{"system": 17, ``.
+
+    Only this first member is parsed, since lines are long.
+    """
     return int(line.split(b",", 1)[0].split(b": ")[1])
 
 
@@ -120,10 +125,11 @@ def collect_systems(study: Study, systems: Sequence[int]) -> JudgedSystems:
 def _add_systems_of_pairs(study: Study, table: JudgedSystems) -> None:
     # The first pair of a system and an image is read last, so that its caption stays.
     rows = CandidatePair.objects.filter(study=study).order_by("-position", "-pk")
+    # system, caption and text key of the first candidate, then those of the second
     side_columns = [(f"{side}_system", side, f"{side}__text_key") for side in SIDES]
     has_no_caption = table.caption == 0
-    for item, *sides in rows.values_list("item", *chain(*side_columns)).iterator(ROWS_PER_BATCH):
-        for system, caption, key in batched(sides, 3):
+    for item, *columns in rows.values_list("item", *chain(*side_columns)).iterator(ROWS_PER_BATCH):
+        for system, caption, key in batched(columns, 3):
             row, segment = table.systems.get(system), table.segments.get(item)
             if row is not None and segment is not None and has_no_caption[row, segment]:
                 table.set_caption(row, segment, caption, key)

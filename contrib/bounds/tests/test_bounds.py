@@ -160,7 +160,7 @@ def test_a_job_does_the_same_for_those_who_may_read_the_dataset(tmp_path: Path, 
 
 def test_metrics_rank_the_captions_of_an_item_as_each_caption_scored_alone() -> None:
     """V15 appendices II and IV: rho is scipy's, and its mean has t intervals over items on Fisher's scale."""
-    bounds = compute_bounds(IMAGES, metrics=METRICS, ranked=2)
+    bounds = compute_bounds(IMAGES, metrics=METRICS, ranked_image=2)
     texts = [text for captions in IMAGES[:3] for text in captions]
     by_metric = {
         metric: dict(zip(texts, np.concatenate(one_by_one(metric)), strict=True)) for metric in METRICS
