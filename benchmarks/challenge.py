@@ -50,8 +50,8 @@ def main() -> None:
     import django
 
     django.setup()
+    from contrib.challenges.caption_files import read_captions
     from contrib.challenges.scores.references import hash_references
-    from contrib.challenges.submissions import read_captions
 
     generator = np.random.default_rng(7)
     texts = made_up(images * REFERENCES, generator)

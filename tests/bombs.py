@@ -270,7 +270,7 @@ def read_by_jobs(path: Path) -> Iterator[str]:
     """Read a file as jobs of all other kinds do; yield what is said."""
     from annotation.crowds.panel.submission_list import read_submissions
     from common.errors import QuorumError
-    from contrib.challenges.submissions import read_captions
+    from contrib.challenges.caption_files import read_captions
     from contrib.disagreement.predictions import read_distributions
     from contrib.hit_templates.importing import check_template
     from contrib.score_imports.reading import FORMATS, read_scores

@@ -22,17 +22,16 @@ from rest_framework.viewsets import GenericViewSet
 
 from common.files import can_be_stored
 from common.parameters import Parameters
+from contrib.challenges.caption_files import max_request_bytes, max_submission_bytes, states_more_bytes
 from contrib.challenges.challenges import find_challenge
 from contrib.challenges.errors import SubmissionRefused
 from contrib.challenges.forms import SubmissionBody, SubmissionForm
 from contrib.challenges.models import Challenge, Submission
-from contrib.challenges.scores.leaderboard import leaderboard
+from contrib.challenges.scores.leaderboard import leaderboard_rows
 from contrib.challenges.submissions import (
-    MAX_BYTES_OF_FIELDS,
     SUBMIT_JOB_KIND,
     SubmissionDetails,
     change_submission_visibility,
-    max_submission_bytes,
     submit_upload,
 )
 from judgments.access.permissions import token_of
@@ -44,7 +43,7 @@ from judgments.api.resources import SLUG, Related, RowSerializer
 from judgments.jobs.queues import cancel_job
 from judgments.models import Job
 
-REFUSALS = {
+REFUSAL_RESPONSES = {
     404: OpenApiResponse(description="There is no such challenge."),
     409: OpenApiResponse(description="It takes no captions now, or its references changed."),
     429: OpenApiResponse(description="As many submissions as it allows were made."),
@@ -76,7 +75,7 @@ class IsParticipant(BasePermission):
 
 
 class OpenToParticipants:
-    """A mixin for resources whose rows belong to no study. No role in a study restricts them."""
+    """A mixin for resources that every account may use. Their rows belong to no study, so no role restricts them."""
 
     reading: ClassVar[str] = "judgments.view_study"
     permission_classes: Any = (IsParticipant,)
@@ -100,16 +99,16 @@ class ChallengeSerializer(RowSerializer[Challenge]):
 
 
 class RoundedScoreField(serializers.FloatField):
-    """A score with as many digits as the leaderboard shows.
+    """A score with as many decimal places as the leaderboard shows.
 
-    With more digits, scores of single images could be inferred.
+    From more decimal places, scores of single images could be inferred.
     """
 
     def to_representation(self, value: Any) -> Any:
         return round(float(value), SCORE_DIGITS)
 
 
-class FiguresSerializer(serializers.Serializer[Any]):
+class CorpusScoreSerializer(serializers.Serializer[Any]):
     """A metric's score over all images. It has an interval if the score is a mean over images."""
 
     corpus = RoundedScoreField()
@@ -131,13 +130,13 @@ class SubmissionSerializer(RowSerializer[Submission]):
             *("state", "reason", "scores", "signatures", "removed_at", "removed_why", "made_at", "scored_at"),
         ]
 
-    @extend_schema_field(serializers.DictField(child=FiguresSerializer()))
+    @extend_schema_field(serializers.DictField(child=CorpusScoreSerializer()))
     def get_scores(self, row: Any) -> dict[str, dict[str, float]]:
         shown_scores = row.scores if row.challenge.shows_scores_at(timezone.now()) else {}
-        return {metric: dict(FiguresSerializer(score).data) for metric, score in shown_scores.items()}
+        return {metric: dict(CorpusScoreSerializer(score).data) for metric, score in shown_scores.items()}
 
 
-class PlaceSerializer(serializers.Serializer[Any]):
+class LeaderboardRowSerializer(serializers.Serializer[Any]):
     """A row of a leaderboard."""
 
     rank_low = serializers.IntegerField(allow_null=True, help_text="Null until ranks are computed.")
@@ -149,7 +148,7 @@ class PlaceSerializer(serializers.Serializer[Any]):
     link = serializers.CharField(source="submission.link")
     own = serializers.BooleanField(source="is_own")
     made_at = serializers.DateTimeField(source="submission.made_at")
-    scores = serializers.DictField(child=FiguresSerializer(), source="submission.scores")
+    scores = serializers.DictField(child=CorpusScoreSerializer(), source="submission.scores")
 
 
 class LeaderboardSerializer(serializers.Serializer[Any]):
@@ -157,11 +156,11 @@ class LeaderboardSerializer(serializers.Serializer[Any]):
 
     ranked_by = serializers.CharField()
     shown = serializers.BooleanField()
-    rows = PlaceSerializer(many=True)
+    rows = LeaderboardRowSerializer(many=True)
 
 
-class PublicSerializer(Parameters):
-    """Whether a submission is shown on the leaderboard."""
+class SubmissionVisibilitySerializer(Parameters):
+    """Whether a submission is to be shown on the leaderboard."""
 
     public = serializers.BooleanField()
 
@@ -181,13 +180,13 @@ class ChallengeResource(
     def leaderboard(self, request: Request, slug: str) -> Response:
         """Return the rows of the leaderboard with ranges of ranks; none while scores are not shown."""
         challenge, now = find_challenge(slug), timezone.now()
-        rows = leaderboard(challenge=challenge, user_id=request.user.pk, now=now)
+        rows = leaderboard_rows(challenge=challenge, user_id=request.user.pk, now=now)
         board = {"ranked_by": challenge.ranked_by, "shown": challenge.shows_scores_at(now), "rows": rows}
         return Response(LeaderboardSerializer(board).data)
 
 
 class FormParser(MultiPartParser):
-    """Parse forms; refuse texts that a database cannot store."""
+    """Parse a form with a file. Refuse texts that a database cannot store, and compressed bodies."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         refuse_compressed(parser_context)
@@ -203,7 +202,7 @@ class FormParser(MultiPartParser):
         responses={
             201: SubmissionSerializer,
             200: SubmissionSerializer,
-            **REFUSALS,
+            **REFUSAL_RESPONSES,
             202: OpenApiResponse(
                 JobSerializer, description="A job reads the file; its result is the submission."
             ),
@@ -211,12 +210,12 @@ class FormParser(MultiPartParser):
         description="COCO results JSON with a caption of every image; 200 where the same captions were there already, "
         "202 where the file is larger than 64 kB.",
     ),
-    partial_update=extend_schema(request=PublicSerializer, responses=SubmissionSerializer),
+    partial_update=extend_schema(request=SubmissionVisibilitySerializer, responses=SubmissionSerializer),
 )
 class SubmissionResource(
     OpenToParticipants, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Submission]
 ):
-    """The submissions of the caller's account. Send a file, then poll its state."""
+    """The submissions of the caller's account. After a file is sent, its state says whether it has been scored."""
 
     filterset_class = filters_of(Submission, "state", "public")
     queryset = Submission.objects.select_related("challenge")
@@ -265,7 +264,7 @@ class SubmissionResource(
         """Show a submission on the leaderboard, or hide it."""
         submission = self.get_object()
         change_submission_visibility(
-            submission=submission, public=PublicSerializer.read(request.data)["public"]
+            submission=submission, public=SubmissionVisibilitySerializer.read(request.data)["public"]
         )
         return Response(self.get_serializer(submission).data)
 
@@ -289,12 +288,11 @@ class SubmissionJobResource(OpenToParticipants, mixins.RetrieveModelMixin, Gener
 
 
 def _refuse_too_large(request: Request) -> None:
-    """Raise SubmissionTooLarge if the stated length of the body is too large for the largest challenge.
+    """Raise SubmissionTooLarge if no challenge accepts a body of the stated length.
 
-    The body, which names the challenge, is not read.
+    The limit of the largest challenge counts, since only the body, which is not read here, names the challenge.
     """
     image_counts = Challenge.objects.order_by("-images").values_list("images", flat=True)[:1]
-    max_bytes = max_submission_bytes(image_counts[0] if image_counts else 0) + MAX_BYTES_OF_FIELDS
-    length = request.META.get("CONTENT_LENGTH") or "0"
-    if not length.isdecimal() or int(length) > max_bytes:
+    max_bytes = max_request_bytes(image_counts[0] if image_counts else 0)
+    if states_more_bytes(request, max_bytes):
         raise SubmissionTooLarge(f"The request is larger than {max_bytes:,} bytes.")

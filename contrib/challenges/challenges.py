@@ -70,7 +70,9 @@ def make_challenge(*, challenge: Challenge, by: User | None = None) -> Challenge
         challenge.references_sha256 = hash_references(references)
         challenge.made_by = by
         challenge.save(force_insert=True)
-        note_challenge(challenge=challenge, what="made", text=f"Made with {challenge.images} images.", by=by)
+        log_challenge_event(
+            challenge=challenge, what="made", text=f"Made with {challenge.images} images.", by=by
+        )
     return challenge
 
 
@@ -79,6 +81,7 @@ def _lock_dataset(dataset: Dataset) -> None:
     Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
 
 
+# the challenges of a dataset that are not over
 _CURRENT_CHALLENGES: PreparedQuery[Any] = PreparedQuery(
     lambda: Challenge.objects.filter(dataset=query_parameter("dataset")).exclude(
         closes_at__lte=query_parameter("now", DateTimeField())
@@ -100,7 +103,7 @@ def keep_references_hidden(dataset: Dataset, **_signal: Any) -> None:
 
 
 def check_challenge(challenge: Challenge) -> None:
-    """Raise ChallengeError if the settings are invalid, or if others than the dataset's members read the references."""
+    """Raise ChallengeError if the settings are invalid, or if others than the dataset's members may see references."""
     check_challenge_metrics(challenge.metrics, challenge.tokenizer)
     if not challenge.is_over_at(timezone.now()):
         _check_readers(Dataset.objects.get(pk=challenge.dataset_id))
@@ -138,7 +141,7 @@ def change_challenge(*, challenge: Challenge, fields: Sequence[str], by: User | 
         _lock_dataset(challenge.dataset)
         check_challenge(challenge)
         challenge.save(update_fields=list(fields))
-        note_challenge(challenge=challenge, what="changed", text=f"Changed: {', '.join(fields)}.", by=by)
+        log_challenge_event(challenge=challenge, what="changed", text=f"Changed: {', '.join(fields)}.", by=by)
 
 
 def close_challenge(*, challenge: Challenge, why: str, by: User | None = None) -> None:
@@ -155,7 +158,7 @@ def close_challenge(*, challenge: Challenge, why: str, by: User | None = None) -
         rows = Challenge.objects.filter(pk=challenge.pk, opens_at__lte=now).exclude(closes_at__lte=now)
         if not rows.update(closes_at=now):
             raise WrongState(f"The challenge {challenge.slug!r} is not open.")
-        note_challenge(challenge=challenge, what="closed", text="Closed.", why=why, by=by)
+        log_challenge_event(challenge=challenge, what="closed", text="Closed.", why=why, by=by)
     challenge.refresh_from_db()
 
 
@@ -169,7 +172,7 @@ def remove_submission(*, submission: Submission, why: str, by: User | None = Non
         )
         if not removed_count:
             raise WrongState("The submission was removed already.")
-        note_challenge(
+        log_challenge_event(
             challenge=submission.challenge,
             what="submission-removed",
             text=f"Submission {submission.pk} ({submission.system}) was removed.",
@@ -179,11 +182,17 @@ def remove_submission(*, submission: Submission, why: str, by: User | None = Non
         enqueue(kind="rank_submissions", args={"challenge": submission.challenge.slug})
 
 
-def note_challenge(
+def log_challenge_event(
     *, challenge: Challenge, what: str, text: str, why: str = "", by: User | None = None
 ) -> None:
-    """Add an entry to the challenge's log. ``what`` is a name for programs, ``text`` a sentence."""
-    # the columns hold 1000 and 500 characters
+    """Add an entry to the challenge's log.
+
+    Args:
+        what: name of the change, for programs.
+        text: the change in a sentence, for people.
+        why: the reason that a person gave.
+    """
+    # The columns can hold 1000 and 500 characters.
     ChallengeEvent.objects.create(
         challenge=challenge, what=what, words=text[:1000], why=why.strip()[:500], by=by or acting_person()
     )

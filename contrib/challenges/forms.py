@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 
 class LinkField(serializers.URLField):
-    """A web address. If it has no scheme, https is added."""
+    """A web address of the scheme http or https. If an address has no scheme, https is added."""
 
     def to_internal_value(self, data: Any) -> str:
         link: str = super().to_internal_value(data if "://" in str(data) else f"https://{data}")
@@ -38,6 +38,6 @@ class SubmissionForm(serializers.Serializer[Any]):
 
 
 class SubmissionBody(SubmissionForm):
-    """The fields of a submission, which is sent as multipart/form-data."""
+    """The fields of a submission to the API, in multipart/form-data. ``challenge`` is the slug of the challenge."""
 
     challenge = serializers.CharField()

@@ -8,10 +8,11 @@ from typing import Any, BinaryIO
 
 from common.audit import acting_person
 from common.incoming import READ_SIZE
+from contrib.challenges.caption_files import read_captions
 from contrib.challenges.challenges import find_challenge
-from contrib.challenges.scores.leaderboard import compute_standing, store_standing
 from contrib.challenges.scores.scoring import compute_scores, store_scores
-from contrib.challenges.submissions import SubmissionDetails, image_positions, read_captions, store_captions
+from contrib.challenges.scores.standings import compute_standing, store_standing
+from contrib.challenges.submissions import SubmissionDetails, image_positions, store_captions
 from judgments.datasets import uploads
 from judgments.jobs.runs import JobRun
 from judgments.models import Job
@@ -21,7 +22,7 @@ def submit_captions(run: JobRun, *, upload: str, challenge: str, about: dict[str
     """Read a large file of captions and store the submission.
 
     Args:
-        challenge: its slug.
+        challenge: slug of the challenge.
         about: the fields of ``SubmissionDetails``.
     """
     challenge_row, user = find_challenge(challenge), acting_person()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -39,8 +40,9 @@ if TYPE_CHECKING:
 else:
     ModelForm = forms.ModelForm
 
-FIXED_FIELDS = ("dataset", "split", "metrics", "tokenizer")
-METRICS_COLUMN = words_column(Challenge, "metrics")
+FIXED_FIELDS = ("dataset", "split", "metrics", "tokenizer")  # they affect scores
+METRICS_COLUMN = words_column(Challenge, "metrics")  # the metrics of a stored challenge, as text
+MAX_LOG_ENTRIES = 50
 
 
 def _tokenizers() -> list[tuple[str, str]]:
@@ -93,10 +95,19 @@ class ChallengeForm(ModelForm):
 
 @admin.register(Challenge)
 class ChallengeAdmin(QuorumAdmin):
-    """The admin page of challenges. Texts, times and limits can be changed; settings that affect scores cannot."""
+    """The admin pages of challenges. Texts, times and limits can be changed; settings that affect scores cannot."""
 
     form = ChallengeForm
-    list_display = ("title", "dataset", "split", "images", "submitted", "opens", "closing", "public_page")
+    list_display = (
+        "title",
+        "dataset",
+        "split",
+        "images",
+        "submission_total",
+        "opening",
+        "closing",
+        "public_page",
+    )
     list_select_related = ("dataset",)
     search_fields = ("title", "slug")
     prepopulated_fields = {"slug": ("title",)}  # as ModelAdmin declares it
@@ -115,8 +126,9 @@ class ChallengeAdmin(QuorumAdmin):
 
     def get_fields(self, request: HttpRequest, obj: Challenge | None = None) -> list[Any]:
         fields = ChallengeForm.Meta.fields
-        shown = [METRICS_COLUMN if name == "metrics" else name for name in fields]
-        return [*shown, "images", "log"] if obj else fields
+        if obj is None:
+            return fields
+        return [*(METRICS_COLUMN if name == "metrics" else name for name in fields), "images", "log"]
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         form_class = super().get_form(request, obj, change=change, **kwargs)
@@ -145,11 +157,11 @@ class ChallengeAdmin(QuorumAdmin):
             make_challenge(challenge=obj, by=signed_in(request))
 
     @display(description="submissions", ordering="submission_count")
-    def submitted(self, challenge: Any) -> int:
+    def submission_total(self, challenge: Any) -> int:
         return int(challenge.submission_count)
 
     @display(description="opens at", ordering="opens_at")
-    def opens(self, challenge: Challenge) -> str:
+    def opening(self, challenge: Challenge) -> str:
         return short_time(challenge.opens_at)
 
     @display(description="closes at", ordering="closes_at")
@@ -169,20 +181,12 @@ class ChallengeAdmin(QuorumAdmin):
 
     @display(description="log")
     def log(self, challenge: Challenge) -> SafeString:
-        events = ChallengeEvent.objects.filter(challenge=challenge).select_related("by")[:50]
-        lines = format_html_join(
-            "",
-            "<li>{} · {} · {} {}</li>",
-            (
-                (
-                    short_time(event.at),
-                    event.by.get_username() if event.by else "the platform",
-                    event.words,
-                    event.why,
-                )
-                for event in events
-            ),
-        )
+        events = ChallengeEvent.objects.filter(challenge=challenge).select_related("by")[:MAX_LOG_ENTRIES]
+        cells = []
+        for event in events:
+            account = event.by.get_username() if event.by else "the platform"
+            cells.append((short_time(event.at), account, event.words, event.why))
+        lines = format_html_join("", "<li>{} · {} · {} {}</li>", cells)
         return format_html("<ul>{}</ul>", lines)
 
     def get_urls(self) -> list[URLPattern]:
@@ -202,15 +206,15 @@ class ChallengeAdmin(QuorumAdmin):
             title=f"Close {challenge.title}?",
             about="No more captions are taken, and the leaderboard is final and shown.",
             button="Close the challenge",
-            back="admin:challenges_challenge_changelist",
-            done=f"{challenge.title} is closed.",
-            act=lambda why: close_challenge(challenge=challenge, why=why, by=signed_in(request)),
+            list_page="admin:challenges_challenge_changelist",
+            success_message=f"{challenge.title} is closed.",
+            action=lambda why: close_challenge(challenge=challenge, why=why, by=signed_in(request)),
         )
 
 
 @admin.register(Submission)
 class SubmissionAdmin(ReadOnlyAdmin):
-    """The admin page of submissions. They are removed from the leaderboard with a reason, but never deleted."""
+    """The admin pages of submissions, which are removed from the leaderboard with a reason, but never deleted."""
 
     empty_words = "Participants of a challenge submit outputs of their systems."
     filled_by = Challenge
@@ -221,19 +225,8 @@ class SubmissionAdmin(ReadOnlyAdmin):
     search_fields = ("system", "team", "user__username")
     # no scores: the leaderboard decides when to show them
     fields = (
-        *(
-            "challenge",
-            "system",
-            "team",
-            "user",
-            "description",
-            "link",
-            "public",
-            "captions",
-            "state",
-            "reason",
-        ),
-        *("made_at", "scored_at", "removed_at", "removed_why"),
+        *("challenge", "system", "team", "user", "description", "link", "public", "captions"),
+        *("state", "reason", "made_at", "scored_at", "removed_at", "removed_why"),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Submission]:
@@ -271,31 +264,44 @@ class SubmissionAdmin(ReadOnlyAdmin):
             title=f"Remove {submission.system}?",
             about="It leaves the leaderboard; its authors see the reason. This cannot be undone.",
             button="Remove the submission",
-            back="admin:challenges_submission_changelist",
-            done=f"{submission.system} was removed.",
-            act=lambda why: remove_submission(submission=submission, why=why, by=signed_in(request)),
+            list_page="admin:challenges_submission_changelist",
+            success_message=f"{submission.system} was removed.",
+            action=lambda why: remove_submission(submission=submission, why=why, by=signed_in(request)),
         )
 
 
 def _reason_page(
-    request: HttpRequest, *, title: str, about: str, button: str, back: str, done: str, act: Any
+    request: HttpRequest,
+    *,
+    title: str,
+    about: str,
+    button: str,
+    list_page: str,
+    success_message: str,
+    action: Callable[[str], object],
 ) -> HttpResponse:
-    """Show a form that asks for a reason. When it is sent, call ``act`` with the reason and show ``done``."""
+    """Show a form that asks for a reason. When it is sent, call ``action`` with the reason, and return to the list.
+
+    Args:
+        about: what the action does, in a sentence.
+        button: label of the button that sends the form.
+        list_page: URL name of the admin's list.
+    """
     error = ""
     if request.method == "POST":
         try:
-            act(request.POST.get("why", ""))
+            action(request.POST.get("why", ""))
         except QuorumError as refusal:
             error = str(refusal)
         else:
-            messages.success(request, done)
-            return redirect(back)
+            messages.success(request, success_message)
+            return redirect(list_page)
     context = {
         **admin.site.each_context(request),
         "title": title,
         "about": about,
         "button": button,
-        "back": back,
+        "list_page": list_page,
         "error": error,
     }
     return TemplateResponse(request, "challenges/why.html", context, status=400 if error else 200)

@@ -16,12 +16,12 @@ pages = [
     path("<slug:slug>/own/", views.own_submissions, name="own"),
     path("<slug:slug>/token/", views.make_token, name="token"),
     path("<slug:slug>/own/<int:pk>/show/", views.set_submission_visibility, name="show"),
-    path("<slug:slug>/own/jobs/<int:pk>/cancel/", views.cancel_one_job, name="cancel"),
+    path("<slug:slug>/own/jobs/<int:pk>/cancel/", views.cancel_submission_job, name="cancel"),
 ]
 
 urlpatterns = [
     path("challenges/", include(pages)),
-    # old addresses of the admin's lists, when the models were in another app
+    # old addresses of the admin's lists, from when the models were in the app `evaluation`
     re_path(
         r"^admin/evaluation/(?P<page>(?:challenge|submission)/.*)$",
         RedirectView.as_view(url="/admin/challenges/%(page)s", query_string=True),

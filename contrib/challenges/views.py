@@ -25,16 +25,15 @@ from common.amounts import thousands
 from common.errors import ObjectNotFound, QuorumError
 from common.markup import render_markdown
 from contrib.challenges.api import SUBMISSION_TAG
+from contrib.challenges.caption_files import max_request_bytes, max_submission_bytes, states_more_bytes
 from contrib.challenges.challenges import find_challenge
 from contrib.challenges.forms import SubmissionForm
 from contrib.challenges.models import Challenge, Submission
-from contrib.challenges.scores.leaderboard import leaderboard, score_cells_of
+from contrib.challenges.scores.leaderboard import leaderboard_rows, score_cells_of
 from contrib.challenges.submissions import (
-    MAX_BYTES_OF_FIELDS,
     SUBMIT_JOB_KIND,
     SubmissionDetails,
     change_submission_visibility,
-    max_submission_bytes,
     remaining_submissions,
     submit_upload,
 )
@@ -76,13 +75,13 @@ def list_challenges(request: HttpRequest) -> HttpResponse:
 @require_safe
 def show_challenge(request: HttpRequest, slug: str) -> HttpResponse:
     challenge, user, now = _find_challenge(slug), _signed_in_user(request), timezone.now()
-    leaderboard_rows = leaderboard(challenge=challenge, user_id=user.pk if user else None, now=now)
+    rows = leaderboard_rows(challenge=challenge, user_id=user.pk if user else None, now=now)
     context: dict[str, Any] = {
         "challenge": challenge,
         "state": _describe_state(challenge),
         "description": render_markdown(challenge.description),
-        "leaderboard_rows": leaderboard_rows,
-        "has_ranks": any(row.rank_low is not None for row in leaderboard_rows),
+        "leaderboard_rows": rows,
+        "has_ranks": any(row.rank_low is not None for row in rows),
         "shows_scores": challenge.shows_scores_at(now),
         "remaining": remaining_submissions(challenge=challenge, user=user) if user else None,
     }
@@ -96,7 +95,7 @@ def submit_to_challenge(request: HttpRequest, slug: str) -> HttpResponse:
     challenge = _find_challenge(slug)
     if _signed_in_user(request) is None:
         return _redirect_to_sign_in(request)
-    if is_too_large(request, challenge):
+    if states_more_bytes(request, max_request_bytes(challenge.images)):
         error = _("The file is too large. This challenge accepts files of at most %(most)s bytes.") % {
             "most": thousands(max_submission_bytes(challenge.images))
         }
@@ -114,7 +113,7 @@ def _submit_form(request: HttpRequest, challenge: Challenge) -> HttpResponse:
         form = SubmissionForm()
         form.fields["team"].initial = user.get_full_name()
         return _form_page(request, challenge, form)
-    form_data: Any = request.POST.copy()  # the copy includes the file
+    form_data: Any = request.POST.copy()
     form_data.update(request.FILES)
     form = SubmissionForm(data=form_data)
     if not form.is_valid():
@@ -141,7 +140,7 @@ def _submit_form(request: HttpRequest, challenge: Challenge) -> HttpResponse:
 @require_safe
 def own_submissions(request: HttpRequest, slug: str) -> HttpResponse:
     challenge, user = _find_challenge(slug), _signed_in_user(request)
-    return _redirect_to_sign_in(request) if user is None else _own_page(request, challenge, user)
+    return _redirect_to_sign_in(request) if user is None else _own_submissions_page(request, challenge, user)
 
 
 @never_cache
@@ -156,11 +155,13 @@ def make_token(request: HttpRequest, slug: str) -> HttpResponse:
         for token in ApiToken.objects.filter(user=user, name=SUBMISSION_TAG, revoked_at=None):
             revoke_token(token=token)
         _token, key = create_token(user=user, name=SUBMISSION_TAG, scopes=PARTICIPANT_SCOPES)
-    return _own_page(request, challenge, user, key=key)
+    return _own_submissions_page(request, challenge, user, key=key)
 
 
-def _own_page(request: HttpRequest, challenge: Challenge, user: User, *, key: str = "") -> HttpResponse:
-    """Show the account's submissions. ``key`` is a token that was created just now, or ""."""
+def _own_submissions_page(
+    request: HttpRequest, challenge: Challenge, user: User, *, key: str = ""
+) -> HttpResponse:
+    """Show the account's submissions, and a token that was created just now (``key``)."""
     shows_scores = challenge.shows_scores_at(timezone.now())
     submissions = list(Submission.objects.filter(challenge=challenge, user=user))
     rows = [
@@ -195,7 +196,7 @@ def set_submission_visibility(request: HttpRequest, slug: str, pk: int) -> HttpR
 
 
 @require_POST
-def cancel_one_job(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def cancel_submission_job(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     user = _signed_in_user(request)
     job = _jobs_of(_find_challenge(slug), user).filter(pk=pk).first() if user else None
     if job is None:
@@ -210,13 +211,6 @@ def cancel_one_job(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def _jobs_of(challenge: Challenge, user: User) -> QuerySet[Job]:
     """Return the jobs that read the account's files for the challenge."""
     return Job.objects.filter(kind=SUBMIT_JOB_KIND, created_by=user, args__challenge=challenge.slug)
-
-
-def is_too_large(request: HttpRequest, challenge: Challenge) -> bool:
-    """Return whether the stated length of the body exceeds the challenge's limit. The body is not read."""
-    length = request.META.get("CONTENT_LENGTH") or "0"
-    max_bytes = max_submission_bytes(challenge.images) + MAX_BYTES_OF_FIELDS
-    return not length.isdecimal() or int(length) > max_bytes
 
 
 def _find_challenge(slug: str) -> Challenge:
@@ -241,7 +235,7 @@ def _describe_state(challenge: Challenge) -> str:
 def _form_page(
     request: HttpRequest, challenge: Challenge, form: SubmissionForm, *, status: int = 200, error: str = ""
 ) -> HttpResponse:
-    """Show the form of a submission with an error."""
+    """Show the form of a submission, with the error that prevented it."""
     user = _signed_in_user(request)
     context = {
         "challenge": challenge,

@@ -68,7 +68,7 @@ def read_distributions(
 ) -> Iterator[tuple[str, str, Floats]]:
     """Yield the place, the unit's key and the (L,) shares of L answers that each line states.
 
-    A line is ``{"unit": "KEY", "distribution": {"1": 0.3, "2": 0.7}}``. A place, for messages, is ``soft.jsonl, line 3``.
+    A line is ``{"unit": "KEY", "distribution": {"1": 0.3, "2": 0.7}}``. Messages name a place: ``soft.jsonl, line 3``.
 
     Args:
         source: the beginning of a place, to which the line number is appended.

@@ -1,4 +1,4 @@
-"""Compare metrics with people under one specification, by the functions of the command ``evaluate``."""
+"""Compare metrics with people under one specification: accuracies on pairs, or correlations of captions' scores."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ Texts = TypeVar("Texts", PairTexts, CaptionTexts)
 
 @dataclass(frozen=True, slots=True)
 class SpecificationFigures:
-    """The results of metrics under a specification.
+    """The results of metrics under a specification, which rest on N pairs or captions.
 
     Attributes:
         values: the accuracy or coefficient of each metric; nan if undefined.
-        influences: (N,) influence of each of N rows on the value of each metric.
-        clusters: the clusters of the N rows.
+        influences: for each metric, the (N,) influence of each pair or caption on the value.
+        clusters: the clusters of the N pairs or captions.
     """
 
     values: dict[str, float]
@@ -55,7 +55,11 @@ class SpecificationFigures:
 
 
 class _ComparedMetrics:
-    """The metrics of an evaluation, to be compared with people. `computed` names those without imported scores."""
+    """The metrics of an evaluation, to be compared with people.
+
+    Attributes:
+        computed: names of the metrics that are computed; the scores of the others were imported.
+    """
 
     def __init__(self, votes: StudyVotes, metrics: Sequence[str], tokenizer: str) -> None:
         self._votes, self._metrics, self._tokenizer = votes, metrics, tokenizer
@@ -80,11 +84,11 @@ class PairMetrics(_ComparedMetrics):
         self._pairs, self._documents = material.pairs, material.documents
         self._pks = [pair.pk for pair in self._pairs]
         items = loaders.clusters_of_items(votes.study, [pair.image for pair in self._pairs])
-        self._images = np.unique(items, return_inverse=True)[1]
+        _, self._images = np.unique(items, return_inverse=True)  # a number for each pair's image
 
     @property
     def options(self) -> dict[str, Sequence[str]]:
-        """The possible options by name of the choice, without tokenizers."""
+        """The possible options of each choice but the tokenizer, by name of the choice; () if there is no choice."""
         has_several_units = len(np.unique(self._votes.units.pair)) < len(self._votes.units)
         has_undecided_pairs = not self._votes.winners({}, self._pks).all()
         min_references = min(len(pair.references) for pair in self._pairs)
@@ -99,7 +103,7 @@ class PairMetrics(_ComparedMetrics):
         }
 
     def winners_of_metrics(self, specification: Specification) -> Mapping[str, Ints]:
-        """Return the winners that each metric names, by metric: (P,) for P pairs, 1, 2, or 0 for none."""
+        """Return the (P,) winners of P pairs by each metric: 1 or 2, or 0 for none."""
         tokenizer = specification.get("tokenizer", self._tokenizer)
         references = specification.get("references", ALL)
 
@@ -141,33 +145,32 @@ class CaptionMetrics(_ComparedMetrics):
         self._references = loaders.load_references(study)
         self._documents = self._references.documents()
         captions = captions_of_several_units(study, votes.table_under({}))
-        self._has_unit_captions = captions is None
-        self._captions, counts = caption_texts(
-            study, self._captions_of_units() if captions is None else captions, self._references
-        )
+        self._has_unit_captions = captions is None  # otherwise a unit is about several captions
+        if captions is None:
+            captions = self._captions_of_units()
+        self._captions, counts = caption_texts(study, captions, self._references)
         self._weights = weights_of_captions(self._captions)
         self._has_own_references = counts["own_reference_dropped"] > 0
-        self._images = np.unique([caption.item for caption in self._captions], return_inverse=True)[1]
+        # a number for each caption's image
+        _, self._images = np.unique([caption.item for caption in self._captions], return_inverse=True)
 
     def _captions_of_units(self) -> list[CaptionConsensus]:
-        """Return the captions of all units.
-
-        Captions that have neither a judgment nor an imported score are left out.
-        """
+        """Return the caption of each unit that has a judgment or an imported score."""
         rows = loaders.caption_units(self._votes.study)
         consensus = self._votes.consensus({})
         judged_units = {unit for unit, outcome in consensus.items() if outcome.value is not None}
         has_scores = self._imported.has_scores([(item, text) for _unit, item, _key, text in rows])
-        return [
-            CaptionConsensus(*row, 0.0)  # the score is not read: people's scores depend on the specification
-            for row, has_score in zip(rows, has_scores.tolist(), strict=True)
-            if has_score or row[0] in judged_units
-        ]
+        captions = []
+        for row, has_score in zip(rows, has_scores.tolist(), strict=True):
+            unit, _item, _key, _text = row
+            if has_score or unit in judged_units:
+                # 0.0 is no score: people's scores depend on the specification
+                captions.append(CaptionConsensus(*row, 0.0))
+        return captions
 
     @property
     def options(self) -> dict[str, Sequence[str]]:
-        references = [OWN_DROPPED if self._has_own_references else ALL]
-        references += [OWN_KEPT] if self._has_own_references else []
+        references = [OWN_DROPPED, OWN_KEPT] if self._has_own_references else [ALL]
         if min(len(caption.references) for caption in self._captions) > 1:
             references.append(HALF)
         return {
@@ -179,6 +182,7 @@ class CaptionMetrics(_ComparedMetrics):
         }
 
     def scores(self, specification: Specification) -> Mapping[str, Floats]:
+        """Return the (N,) scores of N captions by each metric."""
         tokenizer = specification.get("tokenizer", self._tokenizer)
         references = specification.get("references", "")
 
@@ -192,6 +196,7 @@ class CaptionMetrics(_ComparedMetrics):
         return self._votes.cached_result(("scores", tokenizer, references), compute)
 
     def _with_references(self, references: str) -> list[CaptionTexts]:
+        """Return the captions with the references of an option: half of them, or also the caption itself."""
         if references == HALF:
             return self._halve_references(self._captions)
         if references == OWN_KEPT:
@@ -226,8 +231,9 @@ def _figures(
     images: Ints,
     specification: Specification,
 ) -> SpecificationFigures:
-    """Return figures of the rows that are used, with the clusters of the specification."""
+    """Return the figures of the pairs or captions that are used, with the clusters of the specification."""
     is_naive = specification.get("clusters") == NAIVE
+    # Naively, each pair or caption is a cluster of its own.
     columns = {"row": np.arange(len(is_used))} if is_naive else {ITEM: images}
     clusters = Clusters.from_columns(columns, len(is_used), is_used)
     return SpecificationFigures(

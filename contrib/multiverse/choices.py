@@ -1,4 +1,4 @@
-"""The choices of an analysis, and the specifications that they span."""
+"""The choices of an analysis, such as the tokenizer, and the specifications: all combinations of their options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from quorum.numeric.arrays import Ints
 
-Specification = Mapping[str, str]  # an option of each choice, by name of the choice
+Specification = Mapping[str, str]  # an option of each choice: {"tokenizer": "ptb", "references": "half"}
 # the label of each choice in figures, by name
 LABELS = {
     "controls": "control items right",
@@ -28,13 +28,16 @@ LABELS = {
 PAIR_RULES = ("majority", "control-weighted", "dawid-skene")
 BINARY_RULES = ("share", "two-thirds", "dawid-skene")
 GRADE_RULES = ("mean", "median", "standardised")
+# the references of a caption: all or half of them; without or with the caption itself, if it is a reference
 ALL, HALF, OWN_DROPPED, OWN_KEPT = "all", "half", "own-dropped", "own-kept"
-TRIPLET_TIES = ("set-aside", "count")
-UNDECIDED_CHOICES = ("left-out", "half")
-METRIC_TIES = ("wrong", "half", "left-out")
+TRIPLET_TIES = ("set-aside", "count")  # whether tied triplets count in the vote of a pair
+UNDECIDED_CHOICES = ("left-out", "half")  # the credit of a metric on a pair without a winner
+METRIC_TIES = ("wrong", "half", "left-out")  # the credit of a metric that scores both candidates equally
 COEFFICIENTS = ("kendall-tau-b", "kendall-tau-c")
-LEVELS = {"interval": ("interval", "ordinal")}
-BOTH_CLUSTERS = "item-and-rater"
+LEVELS = {
+    "interval": ("interval", "ordinal")
+}  # levels of measurement for alpha, by the level of the protocol
+BOTH_CLUSTERS = "item-and-rater"  # clusters of votes in an interval of alpha
 # least shares of right control items, in addition to the study's own; 0 excludes nobody
 THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9)
 MAX_SPECIFICATIONS = 1000
@@ -53,7 +56,7 @@ class AnalysisChoice:
 
 
 def choices_of(options: Mapping[str, Sequence[str]]) -> tuple[AnalysisChoice, ...]:
-    """Return the choices that an analysis really has: those with several options, in the order of LABELS.
+    """Return the choices with several options, in the order of LABELS.
 
     Args:
         options: the possible options by name of the choice; none or one if there is nothing to choose.
@@ -92,9 +95,10 @@ class Universe:
             # number 0, the default, is always kept
             sample = generator.choice(combination_count - 1, size=max_specifications - 1, replace=False) + 1
             numbers = np.concatenate([[0], np.sort(sample)])
-        indices = (
-            np.stack(np.unravel_index(numbers, option_counts), axis=1) if option_counts else np.zeros((1, 0))
-        )
+        indices = np.zeros((1, 0))  # without choices, there is a single specification
+        if option_counts:
+            # A combination's number has a digit for each choice, to the base of its number of options.
+            indices = np.stack(np.unravel_index(numbers, option_counts), axis=1)
         return cls(choices, indices.astype(np.int64), combination_count)
 
     def __len__(self) -> int:

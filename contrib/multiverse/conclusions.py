@@ -1,4 +1,6 @@
-"""Compute a multiverse of analyses: conclusions under other defensible choices.
+"""Compute a multiverse of analyses: the same conclusions under every defensible combination of choices.
+
+A specification is one such combination, and a universe is the set of specifications of one analysis.
 
 Steegen, Tuerlinckx, Gelman, Vanpaemel 2016, "Increasing Transparency Through a Multiverse Analysis";
 Simonsohn, Simmons, Nelson 2020, "Specification Curve Analysis".
@@ -9,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,13 +19,10 @@ from common.amounts import as_json
 from contrib.multiverse.analyses import CaptionMetrics, PairMetrics, SpecificationFigures
 from contrib.multiverse.choices import MAX_SPECIFICATIONS, Universe, choices_of
 from contrib.multiverse.votes import StudyVotes
-from evaluation.data.imported_scores import imported_hashes
 from evaluation.errors import EvaluationError
-from evaluation.models import Analysis
 from judgments.models import Study
 from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.arrays import Flags, Floats
-from quorum.numeric.signatures import signature
 from quorum.statistics.crossed import CONFIDENCE
 
 METRICS, AGREEMENT = "metrics", "agreement"  # the names of the two universes
@@ -36,12 +35,12 @@ MAX_COMPARED_METRICS = 8  # number of metrics with which the best one is compare
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """A conclusion: an estimate lies above a threshold or, if ``below`` is true, below it.
+    """The claim that an estimate lies above a threshold or, if ``below`` is true, below it.
 
     Attributes:
         universe: METRICS or AGREEMENT, by the specifications on which the conclusion depends.
-        better, worse: metrics, whose difference is the estimate. ``worse`` is "" if the best metric is compared with
-            all others. Both are "" for agreement, whose estimate is alpha.
+        better, worse: the metrics whose difference is the estimate. ``worse`` is "" if the best metric is compared
+            with all others. Both are "" if the estimate is Krippendorff's alpha.
     """
 
     name: str
@@ -55,10 +54,10 @@ class Conclusion:
 def compute_multiverse(
     study: Study, *, metrics: Sequence[str], tokenizer: str, data_hash: str, progress: Progress = no_progress
 ) -> dict[str, Any]:
-    """Return the multiverse of a study as JSON.
+    """Return the multiverse of a study as JSON: its universes, and its conclusions with their estimates.
 
     Args:
-        metrics: the metrics of the evaluation; () if there is none.
+        metrics: the metrics of the evaluation; () if the study has none.
         data_hash: hash of the consensus.
 
     Raises:
@@ -72,26 +71,17 @@ def compute_multiverse(
         progress(0.0, "choices of the evaluation")
         analysis = (PairMetrics if votes.kind.compares_pairs else CaptionMetrics)(votes, metrics, tokenizer)
         options = analysis.options | {"tokenizer": tokenizers(analysis.computed, tokenizer)}
-        universe = universes[METRICS] = Universe.from_choices(choices_of(options), generator)
-        rows = []
-        for index, specification in enumerate(universe):
-            progress(0.9 * index / len(universe), f"specification {index + 1:,} of {len(universe):,}")
-            rows.append(analysis.figures(specification))
-        for conclusion in conclusions_of(rows[0]):
-            low, value, high = _metric_differences(rows, conclusion)
-            shows = {"shows": analysis.shows, "axis": analysis.axis}
-            conclusions.append(_conclusion_json(conclusion, universe, low, value, high) | shows)
+        universe = Universe.from_choices(choices_of(options), generator)
+        universes[METRICS] = universe
+        conclusions += _metric_conclusions(analysis, universe, progress)
     if votes.has_votes and not votes.kind.aggregation.no_alpha:
         universe = Universe.from_choices(choices_of(votes.options_of_alpha), generator)
         progress(0.9, "choices of agreement")
-        alphas = [votes.alpha(specification) for specification in universe]
-        low, value, high = (
-            np.array([math.nan if alpha[end] is None else alpha[end] for alpha in alphas], dtype=np.float64)
-            for end in ("low", "value", "high")
-        )
-        if not math.isnan(value[0]):
+        estimates = _alpha_estimates(votes, universe)
+        default_alpha = float(estimates.value[0])
+        if not math.isnan(default_alpha):
             universes[AGREEMENT] = universe
-            agreement = _conclusion_json(_alpha_conclusion(float(value[0])), universe, low, value, high)
+            agreement = _conclusion_json(_alpha_conclusion(default_alpha), universe, estimates)
             conclusions.append(agreement | {"shows": "coefficient", "axis": "alpha"})
     if not conclusions:
         raise EvaluationError(
@@ -104,19 +94,52 @@ def compute_multiverse(
         "metrics": list(metrics),
         "tokenizer": tokenizer,
         "most": MAX_SPECIFICATIONS,
-        "universes": {
-            name: {
-                "choices": [
-                    {"name": choice.name, "label": choice.label, "options": list(choice.options)}
-                    for choice in universe.choices
-                ],
-                "possible": universe.combination_count,
-                "specifications": universe.option_indices.tolist(),
-            }
-            for name, universe in universes.items()
-        },
+        "universes": {name: _universe_json(universe) for name, universe in universes.items()},
         "conclusions": conclusions,
     }
+
+
+def _universe_json(universe: Universe) -> dict[str, Any]:
+    return {
+        "choices": [
+            {"name": choice.name, "label": choice.label, "options": list(choice.options)}
+            for choice in universe.choices
+        ],
+        "possible": universe.combination_count,
+        "specifications": universe.option_indices.tolist(),
+    }
+
+
+class _Estimates(NamedTuple):
+    """(S,) estimates under S specifications, and the bounds of their intervals; nan if undefined."""
+
+    low: Floats
+    value: Floats
+    high: Floats
+
+
+def _metric_conclusions(
+    analysis: PairMetrics | CaptionMetrics, universe: Universe, progress: Progress
+) -> list[dict[str, Any]]:
+    """Return the conclusions about metrics, as JSON, with their results under each specification."""
+    figures = []
+    for index, specification in enumerate(universe):
+        progress(0.9 * index / len(universe), f"specification {index + 1:,} of {len(universe):,}")
+        figures.append(analysis.figures(specification))
+    format_and_axis = {"shows": analysis.shows, "axis": analysis.axis}
+    return [
+        _conclusion_json(conclusion, universe, _metric_differences(figures, conclusion)) | format_and_axis
+        for conclusion in conclusions_of(figures[0])
+    ]
+
+
+def _alpha_estimates(votes: StudyVotes, universe: Universe) -> _Estimates:
+    alphas = [votes.alpha(specification) for specification in universe]
+    low, value, high = (
+        np.array([math.nan if alpha[end] is None else alpha[end] for alpha in alphas], dtype=np.float64)
+        for end in ("low", "value", "high")
+    )
+    return _Estimates(low, value, high)
 
 
 def tokenizers(metrics: Sequence[str], default: str) -> tuple[str, ...]:
@@ -130,10 +153,7 @@ def tokenizers(metrics: Sequence[str], default: str) -> tuple[str, ...]:
 
 
 def conclusions_of(default: SpecificationFigures) -> list[Conclusion]:
-    """Return the conclusions under the default specification.
-
-    They say which metric agrees best, and that it exceeds each other metric.
-    """
+    """Return the conclusions under the default specification: which metric is best, and that it exceeds others."""
     values = {name: value for name, value in default.values.items() if not math.isnan(value)}
     order = sorted(values, key=lambda name: -values[name])
     if len(order) < 2:
@@ -150,21 +170,18 @@ def conclusions_of(default: SpecificationFigures) -> list[Conclusion]:
 
 
 def _alpha_conclusion(value: float) -> Conclusion:
-    """Return the conclusion about agreement that alpha under the default specification supports."""
+    """Return the conclusion about agreement that alpha under the default specification, ``value``, supports."""
     threshold = RELIABLE if value >= RELIABLE else TENTATIVE
     return Conclusion(AGREEMENT, AGREEMENT, "", "", threshold, below=value < TENTATIVE)
 
 
-def _metric_differences(
-    rows: Sequence[SpecificationFigures], conclusion: Conclusion
-) -> tuple[Floats, Floats, Floats]:
-    """Return the lower bound, the value and the upper bound of the better metric minus the other: three (S,) arrays.
+def _metric_differences(figures: Sequence[SpecificationFigures], conclusion: Conclusion) -> _Estimates:
+    """Return the value of the better metric minus that of the worse one under each specification.
 
-    Each has one entry for each of S specifications. If the conclusion names no other metric, it is the best of all
-    others.
+    If the conclusion names no worse metric, the best of all other metrics is subtracted.
     """
-    differences = np.full((3, len(rows)), math.nan)
-    for index, row in enumerate(rows):
+    low, value, high = np.full((3, len(figures)), math.nan)
+    for index, row in enumerate(figures):
         other_names = [name for name in row.values if name != conclusion.better]
         names = [conclusion.worse] if conclusion.worse else other_names
         other_values = {name: row.values[name] for name in names if not math.isnan(row.values[name])}
@@ -174,24 +191,22 @@ def _metric_differences(
         difference = row.values[conclusion.better] - other_values[best_other]
         influences = row.influences[conclusion.better] - row.influences[best_other]
         half_width = row.clusters.spread(influences).half_width(CONFIDENCE)
-        differences[:, index] = difference - half_width, difference, difference + half_width
-    low, value, high = differences
-    return low, value, high
+        low[index], value[index], high[index] = difference - half_width, difference, difference + half_width
+    return _Estimates(low, value, high)
 
 
-def _conclusion_json(
-    conclusion: Conclusion, universe: Universe, low: Floats, value: Floats, high: Floats
-) -> dict[str, Any]:
-    """Return a conclusion with its results under the S specifications of its universe, as JSON.
+def _conclusion_json(conclusion: Conclusion, universe: Universe, estimates: _Estimates) -> dict[str, Any]:
+    """Return a conclusion with its estimates under the specifications of its universe, as JSON.
 
-    ``holds`` is the share of specifications in which the value is beyond the threshold, ``clear`` the share in which
-    the whole interval is, and ``moved_by`` the choice whose options differ most in their mean value.
+    ``holds`` is the share of specifications in which the value passes the threshold, ``clear`` the share in which the
+    whole interval does, and ``moved_by`` the choice whose options differ most in their mean value.
     """
+    low, value, high = estimates
     threshold, below = conclusion.threshold, conclusion.below
     inclusive = conclusion.universe == AGREEMENT
     holds = passes_threshold(value, threshold, below=below, inclusive=inclusive)
-    # clear if the whole interval passes the threshold
-    is_clear = passes_threshold(high if below else low, threshold, below=below, inclusive=inclusive)
+    nearer_end = high if below else low  # if this end of an interval passes the threshold, all of it does
+    is_clear = passes_threshold(nearer_end, threshold, below=below, inclusive=inclusive)
     is_defined = ~np.isnan(value)
     choices: dict[str, dict[str, dict[str, Any]]] = {}
     for column, choice in enumerate(universe.choices):
@@ -223,67 +238,25 @@ def _conclusion_json(
 
 
 def passes_threshold(values: Floats, threshold: float, *, below: bool, inclusive: bool) -> Flags:
-    """Return flags of values above the threshold, or below it. ``inclusive``: or equal to it, unless ``below``."""
+    """Return which values are above the threshold or, with ``below``, below it.
+
+    With ``inclusive``, a value that equals the threshold counts as above it.
+    """
     if below:
         return values < threshold
     return values >= threshold if inclusive else values > threshold
 
 
 def _mean(values: Floats | Flags, rows: Flags) -> float | None:
+    """Return the mean of the flagged values; None if there are none."""
     return float(values[rows].mean()) if rows.any() else None
 
 
 def _range_of_means(figures_by_option: Mapping[str, Mapping[str, Any]]) -> float:
-    """Return by how much the mean value differs between the options of a choice."""
+    """Return the largest difference between the mean values of two options of a choice.
+
+    Args:
+        figures_by_option: the figures of each option, with its ``mean``.
+    """
     means = [figures["mean"] for figures in figures_by_option.values() if figures["mean"] is not None]
     return max(means) - min(means) if means else 0.0
-
-
-def multiverse_signature(study: Study, result: Mapping[str, Any]) -> str:
-    """Return the signature of a multiverse. It names every choice and its options."""
-    fields: dict[str, Any] = {"protocol": study.protocol, "metrics": ",".join(result["metrics"])}
-    for name, universe in result["universes"].items():
-        fields[name] = f"{len(universe['specifications'])}-of-{universe['possible']}"
-        fields |= {f"{name}-{choice['name']}": ",".join(choice["options"]) for choice in universe["choices"]}
-    return signature("multiverse", fields | {"seed": result["seed"]})
-
-
-def stored_multiverse(
-    study: Study, *, metrics: Sequence[str], tokenizer: str, data_hash: str
-) -> dict[str, Any] | None:
-    """Return the multiverse that this version of Quorum stored for these judgments and metrics, or None."""
-    analysis = Analysis.objects.filter(
-        study=study,
-        what=Analysis.Kind.MULTIVERSE,
-        signature=signature("multiverse", _settings(study, metrics, tokenizer)),
-        data_hash=data_hash,
-    ).first()
-    return None if analysis is None else analysis.result
-
-
-def store_multiverse(study: Study, result: Mapping[str, Any], *, judgments: str) -> None:
-    """Store a multiverse unless it is already stored."""
-    key = {name: result[name] for name in ("metrics", "tokenizer", "data_hash")}
-    if stored_multiverse(study, **key) is None:
-        settings = _settings(study, result["metrics"], result["tokenizer"])
-        Analysis.objects.replace(
-            study=study,
-            what=Analysis.Kind.MULTIVERSE,
-            signature=signature("multiverse", settings),
-            data_hash=result["data_hash"],
-            judgments=judgments,
-            settings=settings | {"choices": multiverse_signature(study, result)},
-            result=dict(result),
-        )
-
-
-def _settings(study: Study, metrics: Sequence[str], tokenizer: str) -> dict[str, Any]:
-    """Return the settings that, with the judgments, determine a multiverse."""
-    settings = {
-        "protocol": study.protocol,
-        "metrics": ",".join(metrics),
-        "tok": tokenizer,
-        "most": MAX_SPECIFICATIONS,
-    }
-    hashes = imported_hashes(study.dataset, metrics)
-    return settings | {"imported": hashes} if hashes else settings

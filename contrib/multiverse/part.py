@@ -1,4 +1,4 @@
-"""The part of a report about its conclusions under other choices."""
+"""The part of a report that says whether its conclusions hold under other choices of the analysis."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy
 
-from contrib.multiverse.conclusions import (
-    compute_multiverse,
-    multiverse_signature,
-    store_multiverse,
-    stored_multiverse,
-)
+from contrib.multiverse.conclusions import compute_multiverse
 from contrib.multiverse.section import multiverse_section
+from contrib.multiverse.storing import multiverse_signature, store_multiverse, stored_multiverse
 from evaluation.presentation.content import Section
 from evaluation.reports.inputs import ReportInputs
 from evaluation.reports.parts import ReportPart, Result

@@ -1,4 +1,4 @@
-"""Report a multiverse of analyses as specification curves and tables."""
+"""Report a multiverse of analyses, as ``compute_multiverse`` returns it, by specification curves and tables."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from evaluation.presentation.rendering import add_wording, plot, render_sentence
 
 add_wording(Path(__file__).parent / "wording.toml")
 
+REPORTED = 0  # index of the specification that the rest of the report uses
 MAX_CURVES = 4
 MAX_POINTS = 240  # number of specifications in a curve; they are evenly spaced in the sorted order
 
-Result = Mapping[str, Any]
+Result = Mapping[str, Any]  # a result of compute_multiverse, or one of its conclusions
 
 
 def multiverse_section(result: Result) -> Section:
@@ -45,14 +46,15 @@ def _claim_sentence(conclusion: Result) -> str:
 
 
 def _conclusion_sentence(result: Result, conclusion: Result) -> str:
-    """Say in how many specifications a conclusion holds, and which choice moves it most."""
+    """Return a sentence on how many specifications support a conclusion, and which choice moves the estimate most."""
     choices = conclusion["choices"]
     means = {
         option: figures["mean"]
         for option, figures in choices.get(conclusion["moved_by"], {}).items()
         if figures["mean"] is not None
     }
-    flips = {
+    # the options under which the conclusion never holds
+    refuting_options = {
         name: [option for option, figures in options.items() if figures["n"] and not figures["holds"]]
         for name, options in choices.items()
     }
@@ -70,7 +72,9 @@ def _conclusion_sentence(result: Result, conclusion: Result) -> str:
         highest=max(means, key=lambda name: means[name], default=""),
         low=min(means.values(), default=0.0),
         high=max(means.values(), default=0.0),
-        never=[f"{LABELS[name]}: {', '.join(options)}" for name, options in flips.items() if options],
+        never=[
+            f"{LABELS[name]}: {', '.join(options)}" for name, options in refuting_options.items() if options
+        ],
     )
 
 
@@ -82,56 +86,10 @@ def _label_of_strongest_choice(conclusion: Result) -> str:
 
 def _curve_plot(result: Result, conclusion: Result, *, explained: bool) -> Plot:
     """Return the specification curve of a conclusion. If ``explained``, its sentence says how to read it."""
-    universe = result["universes"][conclusion["universe"]]
-    choices, specifications = universe["choices"], universe["specifications"]
     values = np.array(conclusion["value"], dtype=np.float64)  # this turns None into nan
+    # Sorting puts nan last, where it is cut off.
     order: list[int] = np.argsort(values, kind="stable")[: np.count_nonzero(~np.isnan(values))].tolist()
-    # value, low and high of each specification
-    estimates = list(zip(conclusion["value"], conclusion["low"], conclusion["high"], strict=True))
-    data = table(
-        "multiverse-curve",
-        [
-            (
-                rank,
-                Estimate(*estimates[index], conclusion["n"]),
-                "yes" if index == 0 else "",
-                *(
-                    choice["options"][option]
-                    for choice, option in zip(choices, specifications[index], strict=True)
-                ),
-            )
-            for rank, index in enumerate(order, start=1)
-        ],
-        [
-            ("rank", "count"),
-            ("estimate", conclusion["shows"]),
-            ("as reported", "text"),
-            *((choice["label"], "text") for choice in choices),
-        ],
-        name=f"multiverse-{conclusion['name']}",
-        claim=_claim_sentence(conclusion),
-    )
     shown_indices = _thin_evenly(order)
-    values = np.array([conclusion["value"][index] for index in shown_indices])
-    is_agreement = conclusion["name"] == AGREEMENT
-    holds = passes_threshold(
-        values, conclusion["threshold"], below=conclusion["below"], inclusive=is_agreement
-    )
-    drawing = Specifications(
-        estimates=tuple(Estimate(*estimates[index]) for index in shown_indices),
-        holds=tuple(holds.tolist()),
-        reported=shown_indices.index(0) if 0 in shown_indices else None,
-        choices=tuple((choice["label"], tuple(choice["options"])) for choice in choices),
-        option_positions=tuple(tuple(specifications[index]) for index in shown_indices),
-        level=Level(
-            f"{conclusion['threshold']:g}".lstrip("0") if is_agreement else "no difference",
-            conclusion["threshold"],
-        ),
-        axis=render_sentence(
-            "multiverse-axis", axis=conclusion["axis"], better=conclusion["better"], worse=conclusion["worse"]
-        ),
-        shows=conclusion["shows"],
-    )
     sentence = render_sentence(
         "multiverse-curve",
         sentence=_conclusion_sentence(result, conclusion),
@@ -139,16 +97,68 @@ def _curve_plot(result: Result, conclusion: Result, *, explained: bool) -> Plot:
         drawn=len(shown_indices),
         n=len(order),
     )
-    return plot(sentence, drawing, data)
+    drawing = _curve_drawing(result, conclusion, shown_indices)
+    return plot(sentence, drawing, _curve_table(result, conclusion, order))
+
+
+def _curve_table(result: Result, conclusion: Result, order: Sequence[int]) -> Table:
+    """Return the estimate and the options of each specification, whose indices are in the order of the curve."""
+    universe = result["universes"][conclusion["universe"]]
+    choices = universe["choices"]
+    rows = []
+    for rank, index in enumerate(order, start=1):
+        option_indices = universe["specifications"][index]
+        options = [choice["options"][option] for choice, option in zip(choices, option_indices, strict=True)]
+        is_reported = "yes" if index == REPORTED else ""
+        estimate = Estimate(*_estimate_at(conclusion, index), conclusion["n"])
+        rows.append((rank, estimate, is_reported, *options))
+    columns = [("rank", "count"), ("estimate", conclusion["shows"]), ("as reported", "text")]
+    return table(
+        "multiverse-curve",
+        rows,
+        [*columns, *((choice["label"], "text") for choice in choices)],
+        name=f"multiverse-{conclusion['name']}",
+        claim=_claim_sentence(conclusion),
+    )
+
+
+def _curve_drawing(result: Result, conclusion: Result, shown_indices: Sequence[int]) -> Specifications:
+    """Return the curve of the specifications with these indices, in this order."""
+    universe = result["universes"][conclusion["universe"]]
+    is_agreement = conclusion["name"] == AGREEMENT
+    threshold = conclusion["threshold"]
+    holds = passes_threshold(
+        np.array([conclusion["value"][index] for index in shown_indices]),
+        threshold,
+        below=conclusion["below"],
+        inclusive=is_agreement,
+    )
+    return Specifications(
+        estimates=tuple(Estimate(*_estimate_at(conclusion, index)) for index in shown_indices),
+        holds=tuple(holds.tolist()),
+        reported=shown_indices.index(REPORTED) if REPORTED in shown_indices else None,
+        choices=tuple((choice["label"], tuple(choice["options"])) for choice in universe["choices"]),
+        taken=tuple(tuple(universe["specifications"][index]) for index in shown_indices),
+        level=Level(f"{threshold:g}".lstrip("0") if is_agreement else "no difference", threshold),
+        axis=render_sentence(
+            "multiverse-axis", axis=conclusion["axis"], better=conclusion["better"], worse=conclusion["worse"]
+        ),
+        shows=conclusion["shows"],
+    )
+
+
+def _estimate_at(conclusion: Result, index: int) -> tuple[float, float, float]:
+    """Return the value and the bounds of the interval under the specification with this index."""
+    return conclusion["value"][index], conclusion["low"][index], conclusion["high"][index]
 
 
 def _thin_evenly(order: Sequence[int]) -> list[int]:
-    """Return at most MAX_POINTS evenly spaced members of the order. Always keep 0, the reported specification."""
+    """Return at most MAX_POINTS evenly spaced members of the order. Always keep the reported specification."""
     if len(order) <= MAX_POINTS:
         return list(order)
     positions = set(np.linspace(0, len(order) - 1, MAX_POINTS - 1).round().astype(int).tolist())
-    if 0 in order:
-        positions.add(list(order).index(0))
+    if REPORTED in order:
+        positions.add(list(order).index(REPORTED))
     return [order[position] for position in sorted(positions)]
 
 
@@ -176,13 +186,11 @@ def _conclusions_table(result: Result) -> Table:
 
 
 def _choices_table(result: Result) -> Table:
-    columns = ("n", "mean", "holds", "clear")
-    return table(
-        "multiverse-choices",
-        [
-            (_claim_sentence(conclusion), LABELS[name], option, *(figures[column] for column in columns))
-            for conclusion in result["conclusions"]
-            for name, options in conclusion["choices"].items()
-            for option, figures in options.items()
-        ],
-    )
+    rows = []
+    for conclusion in result["conclusions"]:
+        claim = _claim_sentence(conclusion)
+        for name, figures_by_option in conclusion["choices"].items():
+            for option, figures in figures_by_option.items():
+                cells = [figures[column] for column in ("n", "mean", "holds", "clear")]
+                rows.append((claim, LABELS[name], option, *cells))
+    return table("multiverse-choices", rows)

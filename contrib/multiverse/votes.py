@@ -1,4 +1,4 @@
-"""Apply a specification to a study's votes: which workers count, the consensus, people's scores, and alpha."""
+"""Results of a study's votes under a specification: the consensus, people's scores of captions, and alpha."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class StudyVotes:
-    """A study's votes before the control rule is applied, and the results under specifications, which are cached.
+    """A study's votes, and the results that follow from them under a specification. Results are cached.
 
     Attributes:
-        table: all judgments.
+        seed: seed of random halves of references, and of intervals.
+        table: all judgments, including those of workers whom the control rule excludes.
         units: the judged units.
         decisions: adjudicated answers, by the unit's row id.
-        seed: of random halves of references, and of intervals.
         control_rule: the study's own rule by which workers are excluded for wrong answers to control items.
-        anonymous: whether votes do not say who gave them.
+        anonymous: whether it is unknown who gave which vote.
     """
 
     study: Study
@@ -98,7 +98,7 @@ class StudyVotes:
         )
 
     def cached_result(self, key: tuple[Any, ...], make: Callable[[], Result]) -> Result:
-        """Return the result with this key, which ``make`` computes when it is needed first."""
+        """Return the result that is cached under this key. If there is none, compute it by ``make``."""
         if key not in self._cache:
             self._cache[key] = make()
         return cast(Result, self._cache[key])
@@ -113,11 +113,12 @@ class StudyVotes:
         """The study's own threshold, and the other thresholds that exclude a different set of workers."""
         if self.study.source == Study.Source.IMPORTED or not self.has_votes:
             return ()
-        by_workers: dict[frozenset[int], str] = {}
+        threshold_by_excluded: dict[frozenset[int], str] = {}  # by the workers that it excludes
         for threshold in (self.control_rule.threshold, *THRESHOLDS):
             if self._with_controls(threshold).is_counted.any():
-                by_workers.setdefault(self._workers_below(threshold), str(threshold).removesuffix(".0"))
-        return tuple(by_workers.values())
+                excluded_workers = self._workers_below(threshold)
+                threshold_by_excluded.setdefault(excluded_workers, str(threshold).removesuffix(".0"))
+        return tuple(threshold_by_excluded.values())
 
     def _workers_below(self, threshold: float) -> frozenset[int]:
         rule = self.control_rule.model_copy(update={"threshold": threshold})
@@ -131,6 +132,7 @@ class StudyVotes:
         return replace(self.table, used=self.table.used & ~np.isin(self.table.worker, excluded_workers))
 
     def table_under(self, specification: Specification) -> JudgmentTable:
+        """Return the judgments, marked as used or not by the specification's threshold for control items."""
         name = specification.get("controls")
         threshold = self.control_rule.threshold if name is None else float(name)
         return self.cached_result(("votes", name), lambda: self._with_controls(threshold))
@@ -191,7 +193,11 @@ class StudyVotes:
         return consensus_columns(vote.units, np.array(vote.values(), dtype=np.float64), vote.share)
 
     def winners(self, specification: Specification, pks: Sequence[int]) -> Ints:
-        """Return people's winners of P pairs: (P,), 1, 2, or 0 for none."""
+        """Return people's winners of P pairs as (P,) numbers: 1 or 2, or 0 for none.
+
+        Args:
+            pks: row ids of the pairs.
+        """
         ties = specification.get("triplet_ties", TRIPLET_TIES[0])
 
         def compute() -> Ints:
@@ -202,23 +208,17 @@ class StudyVotes:
         return self.cached_result(key, compute)
 
     def people_scores(self, specification: Specification, captions: Sequence[CaptionTexts]) -> Floats:
-        """Return people's scores of N captions: (N,); nan without a vote."""
+        """Return people's (N,) scores of N captions; nan without a vote."""
         key = ("people", specification.get("controls"), specification.get("aggregation"))
         return self.cached_result(key, lambda: self._compute_people_scores(specification, captions))
 
     def _compute_people_scores(
         self, specification: Specification, captions: Sequence[CaptionTexts]
     ) -> Floats:
-        results, rule = self.kind.results, specification.get("aggregation", "")
-        table = self.table_under(specification)
-        if None in {caption.unit for caption in captions}:
-            assert results is not None
-            scores = results.caption_scores(loaders.included_judgments(self.study, table)) or []
-            score_of = {(score.item, score.key, score.systems): score.score for score in scores}
-            return np.array(
-                [score_of.get((row.item, row.key, row.systems), np.nan) for row in captions], dtype=np.float64
-            )
+        if None in {caption.unit for caption in captions}:  # of open answers, a unit has several captions
+            return self._scores_of_open_answers(self.table_under(specification), captions)
         pks = np.array([caption.unit for caption in captions], dtype=np.int64)
+        rule = specification.get("aggregation", "")
         if rule in ("", "share", "mean"):
             consensus = self.consensus(specification)
             study_consensus = StudyConsensus(self.units, self.pairs, consensus, {}, self.decisions, "")
@@ -231,7 +231,8 @@ class StudyVotes:
             people_scores = values_at(pks, *unit_medians(unit, value))
         elif rule == "dawid-skene":
             model = self._dawid_skene_model(specification)
-            people_scores = values_at(pks, model.units, model.posterior[:, list(self.kind.outcomes).index(1)])
+            yes = list(self.kind.outcomes).index(1)
+            people_scores = values_at(pks, model.units, model.posterior[:, yes])
         else:
             consensus = self.consensus(specification)
             values = [consensus.get(pk, EMPTY_CONSENSUS).value for pk in pks.tolist()]
@@ -240,6 +241,19 @@ class StudyVotes:
             if pk in self.decisions:
                 people_scores[index] = self.decisions[pk].value
         return people_scores
+
+    def _scores_of_open_answers(self, table: JudgmentTable, captions: Sequence[CaptionTexts]) -> Floats:
+        results = self.kind.results
+        assert results is not None
+        scores = results.caption_scores(loaders.judged_answers(self.study, table)) or []
+        score_by_caption = {(score.item, score.key, score.systems): score.score for score in scores}
+        return np.array(
+            [
+                score_by_caption.get((caption.item, caption.key, caption.systems), np.nan)
+                for caption in captions
+            ],
+            dtype=np.float64,
+        )
 
     def clusters_of_votes(self) -> tuple[str, ...]:
         return (ITEM, NAIVE) if self.anonymous else (BOTH_CLUSTERS, ITEM, NAIVE)
@@ -283,7 +297,13 @@ class StudyVotes:
 
 
 def consensus_columns(units: Ints, value: Floats, share: Floats) -> ConsensusColumns:
-    """Return the consensus of N units by a model: (N,) row ids, values (nan for a tie) and shares of the value."""
+    """Return the consensus of N units that a model gives.
+
+    Args:
+        units: (N,) row ids.
+        value: (N,) values; nan for a tie.
+        share: (N,) shares of the votes, or probabilities, of these values.
+    """
     n = len(units)
     return ConsensusColumns(
         unit=units,
@@ -299,7 +319,11 @@ def consensus_columns(units: Ints, value: Floats, share: Floats) -> ConsensusCol
 
 
 def values_at(pks: Ints, units: Any, values: Floats) -> Floats:
-    """Return the values of the units with these row ids, nan where ``units`` lacks one: (N,) for N row ids."""
+    """Return the (N,) values of the units with N row ids; nan if ``units`` lacks one.
+
+    Args:
+        units, values: row ids of units, and their values, in the same order.
+    """
     position = places_in(np.asarray(units, dtype=np.int64), pks)
     return np.where(position >= 0, values[position], np.nan)
 

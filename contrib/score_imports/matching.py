@@ -20,21 +20,36 @@ from judgments.models import Caption, Dataset, Item, Output, System
 from quorum.numeric.arrays import Ints
 
 if TYPE_CHECKING:
-    from contrib.score_imports.reading import ScoreRows
+    from contrib.score_imports.rows import ScoreRows
 
 Subject = ScoreKeys.Subject
 
 UNMATCHED = -1  # stands in place of a system's row id
-NO_MATCH = (NO_ROW_ID, NO_ROW_ID, UNMATCHED)  # the entry of a row about something that is not in the dataset
+
+
+class RowMatch(NamedTuple):
+    """What a row scores.
+
+    Attributes:
+        subject: a number for the names and texts of what is scored, equal in every installation.
+        item, system: row ids in the dataset; NO_ROW_ID if the row is not about an item, or not about a system.
+    """
+
+    subject: int
+    item: int
+    system: int
+
+
+NO_MATCH = RowMatch(NO_ROW_ID, NO_ROW_ID, UNMATCHED)  # of a row about something that is not in the dataset
 
 
 class MatchedRows(NamedTuple):
-    """The rows of a file that match a dataset.
+    """The rows of a file that match a dataset, in the order in which they are stored.
 
     Attributes:
-        columns: the key columns, in the order in which they are stored.
+        columns: the members of ``RowMatch`` as columns: ``place`` (the subject), ``item`` and ``system``.
         digest: SHA-256 of what is scored, the same in every installation.
-        order: the number of the file's row for each stored row.
+        order: the index in the file of each stored row.
         omitted_count: the number of rows that do not match.
     """
 
@@ -83,7 +98,7 @@ class RowMatcher:
         }
 
     def match(self, rows: ScoreRows, *, leave_out: bool) -> MatchedRows:
-        """Find what each row scores in the dataset.
+        """Match each row with what it scores in the dataset.
 
         Args:
             leave_out: whether to omit rows about unknown images, captions or systems, instead of refusing them.
@@ -92,25 +107,27 @@ class RowMatcher:
             ImportProblem: a row does not match, or scores the same as an earlier row.
             EvaluationError: no row matches.
         """
-        entries = {
+        match_rows = {
             Subject.CAPTIONS: self._match_captions,
             Subject.SYSTEMS: self._match_systems,
             Subject.PAIRS: self._match_pairs,
-        }[Subject(rows.per)](rows, leave_out)
-        # three columns: what is scored, its item and its system
-        numbers = np.frombuffer(entries, dtype=np.int64).reshape(-1, 3)
-        matched_rows = np.flatnonzero(numbers[:, 2] != UNMATCHED)
+        }[Subject(rows.per)]
+        matches = np.frombuffer(match_rows(rows, leave_out), dtype=np.int64).reshape(
+            -1, len(RowMatch._fields)
+        )
+        matched_rows = np.flatnonzero(matches[:, RowMatch._fields.index("system")] != UNMATCHED)
         if not len(matched_rows):
             raise EvaluationError(
                 f"No row of {rows.file} is about dataset {self._dataset.name!r}; expected its images, captions or "
                 "systems."
             )
-        omitted_count = len(numbers) - len(matched_rows)
-        subject, item, system = numbers[matched_rows].T
+        omitted_count = len(matches) - len(matched_rows)
+        subject, item, system = matches[matched_rows].T
         has_systems = system.any()
         number_by_id = {pk: stable_number(name) for name, pk in self._systems.items()} if has_systems else {}
         system_numbers = np.array([number_by_id.get(pk, NO_ROW_ID) for pk in system.tolist()], dtype=np.int64)
         order = np.lexsort((system_numbers, subject))
+        # Rows that score the same follow each other in this order.
         is_repeated = (np.diff(subject[order]) == 0) & (np.diff(system_numbers[order]) == 0)
         if is_repeated.any():
             row = int(matched_rows[order[1:][is_repeated]].min())
@@ -122,10 +139,11 @@ class RowMatcher:
         return MatchedRows(columns, digest.hexdigest(), matched_rows[order], omitted_count)
 
     def _match_captions(self, rows: ScoreRows, leave_out: bool) -> array[int]:
+        """Return the members of each row's RowMatch, one after the other. This takes less memory than objects do."""
         images = self._image_names(rows)
         texts = self._texts_in(rows, "caption")
         systems = rows.keys.get("system")
-        entries = array("q")
+        matches = array("q")
         for row, image in enumerate(images):
             item = self._items.get(image)
             system = self._systems.get(systems[row]) if systems is not None else NO_ROW_ID
@@ -135,10 +153,10 @@ class RowMatcher:
             if item is None or system is None or text is None:
                 if not leave_out:
                     raise self._caption_error(rows, row, image, item, systems, system)
-                entries.extend(NO_MATCH)
+                matches.extend(NO_MATCH)
             else:
-                entries.extend((stable_number(image, text), item, system))
-        return entries
+                matches.extend(RowMatch(stable_number(image, text), item, system))
+        return matches
 
     def _caption_error(
         self,
@@ -175,9 +193,9 @@ class RowMatcher:
         return [self._item_names[segment] for segment in rows.segments]
 
     def _texts_in(self, rows: ScoreRows, name: str) -> list[str | None] | None:
-        """Return the text that each row names in a column, or None if the dataset lacks it.
+        """Return the text that each row names, by its id or as a text; None for a text that the dataset lacks.
 
-        Return None instead of a list if the rows have neither the column nor that of its ids.
+        Return None instead of a list if the rows have neither the column ``name`` nor the column of its ids.
         """
         if ID_COLUMNS[name] in rows.keys:
             return [self._captions.get(key) for key in rows.keys[ID_COLUMNS[name]]]
@@ -186,30 +204,32 @@ class RowMatcher:
         return [text if text in self._texts else None for text in map(one_text, rows.keys[name])]
 
     def _match_systems(self, rows: ScoreRows, leave_out: bool) -> array[int]:
-        entries = array("q")
+        matches = array("q")
         for row, name in enumerate(rows.keys["system"]):
             system = self._systems.get(name)
             if system is None and not leave_out:
                 expected = f"a system of dataset {self._dataset.name!r}"
                 raise rows.problem(row, "system", quote_value(name), expected)
-            entries.extend(NO_MATCH if system is None else (stable_number(name), NO_ROW_ID, system))
-        return entries
+            match = NO_MATCH if system is None else RowMatch(stable_number(name), NO_ROW_ID, system)
+            matches.extend(match)
+        return matches
 
     def _match_pairs(self, rows: ScoreRows, leave_out: bool) -> array[int]:
         images = self._image_names(rows)
         firsts, seconds = self._texts_in(rows, "first"), self._texts_in(rows, "second")
         assert firsts is not None
         assert seconds is not None
-        entries = array("q")
+        matches = array("q")
         for row, (image, first_text, second_text) in enumerate(zip(images, firsts, seconds, strict=True)):
             item = self._items.get(image)
             if item is None or first_text is None or second_text is None:
                 if not leave_out:
                     raise self._pair_error(rows, row, image, item, first_text)
-                entries.extend(NO_MATCH)
+                matches.extend(NO_MATCH)
             else:
-                entries.extend((stable_number(image, first_text, second_text), item, NO_ROW_ID))
-        return entries
+                subject = stable_number(image, first_text, second_text)
+                matches.extend(RowMatch(subject, item, NO_ROW_ID))
+        return matches
 
     def _pair_error(
         self, rows: ScoreRows, row: int, image: str, item: int | None, first_text: str | None

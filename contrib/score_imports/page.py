@@ -46,7 +46,7 @@ def _import_scores(request: HttpRequest, study: Study) -> None:
     if upload is None:
         raise QuorumError(_("Nothing was imported: choose the file with the scores."))
     metrics = values.pop("metric", [])
-    # the job reads the mapping from these values, too
+    # The arguments of the job include the options about columns, which `pop_mapping` then removes.
     args = {"study": study.slug, "metrics": metrics, **values}
     mapping = pop_mapping(values, Path(upload.name or ""))
 

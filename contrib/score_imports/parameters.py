@@ -55,6 +55,9 @@ def pop_mapping(values: dict[str, Any], path: Path) -> ColumnMapping | None:
     """Remove the options about columns from a request's values, and return the mapping that they describe.
 
     Return None if the values have no such option.
+
+    Args:
+        path: the file with the columns, for error messages.
     """
     # imported lazily, since commands start without the importers
     from judgments.importers.options import mapping_of

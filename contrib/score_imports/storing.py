@@ -1,4 +1,4 @@
-"""Store metric scores as columns, all or none."""
+"""Store imported scores of metrics, all of an import or none: a column per metric, and shared columns of keys."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from judgments.models import Dataset
 from quorum.numeric.arrays import Floats
 
 if TYPE_CHECKING:
-    from contrib.score_imports.reading import ScoreRows
+    from contrib.score_imports.rows import ScoreRows
 
-MAX_NAMED = 10  # metrics that a summary names
+MAX_METRICS_NAMED = 10  # metrics that a summary names
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,12 @@ class StoredScores:
                 "per": metric.get_per_display(),
                 "better": metric.get_better_display(),
             }
-            for metric in self.metrics[:MAX_NAMED]
+            for metric in self.metrics[:MAX_METRICS_NAMED]
         ]
-        if len(self.metrics) > MAX_NAMED:
-            sentences.append(_("Further metrics imported: %(n)s.") % {"n": len(self.metrics) - MAX_NAMED})
+        if len(self.metrics) > MAX_METRICS_NAMED:
+            sentences.append(
+                _("Further metrics imported: %(n)s.") % {"n": len(self.metrics) - MAX_METRICS_NAMED}
+            )
         if self.unchanged_metrics:
             sentences.append(
                 _("Nothing was changed for %(names)s: the same scores were imported before.")
@@ -165,7 +167,7 @@ def _store_metric(
 
 
 class _SharedKeys:
-    """The key columns that the metrics of a file share. They are stored once, when the first metric is."""
+    """The columns that say what each row of a file scores. The metrics of a file share one stored copy."""
 
     def __init__(self, dataset: Dataset, per: str, columns: KeyColumns, digest: str) -> None:
         self.dataset, self.per, self.digest = dataset, per, digest
@@ -173,7 +175,7 @@ class _SharedKeys:
 
     @cached_property
     def row(self) -> ScoreKeys:
-        """The stored columns, found or created at the first use."""
+        """The stored columns. At the first use, they are looked up and, if there are none, created."""
         row = ScoreKeys.objects.filter(dataset=self.dataset, per=self.per, sha256=self.digest).first()
         if row is not None:
             return row

@@ -13,7 +13,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from contrib.score_imports.parameters import ImportScoresRequest, pop_mapping
-from contrib.score_imports.reading import check_names, read_score_rows, score_records
+from contrib.score_imports.reading import read_score_rows, score_records
+from contrib.score_imports.rows import check_names
 from contrib.score_imports.storing import store_metric_scores
 from evaluation.data.imported_scores import signature_of
 from evaluation.models import ImportedMetric
@@ -23,11 +24,11 @@ from judgments.api.resources import Related, RowSerializer, dataset_for
 from judgments.importers.records.record import Record
 from judgments.models import Dataset
 
-BODY_PATH = Path("rows")  # error messages have it in place of a file's name
+BODY_PATH = Path("rows")  # stands in error messages in place of a file's name
 
 
 class SentScores(ImportScoresRequest):
-    """Scores as rows, with the columns of a file."""
+    """Scores as JSON objects, whose members are named like the columns of a file."""
 
     rows = serializers.ListField(
         child=serializers.DictField(),

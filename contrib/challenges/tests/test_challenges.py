@@ -15,13 +15,13 @@ from django.utils import timezone
 
 from common.amounts import coefficient
 from common.errors import WrongState
+from contrib.challenges.caption_files import read_captions
 from contrib.challenges.challenges import close_challenge, make_challenge, remove_submission
 from contrib.challenges.errors import ChallengeError, LimitReached, SubmissionRefused
 from contrib.challenges.models import Challenge, ChallengeEvent, Standing, Submission
-from contrib.challenges.scores.leaderboard import leaderboard
+from contrib.challenges.scores.leaderboard import leaderboard_rows
 from contrib.challenges.submissions import (
     SubmissionDetails,
-    read_captions,
     remaining_submissions,
     submit_caption_file,
 )
@@ -69,7 +69,7 @@ def test_the_leaderboard_tells_apart_what_the_data_tell_apart(django_assert_max_
     hidden = submit(challenge, ada, 23, "hidden", public=False)
     work_off()
     with django_assert_max_num_queries(3):
-        rows = leaderboard(challenge=challenge, user_id=None, now=timezone.now())
+        rows = leaderboard_rows(challenge=challenge, user_id=None, now=timezone.now())
     assert [(row.submission.system, row.rank_low, row.rank_high) for row in rows] == [
         ("best", 1, 2),
         ("near", 1, 2),
@@ -84,7 +84,7 @@ def test_ranks_of_another_set_of_submissions_are_not_shown() -> None:
     submit(challenge, ada, 4, "two")
     work_off()
     Submission.objects.filter(pk=first.pk).update(public=False)
-    rows = leaderboard(challenge=challenge, user_id=ada.pk, now=timezone.now())
+    rows = leaderboard_rows(challenge=challenge, user_id=ada.pk, now=timezone.now())
     assert [(row.rank_low, row.is_own) for row in rows] == [(None, True)]
 
 
@@ -462,7 +462,7 @@ def test_a_challenge_is_made_changed_closed_and_cleaned_in_the_admin(designer: C
     assert designer.post(remove, {"why": " "}).status_code == 400
     assert designer.post(remove, {"why": "Trained on the test images."}).status_code == 302
     work_off()
-    assert leaderboard(challenge=made, user_id=None, now=timezone.now()) == []
+    assert leaderboard_rows(challenge=made, user_id=None, now=timezone.now()) == []
     assert "Trained on the test images." in signed_in(submission.user).get("/challenges/gardens/own/").text
     assert "designer · Changed: title" in designer.get(f"/admin/challenges/challenge/{made.pk}/change/").text
     assert "&lt;li&gt;" not in designer.get(f"/admin/challenges/challenge/{made.pk}/change/").text

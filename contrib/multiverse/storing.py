@@ -1,0 +1,70 @@
+"""Store the multiverse of a study, and find the stored one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from contrib.multiverse.choices import MAX_SPECIFICATIONS
+from evaluation.data.imported_scores import imported_hashes
+from evaluation.models import Analysis
+from judgments.models import Study
+from quorum.numeric.signatures import signature
+
+
+def multiverse_signature(study: Study, result: Mapping[str, Any]) -> str:
+    """Return the signature of a result of ``compute_multiverse``. It names every choice and its options."""
+    fields: dict[str, Any] = {"protocol": study.protocol, "metrics": ",".join(result["metrics"])}
+    for name, universe in result["universes"].items():
+        fields[name] = f"{len(universe['specifications'])}-of-{universe['possible']}"
+        fields |= {f"{name}-{choice['name']}": ",".join(choice["options"]) for choice in universe["choices"]}
+    return signature("multiverse", fields | {"seed": result["seed"]})
+
+
+def stored_multiverse(
+    study: Study, *, metrics: Sequence[str], tokenizer: str, data_hash: str
+) -> dict[str, Any] | None:
+    """Return the multiverse that was stored for these judgments and metrics, or None.
+
+    Args:
+        data_hash: hash of the consensus.
+    """
+    analysis = Analysis.objects.filter(
+        study=study,
+        what=Analysis.Kind.MULTIVERSE,
+        signature=signature("multiverse", _settings(study, metrics, tokenizer)),
+        data_hash=data_hash,
+    ).first()
+    return None if analysis is None else analysis.result
+
+
+def store_multiverse(study: Study, result: Mapping[str, Any], *, judgments: str) -> None:
+    """Store a result of ``compute_multiverse`` unless it is already stored.
+
+    Args:
+        judgments: hash of the judgments (``Analysis.judgments``).
+    """
+    key = {name: result[name] for name in ("metrics", "tokenizer", "data_hash")}
+    if stored_multiverse(study, **key) is None:
+        settings = _settings(study, result["metrics"], result["tokenizer"])
+        Analysis.objects.replace(
+            study=study,
+            what=Analysis.Kind.MULTIVERSE,
+            signature=signature("multiverse", settings),
+            data_hash=result["data_hash"],
+            judgments=judgments,
+            settings=settings | {"choices": multiverse_signature(study, result)},
+            result=dict(result),
+        )
+
+
+def _settings(study: Study, metrics: Sequence[str], tokenizer: str) -> dict[str, Any]:
+    """Return the settings that, with the judgments, determine a multiverse."""
+    settings = {
+        "protocol": study.protocol,
+        "metrics": ",".join(metrics),
+        "tok": tokenizer,
+        "most": MAX_SPECIFICATIONS,
+    }
+    hashes = imported_hashes(study.dataset, metrics)
+    return settings | {"imported": hashes} if hashes else settings
