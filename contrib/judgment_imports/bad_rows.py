@@ -1,4 +1,4 @@
-"""Leave invalid rows out of an imported table, and write them to a file."""
+"""Leave invalid rows out of an imported table, and write them to a CSV file with the line and the reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BadRows:
         self._lines: list[str] = []
 
     def collect(self, source: JudgmentSource) -> BadRows:
-        """Collect the rows that ``source`` refuses while it is read. Return this object.
+        """Collect the rows that ``source`` will refuse while it is read. Return this object.
 
         Raises:
             ImportProblem: the source is not a table.

@@ -1,9 +1,8 @@
-"""What the page of columns asks before judgments are imported: the columns to read, and options of the import."""
+"""The page that asks, before a table of judgments is imported, what its columns mean and how the answers are read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
 from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
@@ -37,6 +36,9 @@ class JudgmentTableUse(TableUse):
 
     def column_context(self, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
         earlier_mapping, has_design = args.get("mapping") or {}, bool(args.get("design"))
+        scale_of_rows = ""
+        if not has_design:  # a design may state another scale
+            scale_of_rows = _scale_of_first_rows(table, str(args.get("protocol") or ""))
         return {
             **{name: earlier_mapping.get(name, "") for name in ("criterion", "workers", "zone")},
             "is_folder": table.is_folder,
@@ -45,9 +47,7 @@ class JudgmentTableUse(TableUse):
             ),
             "scale": args.get("scale", ""),
             "scale_help": SCALE_HELP,
-            "scale_of_rows": ""
-            if has_design  # because the design may state another scale
-            else _scale_of_first_rows(table, str(args.get("protocol") or "")),
+            "scale_of_rows": scale_of_rows,
             "has_design": has_design,
             "design_help": DESIGN_HELP,
         }
@@ -67,14 +67,19 @@ class JudgmentTableUse(TableUse):
 
 
 def _scale_of_first_rows(table: UploadTable, protocol: str) -> str:
-    """Return the scale that fits a table's first answers, in words; "" if they are not numbers or need no scale."""
+    """Return the scale that fits the answers in a table's first rows, in words.
+
+    Return "" if the answers are not numbers, or if the protocol has no scale.
+    """
     kind, column = KINDS.get(protocol), table.chosen.get("value")
     if kind is None or kind.scale is None or column not in table.names:
         return ""
     cells = [row[table.names.index(column)].strip() for row in table.rows]
     try:
         numbers = [float(cell) for cell in cells if cell]
-        inferred_scale = reduce(InferredScale.with_number, numbers[1:], InferredScale.from_number(numbers[0]))
+        inferred_scale = InferredScale.from_number(numbers[0])
+        for number in numbers[1:]:
+            inferred_scale = inferred_scale.with_number(number)
         return inferred_scale.scale_like(kind.scale).in_words
     except (ValueError, IndexError):
         return ""

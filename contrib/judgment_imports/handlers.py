@@ -34,7 +34,7 @@ def import_judgment_upload(
 
     Args:
         upload: the id of the upload, which is kept if ``good_rows`` is true.
-        mapping: the values of a `ColumnMapping`.
+        mapping: the fields of a ``ColumnMapping``.
         good_rows: whether to import the valid rows and write the others to a file of the upload. Otherwise, one
             invalid row prevents the import.
         design: the text of a study file.

@@ -1,10 +1,9 @@
-"""Import a file of judgments as a study."""
+"""Import a file of judgments as a study, or as one study for each criterion that people judged."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -67,22 +66,29 @@ def import_judgments(
     Args:
         protocol: the part of a published set (pascal-50s: triplet or pairwise), or the protocol of a table whose
             rows state none.
-        mapping: the columns of the file for Quorum's columns. Each of several criteria becomes a study, named
-            `study` plus the criterion.
+        mapping: which column of the file stands for which of Quorum's columns. If it names several criteria, each
+            becomes a study, whose slug is ``study`` and the criterion's name.
         bad_rows: where to write refused rows, while the others are imported. Without it, a refused row prevents the
             import.
-        scale: the scale of graded or slider answers, LOW:HIGH[:STEP]. Without it, the file states the scale, or it
-            is inferred.
-        design: study-file keys for the new study, such as the weights of marked errors, or a HIT template.
+        scale: the scale of graded or slider answers, LOW:HIGH[:STEP]; "" if the file states it, or to infer it.
+        design: keys of a study file for the new study, such as the weights of marked errors, or a HIT template.
         dry_run: whether to roll everything back at the end, to learn which rows are refused.
     """
     options = _SharedOptions(
-        format=format, path=path, dataset=find_dataset(dataset), protocol=protocol, encoding=encoding, scale=scale,
-        design_keys=design or {}, dry_run=dry_run, progress=progress,
-    )  # fmt: skip
+        format=format,
+        path=path,
+        dataset=find_dataset(dataset),
+        protocol=protocol,
+        encoding=encoding,
+        scale=scale,
+        design_keys=design or {},
+        dry_run=dry_run,
+        progress=progress,
+    )
     criteria = mappings_by_criterion(format, path, encoding=encoding, mapping=mapping)
     refused_rows = BadRows(bad_rows) if bad_rows is not None else None
-    if list(criteria) != [""]:
+    has_criteria = list(criteria) != [""]
+    if has_criteria:
         summary = _import_criteria(options, criteria, study, mapping, refused_rows)
         is_repeated = False
     else:
@@ -121,11 +127,21 @@ def _import_study(
     reference_keys = set(
         Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).values_list("key", flat=True)
     )
-    open_source = partial(
-        open_judgments_of, dataset, format=options.format, path=options.path, protocol=options.protocol,
-        encoding=options.encoding, mapping=mapping, scale=stated_scale(options.scale, options.design_keys),
-        design_keys=options.design_keys,
-    )  # fmt: skip
+    scale = stated_scale(options.scale, options.design_keys)
+
+    def open_source(*, uses_former_ids: bool = False) -> JudgmentSource:
+        return open_judgments_of(
+            dataset,
+            format=options.format,
+            path=options.path,
+            protocol=options.protocol,
+            encoding=options.encoding,
+            mapping=mapping,
+            scale=scale,
+            design_keys=options.design_keys,
+            uses_former_ids=uses_former_ids,
+        )
+
     source = open_source()
     if refused_rows is not None:
         refused_rows.collect(source)
@@ -137,11 +153,12 @@ def _import_study(
     try:
         with many_objects(), large_cache(), transaction.atomic():
             rows = fingerprint.hash_rows(source.judgments(items, captions_of_dataset(dataset)))
-            first_row = next(rows, None)
+            first_row = next(rows, None)  # read first, since it may state the protocol
             study_protocol = _protocol_of(source, first_row, options)
             imported_study = _create_imported_study(slug, dataset.name, study_protocol, options.design_keys)
             writer = JudgmentWriter(imported_study, dataset, items, reference_keys)
-            _write_judgments(writer, chain(() if first_row is None else (first_row,), rows), options.progress)
+            all_rows = rows if first_row is None else chain([first_row], rows)
+            _write_judgments(writer, all_rows, options.progress)
             writer.add_winners(list(fingerprint.hash_rows(source.winners(items))))
             writer.finish()
             _add_setting_to_design(writer, source)
@@ -171,7 +188,7 @@ def _protocol_of(source: JudgmentSource, first_row: JudgmentRow | None, options:
 
 
 def _add_setting_to_design(writer: JudgmentWriter, source: JudgmentSource) -> None:
-    """Add the options that the answers need, such as their scale, to the design, which ``_finish_study`` saves."""
+    """Add the options that the answers need, such as their scale, to the study's design, without saving it."""
     for table, values in writer.kind.tables_of_setting(source.setting).items():
         writer.study.design[table] = {**writer.study.design.get(table, {}), **values}
 
@@ -181,7 +198,8 @@ def _finish_study(
 ) -> list[str]:
     """Store the design, the fingerprint and the notes of the study, and log the import. Return the notes."""
     notes = source.notes.sentences()
-    if options.dry_run or (source.setting and not source.states_scale):
+    has_inferred_scale = source.setting and not source.states_scale
+    if options.dry_run or has_inferred_scale:
         notes += filter(None, [scale_sentence(source)])
     Study.objects.filter(pk=writer.study.pk).update(
         design=writer.study.design, fingerprint=digest, simulated=writer.simulated, notes={"sentences": notes}
@@ -201,8 +219,11 @@ def _refuse_other_judgments(
 ) -> None:
     """Raise DataConflict if the study is not visible to the acting person, or has other judgments or another scale.
 
-    Files with foreign columns are compared twice: with the ids as they are derived now, and with those of earlier
-    releases, which may have imported the study.
+    A file whose columns are mapped has no ids of units, so these are derived. It is compared twice: with the ids as
+    they are derived now, and as earlier releases derived them, which may have imported the study.
+
+    Args:
+        open_source: a function that opens the file again, with the argument ``uses_former_ids``.
     """
     user, slug = acting_person(), existing.slug
     if user is not None and not Study.objects.visible_to(user).filter(pk=existing.pk).exists():
@@ -233,9 +254,12 @@ def _import_criteria(
     mapping: ColumnMapping | None,
     refused_rows: BadRows | None,
 ) -> ImportSummary:
-    """Import the answers to each criterion as a study of its own.
+    """Import the answers to each criterion as a study of its own. The notes of each study name all of them.
 
-    The notes of each study name all of these studies.
+    Args:
+        criteria: the mapping that reads the answers to each criterion, by name of the criterion.
+        study: the first part of the studies' slugs.
+        mapping: the mapping of all criteria, which is remembered for the next import.
     """
     slugs = {name: f"{study}-{slugify(name) or number}" for number, name in enumerate(criteria, start=1)}
     if len(set(slugs.values())) < len(slugs):
@@ -248,7 +272,8 @@ def _import_criteria(
         for name, criterion_mapping in criteria.items():
             summary = _import_study(options, slugs[name], criterion_mapping, refused_rows)
             summary_of_all = replace(summary_of_all, created=summary_of_all.created or summary.created)
-            summary_of_all.counts.update({f"{what}, {name}": count for what, count in summary.counts.items()})
+            counts = {f"{noun}, {name}": count for noun, count in summary.counts.items()}
+            summary_of_all.counts.update(counts)
             summary_of_all.notes.extend(f"{name}: {note}" for note in summary.notes)
             if summary.created:
                 criterion_study = find_study(slugs[name])
@@ -260,7 +285,7 @@ def _import_criteria(
 
 
 def _has_judgments_of(study: Study, sources: Sequence[JudgmentSource], items: Mapping[str, int]) -> bool:
-    """Return whether one of several sources, which read the same file in different ways, has the study's judgments.
+    """Return whether a source has the study's judgments. The sources read the same file in different ways.
 
     Raises:
         ImportProblem: the first source refuses the file, and no other has these judgments.

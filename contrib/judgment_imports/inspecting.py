@@ -26,12 +26,13 @@ ROWS_PER_REPORT = 2_000  # progress is reported once for this many rows
 
 @dataclass(slots=True)
 class FileContent:
-    """What a file of judgments holds. Units and workers are kept as hashes, which need little memory.
+    """Counts and other facts about a file of judgments. Units and workers are kept as hashes, to need little memory.
 
     Attributes:
         protocol_counts: the number of judgments of each protocol.
         value_counts: the number of judgments with each value, as text.
-        expected_count: the number of judgments of check questions with a right answer.
+        control_count: the number of judgments of check questions.
+        expected_count: the number of judgments of check questions whose right answer the file states.
         unused_count: the number of judgments that results leave out.
         example: the first row, in words.
         setting: the design options that the answers need.
@@ -52,14 +53,16 @@ class FileContent:
     notes: list[str] = field(default_factory=list)
 
     def sentences(self) -> list[str]:
-        ordered_counts = sorted(self.value_counts.items(), key=lambda item: _number_sort_key(item[0]))
-        listed_values = ", ".join(f"{value}: {n:,}" for value, n in ordered_counts[:MAX_LISTED_VALUES])
+        values = sorted(self.value_counts, key=_number_sort_key)[:MAX_LISTED_VALUES]
+        listed_values = ", ".join(f"{value}: {self.value_counts[value]:,}" for value in values)
         unlisted_count = len(self.value_counts) - MAX_LISTED_VALUES
+        other_values = f" and {unlisted_count:,} others" if unlisted_count > 0 else ""
+        workers = with_noun(len(self.worker_hashes), "worker")
+        people = "anonymous people" if self.has_anonymous_people else workers
         return [
             f"{self.path}: {with_noun(self.judgment_count, 'judgment')} on {with_noun(len(self.unit_hashes), 'unit')} "
-            f"by {'anonymous people' if self.has_anonymous_people else with_noun(len(self.worker_hashes), 'worker')} "
-            f"({', '.join(self.protocol_counts)}).",
-            f"  values: {listed_values}{f' and {unlisted_count:,} others' if unlisted_count > 0 else ''}",
+            f"by {people} ({', '.join(self.protocol_counts)}).",
+            f"  values: {listed_values}{other_values}",
             f"  {self.control_count:,} on check questions, {self.expected_count:,} of them with a right answer; "
             f"{self.unused_count:,} are not to be used",
             f"  the first: {self.example}",
@@ -69,6 +72,7 @@ class FileContent:
 
 
 def _number_sort_key(text: str) -> tuple[float, str]:
+    """Return a key that sorts numbers by value, and other texts after them."""
     try:
         return float(text), text
     except ValueError:
@@ -122,10 +126,8 @@ def inspect_judgments(
             )
         if content.judgment_count % ROWS_PER_REPORT == 0:
             # the number of rows is unknown, so the share approaches 1
-            progress(
-                1 - ROWS_PER_REPORT / (content.judgment_count + ROWS_PER_REPORT),
-                with_noun(content.judgment_count, "judgment"),
-            )
+            share = 1 - ROWS_PER_REPORT / (content.judgment_count + ROWS_PER_REPORT)
+            progress(share, with_noun(content.judgment_count, "judgment"))
     if refused_rows is not None:
         refused_rows.write()
     scale_note = scale_sentence(source)

@@ -10,7 +10,7 @@ from contrib.judgment_imports.importing import import_judgments
 from contrib.judgment_imports.inspecting import inspect_judgments
 from contrib.judgment_imports.reading import mappings_by_criterion, scale_of_design
 from judgments.design.reading.study_files import toml_values
-from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, read_layouts
+from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, ColumnMapping, read_layouts
 from judgments.importers.options import OPTIONS, add_options, mapping_of
 from judgments.importers.textio import read_whole
 from judgments.kinds import KINDS
@@ -68,23 +68,34 @@ class ImportJudgments(QuorumCommand):
         }
         file = options["design"]
         arguments["design"] = toml_values(read_whole(file), source=str(file)) if file else None
-        study = options["study"]
         if options["dry_run"]:
-            arguments["scale"] = arguments["scale"] or scale_of_design(arguments["design"] or {})
-            with progress_bar() as progress, suggesting_columns(IMPORT_JOB, options, options["dataset"]):
-                file_options = {name: options[name] for name in ("format", "path", "encoding")}
-                contents = {
-                    criterion: inspect_judgments(**arguments, mapping=criterion_mapping, progress=progress)
-                    for criterion, criterion_mapping in mappings_by_criterion(
-                        **file_options, mapping=mapping
-                    ).items()
-                }
-                # an import refuses more than an inspection
-                import_judgments(**arguments, study=study, mapping=mapping, dry_run=True)
-            for criterion, content in contents.items():
-                self.say("\n".join([*([f"{criterion}:"] if criterion else []), *content.sentences()]))
-            self.say("Nothing was stored (--dry-run).")
+            self._inspect(arguments, options, mapping)
             return
         with progress_bar() as progress, suggesting_columns(IMPORT_JOB, options, options["dataset"]):
-            summary = import_judgments(**arguments, study=study, mapping=mapping, progress=progress)
+            summary = import_judgments(
+                **arguments, study=options["study"], mapping=mapping, progress=progress
+            )
         self.say("\n".join(summary.lines("Study")))
+
+    def _inspect(
+        self, arguments: dict[str, Any], options: dict[str, Any], mapping: ColumnMapping | None
+    ) -> None:
+        """Print what an import would do, and store nothing.
+
+        Args:
+            arguments: the arguments of `import_judgments` without study and mapping.
+        """
+        arguments["scale"] = arguments["scale"] or scale_of_design(arguments["design"] or {})
+        with progress_bar() as progress, suggesting_columns(IMPORT_JOB, options, options["dataset"]):
+            file_options = {name: options[name] for name in ("format", "path", "encoding")}
+            mappings = mappings_by_criterion(**file_options, mapping=mapping)
+            contents = {
+                criterion: inspect_judgments(**arguments, mapping=criterion_mapping, progress=progress)
+                for criterion, criterion_mapping in mappings.items()
+            }
+            # an import refuses more than an inspection
+            import_judgments(**arguments, study=options["study"], mapping=mapping, dry_run=True)
+        for criterion, content in contents.items():
+            heading = [f"{criterion}:"] if criterion else []
+            self.say("\n".join([*heading, *content.sentences()]))
+        self.say("Nothing was stored (--dry-run).")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ def open_judgments_of(
     design_keys: Mapping[str, Any],
     uses_former_ids: bool = False,
 ) -> JudgmentSource:
-    """Open judgments about a dataset.
+    """Open a file of judgments about a dataset.
 
     Args:
         scale: the scale of the answers, LOW:HIGH[:STEP]; "" if the file states it or it is inferred.
@@ -68,9 +68,13 @@ def open_judgments_of(
         worker_name=worker_name,
     )
     if isinstance(source, MappedJudgments):
-        item_names = SimpleLazyObject(partial(names_by_text, dataset))
+        item_names = SimpleLazyObject(lambda: names_by_text(dataset))  # read when first needed
+
+        @cache
+        def texts_by_item(system: str) -> dict[str, str]:
+            return _texts_by_item(dataset, system)
+
         source.items_of = lambda text: item_names.get(text, ())
-        texts_by_item = cache(partial(_texts_by_item, dataset))
         source.text_of = lambda system, image: texts_by_item(system).get(image)
         source.uses_former_ids = uses_former_ids
     return source
@@ -84,7 +88,10 @@ def _texts_by_item(dataset: Dataset, system: str) -> dict[str, str]:
 
 
 def captions_of_dataset(dataset: Dataset) -> Any:
-    """Return the captions' texts by id. They are read only when first needed, since most files contain the texts."""
+    """Return the texts of captions by ``Caption.key``, as a dict that is read when it is first needed.
+
+    Most files contain the texts, so that it is not needed.
+    """
     rows = Caption.objects.filter(dataset=dataset)
     return SimpleLazyObject(lambda: dict(rows.values_list("key", "text")))
 
@@ -95,7 +102,8 @@ def imported_design(
     """Return the design of a study with imported judgments. By default, control items exclude nobody.
 
     Args:
-        design_keys: keys of a study file, which cannot replace the dataset, the protocol and `required_keys`.
+        design_keys: keys of a study file. They cannot replace the dataset, the protocol and ``required_keys``.
+        required_keys: further keys, such as ``slug``.
     """
     fixed_keys = {"dataset": dataset, "protocol": protocol, **required_keys}
     return make_design({"name": name, "controls": {"threshold": 0.0}, **design_keys, **fixed_keys})
@@ -124,7 +132,7 @@ def stated_scale(scale: str, design_keys: Mapping[str, Any]) -> str:
 
 
 def scale_sentence(source: JudgmentSource) -> str:
-    """Return a sentence about the scale by which answers were read; "" if the answers have no scale."""
+    """Return a sentence about the scale to which answers were assigned; "" if the answers have no scale."""
     kind = KINDS.get(source.protocol or "")
     scale = None if kind is None else kind.with_setting(source.setting).scale
     if scale is None:
@@ -138,9 +146,9 @@ def scale_sentence(source: JudgmentSource) -> str:
 def mappings_by_criterion(
     format: str, path: Path | str, *, encoding: str | None, mapping: ColumnMapping | None
 ) -> dict[str, ColumnMapping | None]:
-    """Return for each criterion of a table the mapping that reads its judgments.
+    """Return the mapping that reads the judgments of each criterion of a table, by name of the criterion.
 
-    If the mapping names no criteria, return {"": mapping}.
+    If the mapping names no criteria, return ``{"": mapping}``.
     """
     path = checked_path(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
     if mapping is None or not (mapping.criterion or mapping.criteria):

@@ -23,11 +23,11 @@ from judgments.importers import ImportProblem
 from judgments.importers.options import OPTIONS, mapping_of
 from judgments.kinds import KINDS
 
-BODY_NAME = "rows"  # error messages have it in place of a file's name
+BODY_NAME = "rows"  # stands in error messages in place of a file's name
 
 
 class SentJudgments(Parameters):
-    """Judgments as rows, with the options of the command `study import`."""
+    """Judgments as JSON objects, with the options of the command `study import`."""
 
     study = serializers.SlugField(max_length=80, help_text="Slug of the study to make.")
     protocol = serializers.ChoiceField(
@@ -58,7 +58,7 @@ class SentJudgments(Parameters):
 
 
 class ImportedStudySerializer(serializers.Serializer[Any]):
-    """The study that an import created or found."""
+    """The study that an import created, or that had the same judgments already."""
 
     study = serializers.CharField(help_text="The slug; of several criteria, all of them with commas between.")
     created = serializers.BooleanField(help_text="False if the same judgments were there already.")
@@ -108,11 +108,14 @@ class DatasetJudgmentsView(APIView):
                     dry_run=values["dry_run"],
                 )
             except ImportProblem as problem:
+                # of several refused rows, each has a problem of its own
                 for row_problem in getattr(problem, "problems", (problem,)):
                     row_problem.file = BODY_NAME
                 raise
-        summary_json = {"study": summary.what, "created": summary.created}
-        content = ImportedStudySerializer(
-            summary_json | {"counts": summary.counts, "notes": summary.notes}
-        ).data
-        return Response(content, status=201 if summary.created else 200)
+        reply = {
+            "study": summary.what,
+            "created": summary.created,
+            "counts": summary.counts,
+            "notes": summary.notes,
+        }
+        return Response(ImportedStudySerializer(reply).data, status=201 if summary.created else 200)

@@ -49,9 +49,10 @@ def open_results(path: Path, encoding: str | None = None) -> TableCandidates:
 
 
 class CocoDataset(DatasetSource):
-    """MS COCO's captions in JSON: `images` with `id` and `file_name`, `annotations` with `image_id`, `id`, `caption`.
+    """MS COCO's captions in JSON. The name of an image is its id, and ``file_name`` names its picture.
 
-    The name of an image is its id. The name of its picture is `file_name`.
+    The document is ``{"images": [{"id": 7, "file_name": "7.jpg"}, ...], "annotations": [{"image_id": 7, "id": 1,
+    "caption": "A dog runs."}, ...]}``.
     """
 
     def rows(self) -> Iterator[ReferenceRow]:
@@ -84,7 +85,7 @@ class CocoDataset(DatasetSource):
         self.notes.count("no-captions", len(images) - len(captioned_images))
 
     def _read_records(self, list_name: str, member_names: set[str]) -> Iterator[Record]:
-        """Yield the objects of one list of the document. Add the names of all its members to ``member_names``."""
+        """Yield the objects of one list of the document. Add the names of all lists to ``member_names``."""
         for key, index, value, line in read_document(self.path, self._encoding):
             member_names.add(key)
             if key == list_name:
@@ -94,7 +95,7 @@ class CocoDataset(DatasetSource):
 def _entry_as_record(path: Path, name: str, index: int | None, value: object, line: int) -> Iterator[Record]:
     """Yield an entry of a list as a record.
 
-    Yield nothing at the beginning of the list, which `read_document` tells by no index and an empty list.
+    Yield nothing at the beginning of a list, for which ``read_document`` gives no index and an empty list.
     """
     if index is None and value != []:
         raise ImportProblem(path, line, name, quote_value(value), "a list")

@@ -1,8 +1,14 @@
 """Read PASCAL-50S and ABSTRACT-50S, the sets of Vedantam et al. 2015 (V15 §4, App. I).
 
-They are folders with `references.jsonl` and `pairs.jsonl`. PASCAL-50S has fifty references per image (its pairs use
-the first 48), eleven pairwise votes per pair, and the winner of each pair by triplets, without votes. ABSTRACT-50S
-has a majority vote for each of 48 triplets.
+A set is a folder with two files of JSON lines, `references.jsonl` and `pairs.jsonl`:
+
+    {"image": "1.jpg", "references": ["A dog runs.", ...]}
+    {"pair": "7", "image": "1.jpg", "kind": "HM", "first": "A dog.", "second": "A cat.", ...}
+
+PASCAL-50S has fifty references per image (its pairs use the first 48). A pair has the sources of both candidates
+(`first_source`, `second_source`), eleven `pairwise_votes`, and the winner by triplets (`triplet_winner`), without the
+votes of these. In ABSTRACT-50S, a pair has a majority vote for each of 48 triplets (`triplet_votes`), and the numbers
+of the candidates that people wrote about this image (`correct`).
 """
 
 from __future__ import annotations
@@ -51,9 +57,13 @@ _PAIR_COLUMNS = {
     "abstract-50s": Columns((*_COMMON_PAIR_COLUMNS, "correct"), ("kind_evidence", "triplet_votes")),
 }
 
-# Names of systems by the authors' numbers: five machines, people who described the image, and people who described
-# another image.
-_SYSTEMS_BY_SOURCE = {n: f"machine-{n}" for n in range(1, 6)} | {6: HUMAN_SYSTEM, 7: HUMAN_OTHER}
+# Numbers of sources in PASCAL-50S: five machines, people who described the image, people who described another image.
+_HUMAN_SOURCE, _OTHER_IMAGE_SOURCE = 6, 7
+_SYSTEMS_BY_SOURCE = {
+    **{number: f"machine-{number}" for number in range(1, 6)},
+    _HUMAN_SOURCE: HUMAN_SYSTEM,
+    _OTHER_IMAGE_SOURCE: HUMAN_OTHER,
+}
 
 
 def _read_texts(value: Any) -> list[str]:
@@ -114,7 +124,7 @@ _REFERENCES_READER, _PAIR_READER = RowReader(_ReferencesOfImage), RowReader(_Pai
 
 
 class _FiftyFolder:
-    """The two files of a set. Its methods raise ImportProblem for contradictions within a file and between both."""
+    """The folder of a set. Its methods raise ImportProblem for contradictions within a file and between both files."""
 
     def __init__(self, name: str, path: Path, encoding: str | None, notes: ImportNotes) -> None:
         self.name = name
@@ -166,23 +176,45 @@ class _FiftyFolder:
             raise ImportProblem(self._pairs_file, None, None, "no pairs", "at least one line")
 
     def _systems(self, record: Record, kind: str) -> tuple[str, str]:
-        """Return the systems of both candidates, after a check that they fit the pair's kind."""
+        """Return the systems of both candidates. Raise ImportProblem if they do not fit the pair's kind."""
         if self.name == "abstract-50s":
-            correct = record.values["correct"]
-            if correct not in ([1, 2], [1], [2]) or (correct == [1, 2]) != (kind == "HC") or kind[0] != "H":
-                raise record.problem("correct", quote_value(correct), "[1, 2] for HC, [1] or [2] for HI")
-            return (
-                HUMAN_SYSTEM if 1 in correct else HUMAN_OTHER,
-                HUMAN_SYSTEM if 2 in correct else HUMAN_OTHER,
-            )
-        # Two people make HC or, if one described another image, HI; with machines, pairs are HM or MM.
-        numbers = [record.read(column, _read_source) for column in ("first_source", "second_source")]
-        low, high = sorted(numbers)
-        implied_kind = {(6, 6): "HC", (6, 7): "HI"}.get((low, high), "HM" if high == 6 else "MM")
-        if (high == 7 and low != 6) or implied_kind != kind:
-            actual = f"{quote_value(kind)} with sources {numbers}"
-            raise record.problem("kind", actual, "the kind these sources make")
-        return _SYSTEMS_BY_SOURCE[numbers[0]], _SYSTEMS_BY_SOURCE[numbers[1]]
+            return _systems_by_correctness(record, kind)
+        return _systems_by_sources(record, kind)
+
+
+def _systems_by_correctness(record: Record, kind: str) -> tuple[str, str]:
+    """Return the systems of a pair of ABSTRACT-50S, whose candidates were all written by people.
+
+    The column `correct` has the numbers (1, 2) of the candidates that describe the image: both in pairs of the kind
+    HC, one in those of the kind HI.
+    """
+    correct = record.values["correct"]
+    both_describe_image = correct == [1, 2]
+    if correct not in ([1, 2], [1], [2]) or both_describe_image != (kind == "HC") or not kind.startswith("H"):
+        raise record.problem("correct", quote_value(correct), "[1, 2] for HC, [1] or [2] for HI")
+    return (
+        HUMAN_SYSTEM if 1 in correct else HUMAN_OTHER,
+        HUMAN_SYSTEM if 2 in correct else HUMAN_OTHER,
+    )
+
+
+def _systems_by_sources(record: Record, kind: str) -> tuple[str, str]:
+    """Return the systems of a pair of PASCAL-50S, whose sources are numbers of ``_SYSTEMS_BY_SOURCE``."""
+    first, second = (record.read(column, _read_source) for column in ("first_source", "second_source"))
+    if kind != _kind_of_sources(first, second):
+        actual = f"{quote_value(kind)} with sources {[first, second]}"
+        raise record.problem("kind", actual, "the kind these sources make")
+    return _SYSTEMS_BY_SOURCE[first], _SYSTEMS_BY_SOURCE[second]
+
+
+def _kind_of_sources(first: int, second: int) -> str | None:
+    """Return the kind of a pair with these sources; None if no kind has them."""
+    low, high = sorted((first, second))
+    if high == _OTHER_IMAGE_SOURCE:
+        return "HI" if low == _HUMAN_SOURCE else None
+    if high == _HUMAN_SOURCE:
+        return "HC" if low == _HUMAN_SOURCE else "HM"
+    return "MM"
 
 
 def _make_judgment(row: CandidatePairRow, **values: Any) -> JudgmentRow:
@@ -198,7 +230,7 @@ def _make_judgment(row: CandidatePairRow, **values: Any) -> JudgmentRow:
 
 
 class _FiftyReader(ImportSource):
-    """Base class of the readers of a set, which is named by its format."""
+    """Base class of the readers of a set. ``name`` is that of the set: "pascal-50s" or "abstract-50s"."""
 
     def __init__(self, name: str, path: Path, encoding: str | None = None) -> None:
         super().__init__(path, encoding)
@@ -266,7 +298,7 @@ class FiftyTriplets(_FiftyReader, JudgmentSource):
     def judgments(
         self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
     ) -> Iterator[JudgmentRow]:
-        """Yield an aggregated row per reference and pair. PASCAL-50S yields none, since its votes are unpublished."""
+        """Yield an aggregated row per reference and pair; none for PASCAL-50S, whose votes are unpublished."""
         if self._folder.name == "pascal-50s":
             return
         references = {image: texts for _, image, texts in self._folder.images()}
@@ -292,7 +324,7 @@ class FiftyTriplets(_FiftyReader, JudgmentSource):
                 )
 
     def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:
-        """Yield PASCAL-50S's winners. Its authors broke ties at random and did not mark them."""
+        """Yield the winners of PASCAL-50S. Its authors broke ties at random and did not mark them."""
         if self._folder.name != "pascal-50s":
             return
         for record, row in self._folder.pairs(images):

@@ -1,7 +1,13 @@
 """Read Flickr8k, the set of Hodosh et al. 2013 (H13 §2, §4): captions and splits, expert grades and crowd judgments.
 
-The grades of a pair were published in sorted order, and the crowd's answers as totals. So both become judgments of
-anonymous raters.
+Cells of a line are separated by tabs:
+
+    Flickr8k.token.txt              1305564994_00513f9a5b.jpg#0  A man in street racer armor ...
+    ExpertAnnotations.txt           1056338697_4f7d7ce270.jpg  2549968784_39bfbe44f9.jpg#2  1  1  1
+    CrowdFlowerAnnotations.txt      1056338697_4f7d7ce270.jpg  1056338697_4f7d7ce270.jpg#2  1  3  0
+
+The grades of a pair were published in sorted order, and the crowd's answers as totals of yes and no. So both become
+judgments of anonymous raters.
 """
 
 from __future__ import annotations
@@ -31,6 +37,7 @@ SPLIT_FILES = {
     "test": "Flickr_8k.testImages.txt",
 }
 
+# the image's name, a stray suffix in the released file (see read_caption_key), and the caption's number
 _CAPTION_ID = re.compile(r"(?P<image>.+?\.(?:jpe?g|png))(?P<stray>\.\d+)?#(?P<number>\d{1,4})", re.IGNORECASE)
 
 
@@ -143,7 +150,7 @@ class _AnonymousJudgments(JudgmentSource):
 
     @abstractmethod
     def _values(self, record: Record) -> list[int]:
-        """Return the judgments in a line."""
+        """Return the values of the judgments in a line, one of each rater."""
 
 
 class Flickr8kExpert(_AnonymousJudgments):

@@ -1,4 +1,4 @@
-"""The import formats of published sets: which readers each of them has. Readers are loaded when a file is opened."""
+"""The import formats of published sets, and the readers of each format, which are loaded when a file is opened."""
 
 from __future__ import annotations
 

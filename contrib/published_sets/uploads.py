@@ -14,10 +14,10 @@ from judgments.datasets.upload_parts import SYSTEM, UploadPart
 
 
 def recognise_set(part: UploadPart, file: Path, head: Callable[[], str]) -> UploadPart | None:
-    """Return the part of an upload that a file of a published set stands for; None if the file is of no such set.
+    """Return the part of an upload to which a file of a published set belongs; None if the file is of no such set.
 
-    A set has several files, but must become one part. So the part for the whole set is returned for one of its files,
-    and for its other files ``part`` is returned unchanged, which has no format and is left out.
+    A set has several files, but must become one part. So the part for the whole set is returned for one of its files.
+    For its other files, ``part`` is returned unchanged. It has no format, so that it is not imported.
 
     Args:
         part: the part for this file alone. Its path is relative to the root of the upload.

@@ -20,7 +20,7 @@ UNKNOWN_SLOT = 0  # the slot of an assignment that has no HIT or is invalidated
 
 
 class HitWriter:
-    """A writer that adds HITs. Their units and numbers of slots are known only at the end of the file.
+    """A writer that adds HITs. Their units and numbers of slots are stored at the end of the file, when all are read.
 
     Attributes:
         ids: the row id of each HIT, by its key.
@@ -50,6 +50,7 @@ class HitWriter:
                 self.unit_without_chance = row.unit
 
     def take_slot(self, hit: str) -> int:
+        """Return the number, from 0, of the next free slot of a HIT, and mark the slot as taken."""
         slot = self.taken_slots[hit]
         self.taken_slots[hit] += 1
         return slot
@@ -89,8 +90,9 @@ class AssignmentWriter:
     Attributes:
         workers: the row id of each worker, by name.
         exclusions: the exclusion of each worker with invalidated assignments, by the worker's name.
-        ids: the id of each assignment, by the keys of ``_assignment_key``.
-        external_id_by_hit_and_worker: the id that the file gives the assignment, to refuse a second one.
+        ids: the id of each assignment, by ``_assignment_key``.
+        external_id_by_hit_and_worker: the id that the file gives the assignment of a worker on a HIT. A worker cannot
+            have two assignments of a HIT.
     """
 
     def __init__(self, study: Study, hits: HitWriter) -> None:
@@ -160,4 +162,5 @@ class AssignmentWriter:
 
 
 def _assignment_key(row: JudgmentRow) -> tuple[str, str]:
+    """Return the worker, and the assignment or, if the file has none, the HIT; "" if it has neither."""
     return row.worker, row.assignment or row.hit or ""

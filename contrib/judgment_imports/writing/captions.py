@@ -28,15 +28,11 @@ class CaptionWriter:
         self.texts: dict[int, str] = {}
 
     def add(self, rows: Sequence[JudgmentRow]) -> None:
-        captions = [
-            caption
-            for row in rows
-            for caption in (
-                (row.reference, row.reference_text),
-                (row.first, row.first_text),
-                (row.second, row.second_text),
-            )
-        ]
+        captions: list[tuple[str | None, str | None]] = []  # ids and texts
+        for row in rows:
+            captions.append((row.reference, row.reference_text))
+            captions.append((row.first, row.first_text))
+            captions.append((row.second, row.second_text))
         self.add_texts(text for key, text in captions if text is not None and key not in self.reference_keys)
         self.load_ids({key for key, _text in captions if key is not None and key not in self.ids})
 
@@ -46,13 +42,17 @@ class CaptionWriter:
         self.ids.update({key: ids_by_text[text] for text, key in keys_by_text.items()})
 
     def add_options(self, rows: Iterable[CreditedRow]) -> None:
-        """Add the texts of options that the file credits to systems. Several units may have the same ids."""
+        """Add the texts of options that the file credits to systems.
+
+        The id of an option means a caption of the dataset only if it is that of a reference, since options of
+        different units may have the same ids.
+        """
         options = [option for row in rows for option in credited_options(row)]
         self.add_texts(option["text"] for option in options if option["key"] not in self.reference_keys)
         self.load_ids({option["key"] for option in options} & self.reference_keys - self.ids.keys())
 
     def reference_key(self, key: str) -> str | None:
-        """Return the id if it is the id of a reference; else None."""
+        """Return ``key`` if it is the id of a reference; else None."""
         return key if key in self.reference_keys else None
 
     def load_ids(self, keys: Iterable[str]) -> None:
@@ -61,20 +61,24 @@ class CaptionWriter:
             self.ids.update(captions.values_list("key", "pk"))
 
     def load_texts(self, rows: Iterable[JudgmentRow]) -> None:
-        """Read the stored spelling of texts in which people marked errors."""
+        """Read the texts in which people marked errors, in their stored spelling."""
         ids = (self.id_of(row.first, row.first_text, row.unit) for row in rows)
         unread_ids = {pk for pk in ids if pk is not None and pk not in self.texts}
         for batch in batched(sorted(unread_ids), KEYS_PER_QUERY):
             self.texts.update(Caption.objects.filter(pk__in=batch).values_list("pk", "text"))
 
     def required_id_of(self, key: str | None, text: str | None, unit: str) -> int:
-        """Return the primary key of a caption that an imported row must name."""
+        """Return the row id of the caption with this key or text, of which at least one is given."""
         caption = self.id_of(key, text, unit)
         assert caption is not None
         return caption
 
     def id_of(self, key: str | None, text: str | None, unit: str) -> int | None:
-        """Return the primary key of the caption with this key or text; None if neither is given."""
+        """Return the row id of the caption with this key or text; None if neither is given.
+
+        Raises:
+            DataConflict: the dataset has no caption with this key.
+        """
         if key is None and text is None:
             return None
         if key is not None and key in self.ids:

@@ -28,7 +28,12 @@ JUDGMENT_FIELDS = (
 
 
 class JudgmentWriter:
-    """A writer that stores the rows of a file as judgments, after all rows to which they refer."""
+    """A writer that stores the rows of a file as judgments, after all database rows to which they refer.
+
+    Attributes:
+        items: the row ids of the dataset's images, by name.
+        simulated: whether a row is marked as simulated.
+    """
 
     def __init__(self, study: Study, dataset: Dataset, items: dict[str, int], references: set[str]) -> None:
         self.study = study
@@ -74,20 +79,20 @@ class JudgmentWriter:
     def _credited_captions(self, rows: list[CreditedRow]) -> Iterator[CreditedCaption]:
         """Yield each caption that rows credit to systems, once for each system.
 
-        All rows of a unit have the same credits, so one row of each is read.
+        All rows of a unit have the same credits, so only one row of a unit is read.
         """
         rows_by_unit = {row.unit: row for row in rows}
         self.captions.add_options(rows_by_unit.values())
         for row in rows_by_unit.values():
             item = self.items[image_of_row(row, self.captions.dataset)]
             has_pair = row.second is not None or row.second_text is not None
+            # the credits, the id and the text of each side, and of each option
             credited_texts = [
                 (row.of_side(side), getattr(row, side), getattr(row, f"{side}_text")) for side in SIDES
             ]
-            credited_texts += [
-                (row.credits[option["key"]], self.captions.reference_key(option["key"]), option["text"])
-                for option in credited_options(row)
-            ]
+            for option in credited_options(row):
+                reference_key = self.captions.reference_key(option["key"])
+                credited_texts.append((row.credits[option["key"]], reference_key, option["text"]))
             for credits, key, text in credited_texts:
                 for credit in credits:
                     if credit.rank is None and has_pair:
@@ -95,9 +100,9 @@ class JudgmentWriter:
                     yield CreditedCaption(credit, item, self.captions.required_id_of(key, text, row.unit))
 
     def _add_revision(self, row: JudgmentRow) -> None:
-        """Link an answer to the answer that it revises.
+        """Store a revised answer with a link to the answer that it replaces.
 
-        If the file does not have that answer, store the number of earlier answers instead.
+        If the file does not have the replaced answer, store the number of earlier answers instead of the link.
         """
         values = dict(zip(JUDGMENT_FIELDS, self._values(row), strict=True))
         former_judgment = Judgment.objects.filter(
@@ -107,7 +112,7 @@ class JudgmentWriter:
         Judgment.objects.create(**values, signals=signals, replaces=former_judgment)
 
     def _stored_answer(self, row: JudgmentRow) -> Any:
-        """Return the answer with its marks moved to their place in the stored spelling of the text."""
+        """Return the answer. Marked errors are moved to their places in the stored spelling of the text."""
         answer, marks = row.stored, self.kind.marks
         if marks is None or row.first_text is None:
             return answer

@@ -49,9 +49,9 @@ class PairWriter:
         }
 
     def key_of(self, row: JudgmentRow) -> str | None:
-        """Return the id of the row's pair; None for a row without a pair.
+        """Return the key of the row's pair; None for a row without a pair.
 
-        If the row compares two captions but has no id, derive one from the image, the captions and their systems.
+        If the row compares two captions but states no key, derive one from the image, the captions and their systems.
         """
         if row.pair is not None or row.control or not self.compares_pairs:
             return row.pair
@@ -135,6 +135,11 @@ class PairWriter:
         self.ids.update({pair.key: pair.pk for pair in stored_pairs})
 
     def _systems_by_side(self, row: JudgmentRow) -> dict[str, int]:
+        """Return the row id of the system that the row credits with the "first" and the "second" caption.
+
+        Raises:
+            DataConflict: the dataset's published pair has another system.
+        """
         systems_by_side: dict[str, int] = {}
         if not isinstance(row, CreditedRow):
             return systems_by_side
@@ -159,14 +164,24 @@ class PairWriter:
         candidates: tuple[int, int],
         human_texts: frozenset[str],
     ) -> list[str]:
-        """Return the first references of the published pair or, if there is none, the image's references.
+        """Return the keys of a pair's references: those of the published pair or, if there is none, the image's.
 
-        Candidates are left out, and so are references that equal a person's candidate, as when pairs are drawn.
+        Of the image's references, the candidates and equal texts of people's candidates are left out, as when pairs
+        are drawn.
+
+        Args:
+            candidates: the row ids of both captions.
+            human_texts: the candidates that people wrote.
         """
         references = self._references_by_item[self.items[image]]
         if published is not None:
-            return [row.key for row in references[: published.references]]  # this field is their number
-        return [row.key for row in references if row.pk not in candidates and row.text not in human_texts]
+            reference_count = published.references  # None for all
+            return [reference.key for reference in references[:reference_count]]
+        return [
+            reference.key
+            for reference in references
+            if reference.pk not in candidates and reference.text not in human_texts
+        ]
 
     @cached_property
     def _references_by_item(self) -> defaultdict[int, list[_Reference]]:
@@ -189,7 +204,11 @@ def image_of_row(row: JudgmentRow, dataset: Dataset) -> str:
 
 
 def _human_texts(row: JudgmentRow, system_sides: Collection[str]) -> frozenset[str]:
-    """Return the candidates on sides that are credited to no system, so that people wrote them."""
+    """Return the candidates that people wrote: those of the sides without a system.
+
+    Args:
+        system_sides: the sides that are credited to a system.
+    """
     texts = {"first": row.first_text, "second": row.second_text}
     return frozenset(
         one_text(text) for side, text in texts.items() if text is not None and side not in system_sides

@@ -30,13 +30,13 @@ class CreditedCaption(NamedTuple):
 class SystemWriter:
     """A writer that adds missing systems and outputs in batches, and refuses contradictions.
 
-    Since a file has only a part of the lists, the dataset notes these systems as partly known, until their own files
-    are imported.
+    Since a file of judgments has only a part of a system's lists, the dataset stores which systems are partly known.
+    The import of a system's own file ends this.
 
     Attributes:
         by_name: the systems of the dataset, by their names and by the composed forms of their names.
         partly_known: the names of systems whose lists are partly known, by task.
-        added_captions: the captions that were added before.
+        added_captions: the captions that earlier batches credited.
         without_rank: captions that have no rank, in the order of the file. ``finish`` stores their outputs.
     """
 
@@ -50,7 +50,10 @@ class SystemWriter:
         self.systems_added = self.outputs_added = 0
 
     def add(self, rows: Iterable[CreditedRow]) -> None:
-        names = {credit.system for row in rows for credits in row.credits.values() for credit in credits}
+        names: set[str] = set()
+        for row in rows:
+            for credits in row.credits.values():
+                names.update(credit.system for credit in credits)
         user = acting_person()
         for name in sorted(names & self.by_name.keys()):
             check_owner(self.by_name[name], user)
@@ -68,7 +71,7 @@ class SystemWriter:
         self.systems_added += len(new_systems)
 
     def add_outputs(self, captions: Iterable[CreditedCaption]) -> None:
-        """Add the outputs with a rank. ``finish`` adds those without a rank, after all ranks that are known."""
+        """Add the outputs with a rank. ``finish`` adds those without a rank, after all outputs with one."""
         new_captions = dict.fromkeys(caption for caption in captions if caption not in self.added_captions)
         self.added_captions.update(new_captions)
         self.without_rank |= dict.fromkeys(caption for caption in new_captions if caption.credit.rank is None)
@@ -101,7 +104,7 @@ class SystemWriter:
                 self._add_outputs(task, task_captions)
 
     def _add_outputs(self, task: Output.Task, captions: list[CreditedCaption]) -> None:
-        """Add the outputs of one task, unless they are known. Raise DataConflict if they contradict known outputs."""
+        """Add the outputs of one task that the dataset lacks. Raise DataConflict if they contradict its outputs."""
         partly_known = self._mark_partly_known(task, {caption.credit.system for caption in captions})
         lists = stored_lists(
             task,
@@ -116,7 +119,7 @@ class SystemWriter:
         for caption in captions:
             system, rank = self.by_name[caption.credit.system], caption.credit.rank
             answer = one_text(texts[caption.caption]) if task == Output.Task.ANNOTATION else caption.item
-            ranking = lists[system.pk, _query_id(task, caption)]  # the known answers by rank
+            ranking = lists[system.pk, _query_id(task, caption)]  # the system's answers to the query, by rank
             if rank is None and answer in ranking.values():
                 continue
             rank = rank or max(ranking, default=0) + 1  # without a rank, it comes last

@@ -20,7 +20,11 @@ UNIT_FIELDS = (
 
 
 class UnitWriter:
-    """A writer that adds units. `ids` has their row ids by key."""
+    """A writer that adds units.
+
+    Attributes:
+        ids: the row id of each unit, by its key.
+    """
 
     def __init__(self, study: Study, captions: CaptionWriter, pairs: PairWriter) -> None:
         self.study = study
@@ -65,11 +69,12 @@ class UnitWriter:
         )
 
     def _systems(self, row: JudgmentRow) -> list[Any]:
-        """Return the value of ``Unit.systems``: the systems of the single judged text, or of each option."""
+        """Return the value of ``Unit.systems``: row ids of the judged text's systems, or a list of them per option."""
         has_single_text = row.second is None and row.second_text is None
         if not has_single_text or not isinstance(row, CreditedRow):
             return []
         by_name = self.pairs.systems.by_name
+        # names of systems by text: of the first and the second text, and of each option
         first, _second, *options = (sorted(by_name[name].pk for name in names) for names in row.systems())
         if any(options):
             return options
