@@ -35,7 +35,7 @@ from contrib.planning.assumptions import read_assumptions
 from contrib.planning.plans import compute_plan, store_power_plan
 from contrib.rehearsals.copies import copy_for_rehearsal
 from contrib.prolific.tests.panel import panel_study
-from contrib.registration.plans import make_plan, register_study
+from contrib.registration.plans import parse_plan, register_study
 from contrib.second_factor.devices import get_or_create_pending_device
 from contrib.webhooks.operations import add_webhook, ping_webhook
 from evaluation.models import Release
@@ -54,7 +54,7 @@ rows.write_text(json.dumps(
 import_judgments(
     format="jsonl", path=rows, dataset=study.dataset.name, study="elsewhere", protocol="graded"
 )
-register_study(study=study, plan=make_plan({"hypotheses": [{"text": "People agree."}]}), by=None)
+register_study(study=study, plan=parse_plan({"hypotheses": [{"text": "People agree."}]}), by=None)
 Judge.objects.create(study=study, name="model")
 store_snapshot(compute_snapshot(study=study))
 planned = make_study("pairwise", opened=False, name="Planned")

@@ -15,7 +15,7 @@ from contrib.choosing.selecting import (
     ALL_ITEMS,
     UNIFORM,
     USUAL_METRICS,
-    check_not_frozen,
+    check_draft_for_choosing,
     compute_choice,
     describe_choice,
     store_choice,
@@ -95,7 +95,7 @@ class SelectItemsRequest(ScoresRequest):
     "Choose the items",
     parameters=SelectItemsRequest,
     job="select_items",
-    check=check_not_frozen,
+    check=check_draft_for_choosing,
     command=CommandHelp(
         "Choose the items of a draft by scores at hand, each with a chance that goes with its usefulness, so that "
         "results can be weighed back to all items (docs/choosing.md). --method all takes the choice back.",

@@ -1,4 +1,4 @@
-"""Measure what choosing items would have saved in a study that judged them all.
+"""Measure how many judgments choosing items would have saved in a study that judged them all.
 
 For each method and budget, items are sampled many times. The error of the results estimated from these samples is
 compared with the error of uniform samples.
@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 from django.utils.translation import pgettext
 
 from common.amounts import json_float
-from contrib.choosing.population import Population, judged_population, score_population
+from contrib.choosing.loading import judged_population
+from contrib.choosing.population import Population, score_population
 from contrib.choosing.selecting import UNIFORM, USUAL_METRICS, usefulness_of
 from contrib.choosing.weighing import metrics_agree, scores_by_system, wins_by_system
 from evaluation.data.judgment_sets.study_signatures import hash_of_judgments
@@ -46,7 +47,11 @@ class EstimatedResults:
     names: Sequence[str]
 
     def weighted_means(self, weights: Floats) -> Floats:
-        """Return the results in D samples by (D, N) weights of the rows: (D, T)."""
+        """Return the (D, T) results in D samples.
+
+        Args:
+            weights: (D, N) weights of the rows in each sample; 0 for rows that are not in it.
+        """
         has_value = ~np.isnan(self.values)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray((weights @ np.where(has_value, self.values, 0.0)) / (weights @ has_value))
@@ -55,7 +60,8 @@ class EstimatedResults:
 def results_to_estimate(population: Population, scores: Floats, metrics: Sequence[str]) -> EstimatedResults:
     """Return the results to estimate: accuracies of metrics, their differences, and scores of systems.
 
-    ``scores`` are (N, 2, M) scores of pairs, or (N, 1, M) scores of captions.
+    Args:
+        scores: (N, 2, M) scores of pairs, or (N, 1, M) scores of captions.
     """
     targets: list[tuple[str, str, Floats]] = []  # group, name and values of each result
     if population.pairs:
@@ -86,60 +92,66 @@ def savings_rows(
 ) -> list[dict[str, Any]]:
     """Return the error and the saving of each method, group of results and budget.
 
-    The error is the root mean square over draws and targets. `saved` is the fraction of a uniform sample's items
-    that need not be judged for the same error; it is negative if more items are needed. A uniform sample of n of N
-    items has the squared error S² (1 / n - 1 / N), with S² fitted to uniform samples.
+    The error is the root mean square over draws and the results of a group. `saved` is the fraction of a uniform
+    sample's items that need not be judged for the same error; it is negative if more items are needed. A uniform sample
+    of n of N items has the squared error S² (1 / n - 1 / N), with S² fitted to uniform samples.
 
-    ``usefulness`` has the (I,) usefulness of the items by method.
+    Args:
+        usefulness: the (I,) usefulness of the items by method.
     """
     size = population.size
-    item = population.item
-    truth = targets.weighted_means(np.ones((1, len(item))))[0]
     budgets = sorted({max(2, round(share * size)) for share in BUDGET_SHARES})
-    groups = list(dict.fromkeys(targets.groups))
-    errors: dict[tuple[str, int], dict[str, float]] = {}
     methods = [UNIFORM, *usefulness]
+    errors: dict[tuple[str, int], dict[str, float]] = {}  # of each group, by method and budget
     for done_count, method in enumerate(methods, 1):
         for budget in budgets:
             if method == UNIFORM:
                 chance = inclusion_probabilities(np.ones(size), budget, floor=1.0)
             else:
                 chance = inclusion_probabilities(usefulness[method], budget, floor=FLOOR)
-            estimates = targets.weighted_means(
-                _draw_weights(chance, item, draws, rng_for(seed, f"{method} {budget}"))
-            )
-            squared_errors = np.square(estimates - truth)
-            errors[method, budget] = {
-                group: float(np.sqrt(np.nanmean(squared_errors[:, np.array(targets.groups) == group])))
-                for group in groups
-            }
+            weights = _draw_weights(chance, population.item, draws, rng_for(seed, f"{method} {budget}"))
+            errors[method, budget] = _errors_by_group(targets, weights)
         progress(done_count / len(methods), method)
-    # S² of each group.
-    variances = {
+    rows = []
+    groups = list(dict.fromkeys(targets.groups))
+    variance_by_group = {  # S² of each group
         group: float(
             np.mean([errors[UNIFORM, budget][group] ** 2 / (1 / budget - 1 / size) for budget in budgets])
         )
         for group in groups
     }
-    return [
-        {
-            "method": method,
-            "group": group,
-            "budget": budget,
-            "error": json_float(errors[method, budget][group]),
-            "even": json_float(errors[UNIFORM, budget][group]),
-            "saved": json_float(_saved_share(errors[method, budget][group], budget, size, variances[group])),
-        }
-        for method in methods
-        for group in groups
-        for budget in budgets
-    ]
+    for method, group, budget in product(methods, groups, budgets):
+        error = errors[method, budget][group]
+        rows.append(
+            {
+                "method": method,
+                "group": group,
+                "budget": budget,
+                "error": json_float(error),
+                "even": json_float(errors[UNIFORM, budget][group]),
+                "saved": json_float(_saved_share(error, budget, size, variance_by_group[group])),
+            }
+        )
+    return rows
+
+
+def _errors_by_group(targets: EstimatedResults, weights: Floats) -> dict[str, float]:
+    """Return the root mean square error of each group of results in samples with (D, N) weights of the rows."""
+    truth = targets.weighted_means(np.ones((1, weights.shape[1])))[0]
+    squared_errors = np.square(targets.weighted_means(weights) - truth)
+    column_groups = np.array(targets.groups)
+    return {
+        group: float(np.sqrt(np.nanmean(squared_errors[:, column_groups == group])))
+        for group in dict.fromkeys(targets.groups)
+    }
 
 
 def _draw_weights(chance: Floats, item: Ints, draws: int, generator: np.random.Generator) -> Floats:
     """Draw items D times, and return the (D, N) weights of the N rows; 0 for rows of items that were not drawn.
 
-    ``chance`` are the (I,) probabilities of the items, and ``item`` is the (N,) item of each row.
+    Args:
+        chance: (I,) probabilities of the items.
+        item: (N,) index of each row's item.
     """
     item_weights = np.zeros((draws, len(chance)))
     for weights in item_weights:
@@ -149,7 +161,7 @@ def _draw_weights(chance: Floats, item: Ints, draws: int, generator: np.random.G
 
 
 def _saved_share(error: float, budget: int, size: int, variance: float) -> float:
-    """Return the share of a uniform sample that need not be judged (`savings_rows`); nan if S² is not positive.
+    """Return the share of a uniform sample that need not be judged; nan if S², ``variance``, is not positive.
 
     A uniform sample of n items has the squared error e² = S² (1 / n - 1 / N), so that 1 / n = e² / S² + 1 / N. The
     saved share is 1 - budget / n.

@@ -13,13 +13,8 @@ from django.utils.translation import gettext_noop, pgettext
 
 from common.amounts import thousands
 from common.errors import WrongState
-from contrib.choosing.population import (
-    Population,
-    ScoredPopulation,
-    check_items_can_be_chosen,
-    population_of_draft,
-    score_population,
-)
+from contrib.choosing.loading import check_items_can_be_chosen, population_of_draft
+from contrib.choosing.population import Population, ScoredPopulation, score_population
 from evaluation.errors import EvaluationError, as_sentence
 from evaluation.models import DEFAULT_TOKENIZER
 from judgments.access.study_log import note_event
@@ -43,9 +38,13 @@ MAX_IDS = 100_000  # number of ids in a design
 
 
 def usefulness_of(method: str, population: Population, scored: ScoredPopulation | None) -> Floats:
-    """Return the usefulness of each of I items by a method of selection: (I,).
+    """Return the (I,) usefulness of the items for a method of selection. More useful items are drawn more often.
 
-    ``scored`` may be None only for a uniform sample. Raise EvaluationError if the scores do not suit the method.
+    Args:
+        scored: the scores of the items; None only for a uniform sample.
+
+    Raises:
+        EvaluationError: the scores do not suit the method.
     """
     if method == UNIFORM:
         return np.ones(population.size)
@@ -61,8 +60,8 @@ def usefulness_of(method: str, population: Population, scored: ScoredPopulation 
         raise EvaluationError(as_sentence(error)) from None
 
 
-def check_not_frozen(study: Study) -> None:
-    """Raise WrongState if the study's design is frozen, so that items can no longer be chosen."""
+def check_draft_for_choosing(study: Study) -> None:
+    """Raise WrongState if items cannot be chosen, because the study is no draft or its kind does not support this."""
     check_items_can_be_chosen(study)
     if study.state != Study.State.DRAFT:
         raise WrongState(
@@ -82,7 +81,7 @@ def compute_choice(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Sample items, and return the design's table ``chosen`` and the ids of ``sampling.only`` without storing them.
+    """Sample items. Return what the design will store: its table ``chosen``, and ``only`` of its table ``sampling``.
 
     Args:
         method: a method of selection, but not ALL_ITEMS.
@@ -93,7 +92,7 @@ def compute_choice(
         WrongState: the study is not a draft, or its kind does not support choosing.
         EvaluationError: the budget or a metric is not suitable.
     """
-    check_not_frozen(study)
+    check_draft_for_choosing(study)
     progress(0.05, "drawing")
     population = population_of_draft(study)
     if budget > population.size:
@@ -149,7 +148,11 @@ def compute_choice(
 
 @transaction.atomic
 def store_choice(*, study: Study, choice: dict[str, Any] | None, by: User | None = None) -> Study:
-    """Store a choice of items (``compute_choice``) in a draft's design. None removes the choice."""
+    """Store a choice of items in a draft's design.
+
+    Args:
+        choice: a result of ``compute_choice``; None to judge all items again.
+    """
     values = study.design | {
         "sampling": study.design["sampling"] | {"only": choice["only"] if choice else []},
     }

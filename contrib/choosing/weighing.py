@@ -15,7 +15,8 @@ from django.utils.translation import pgettext
 
 from common.amounts import as_json
 from common.errors import WrongState
-from contrib.choosing.population import PEOPLE, Population, judged_population, score_population
+from contrib.choosing.loading import judged_population
+from contrib.choosing.population import PEOPLE, Population, score_population
 from contrib.choosing.selecting import USUAL_METRICS
 from evaluation.models import DEFAULT_TOKENIZER
 from judgments.design.tables.sampling import ItemSelection
@@ -32,14 +33,14 @@ MAX_DIFFERENCES = 45  # number of pairs of metrics, or of systems, in a result
 
 
 def choice_of_study(study: Study) -> ItemSelection:
-    """Return the record of how a study's items were chosen. Raise WrongState if the study judges all items."""
-    record = design_of(study).chosen
-    if record is None:
+    """Return how a study's items were chosen. Raise WrongState if the study judges all items."""
+    selection = design_of(study).chosen
+    if selection is None:
         raise WrongState(
             pgettext("staff", "In study %(slug)r all items are judged, so its results need no weights.")
             % {"slug": study.slug}
         )
-    return record
+    return selection
 
 
 def compute_weighted_estimates(
@@ -49,10 +50,10 @@ def compute_weighted_estimates(
     tokenizer: str = DEFAULT_TOKENIZER,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Estimate results over all items. The result also has unweighted estimates over the chosen items.
+    """Estimate results over all items from the chosen ones, and compute the same results without weights.
 
-    For pairs, these are each metric's accuracy by kind, differences between metrics, and each system's wins. For
-    captions, these are each system's mean, differences between systems, and Kendall's tau-b of each metric with
+    The results for pairs are each metric's accuracy by kind, differences between metrics, and each system's wins. The
+    results for captions are each system's mean, differences between systems, and Kendall's tau-b of each metric with
     people.
 
     Raises:
@@ -67,8 +68,8 @@ def compute_weighted_estimates(
     chance = np.array([choice.chances[key] for key in population.row_ids])
     images = np.array(population.images)
     progress(0.7, "weighing")
-    estimate = estimate_pairs if population.pairs else estimate_captions
-    rows = estimate(population, scored.row_scores, metrics, WeightedEstimator(chance, images))
+    estimate_results = estimate_pairs if population.pairs else estimate_captions
+    rows = estimate_results(population, scored.row_scores, metrics, WeightedEstimator(chance, images))
     return {
         "choice": choice.model_dump(mode="json", exclude={"chances"}),
         "judged": len(set(population.item.tolist())),
@@ -96,41 +97,52 @@ class EstimatedFigure(NamedTuple):
 
 
 class WeightedEstimator:
-    """Makes rows of weighted and plain estimates from N chosen rows, with their (N,) probabilities and images."""
+    """Estimates results from N chosen rows of a population.
+
+    A result is a dict for JSON: ``{"what": "accuracy", "name": "cider-d", "kind": "HC", "value": 0.7, ..., "plain":
+    {...}}``, whose member ``plain`` is the estimate without weights.
+
+    Args:
+        chance: (N,) probabilities with which the rows' items were chosen.
+        images: (N,) images of the rows, which are clusters.
+    """
 
     def __init__(self, chance: Floats, images: Any) -> None:
         self.chance, self.images = chance, images
 
     def means(self, figures: Sequence[EstimatedFigure]) -> list[dict[str, Any]]:
-        """Return rows of the figures that have values."""
-        return [self.mean(*figure) for figure in figures if not np.isnan(figure.values).all()]
+        """Return the means of the figures that have values."""
+        return [self.mean(figure) for figure in figures if not np.isnan(figure.values).all()]
 
-    def mean(self, what: str, name: str, values: Floats, kind: str) -> dict[str, Any]:
-        """Return a row with the weighted and the unweighted mean of the values that are not nan."""
-        is_known = ~np.isnan(values)
-        chance, images, known_values = self.chance[is_known], self.images[is_known], values[is_known]
-        row = self._estimate_row(
-            what,
-            name,
-            kind,
+    def mean(self, figure: EstimatedFigure) -> dict[str, Any]:
+        """Return the weighted and the unweighted mean of the values that are not nan."""
+        is_known = ~np.isnan(figure.values)
+        chance, images, known_values = self.chance[is_known], self.images[is_known], figure.values[is_known]
+        result = self._estimate_json(
+            figure.what,
+            figure.name,
+            figure.kind,
             mean_of_all_items(known_values, chance, images),
             mean_of_all_items(known_values, np.ones(len(known_values)), images),
         )
-        if what != MEAN:  # the value is a share, or a difference of two shares, so its interval is limited
+        if (
+            figure.what != MEAN
+        ):  # the value is a share, or a difference of two shares, so its interval is limited
             lower_limit = -1.0 if known_values.min() < 0 else 0.0
-            for estimate in (row, row["plain"]):
+            for estimate in (result, result["plain"]):
                 if estimate["low"] is not None:
-                    estimate |= {"low": max(estimate["low"], lower_limit), "high": min(estimate["high"], 1.0)}
-        return row
+                    estimate["low"] = max(estimate["low"], lower_limit)
+                    estimate["high"] = min(estimate["high"], 1.0)
+        return result
 
     def kendall(self, name: str, metric_scores: Floats, people: Floats) -> dict[str, Any]:
-        """Return a row with Kendall's tau-b of a metric's and people's (N,) scores."""
+        """Return Kendall's tau-b of a metric's and people's (N,) scores."""
         weighted = weighted_kendall(metric_scores, people, self.chance, self.images)
         plain = weighted_kendall(metric_scores, people, np.ones(len(people)), self.images)
-        return self._estimate_row(TAU, name, "", weighted, plain)
+        return self._estimate_json(TAU, name, "", weighted, plain)
 
     @staticmethod
-    def _estimate_row(
+    def _estimate_json(
         what: str, name: str, kind: str, weighted: WeightedEstimate, plain: WeightedEstimate
     ) -> dict[str, Any]:
         return {
@@ -143,15 +155,14 @@ class WeightedEstimator:
 
 
 def metrics_agree(scores: Floats, winners: Floats) -> Floats:
-    """Return whether each metric names people's winner of each pair: (P, M), 1 or 0; nan for pairs without a winner.
+    """Return a (P, M) array: 1 if a metric names people's winner of a pair, else 0; nan for pairs without a winner.
 
     Args:
         scores: (P, 2, M) scores of both candidates.
         winners: (P,) people's winner, 1 or 2.
     """
-    named_winners = np.stack(
-        [metric_winners(first, second) for first, second in scores.transpose(2, 1, 0)], axis=1
-    )
+    scores_by_metric = scores.transpose(2, 1, 0)  # (M, 2, P)
+    named_winners = np.stack([metric_winners(first, second) for first, second in scores_by_metric], axis=1)
     return np.where(winners[:, np.newaxis] > 0, named_winners == winners[:, np.newaxis], np.nan)
 
 
@@ -174,7 +185,7 @@ def wins_by_system(population: Population, winners: Floats) -> dict[str, Floats]
 def estimate_pairs(
     population: Population, scores: Floats, metrics: Sequence[str], estimator: WeightedEstimator
 ) -> list[dict[str, Any]]:
-    """Return rows of accuracies of metrics, of their differences, and of systems' wins, from (P, 2, M) scores."""
+    """Estimate accuracies of metrics, their differences, and systems' wins, from (P, 2, M) scores."""
     winners = np.array([pair.winner for pair in population.pairs], dtype=np.float64)
     is_right = metrics_agree(scores, winners)
     kinds = np.array([pair.kind for pair in population.pairs])
@@ -183,9 +194,8 @@ def estimate_pairs(
     for index, name in enumerate(metrics):
         figures.append(EstimatedFigure(ACCURACY, name, is_right[:, index]))
         for kind in kind_names if len(kind_names) > 1 else ():
-            figures.append(
-                EstimatedFigure(ACCURACY, name, np.where(kinds == kind, is_right[:, index], np.nan), kind)
-            )
+            right_in_kind = np.where(kinds == kind, is_right[:, index], np.nan)
+            figures.append(EstimatedFigure(ACCURACY, name, right_in_kind, kind))
     for first, second in list(combinations(range(len(metrics)), 2))[:MAX_DIFFERENCES]:
         names = f"{metrics[first]} − {metrics[second]}"
         figures.append(EstimatedFigure(ACCURACY, names, is_right[:, first] - is_right[:, second]))
@@ -206,7 +216,7 @@ def scores_by_system(population: Population, people: Floats) -> dict[str, Floats
 def estimate_captions(
     population: Population, scores: Floats, metrics: Sequence[str], estimator: WeightedEstimator
 ) -> list[dict[str, Any]]:
-    """Return rows of systems' means, of their differences, and of tau-b of metrics, from (N, 1, M) scores."""
+    """Estimate systems' means, their differences, and tau-b of metrics with people, from (N, 1, M) scores."""
     people = np.array([caption.people for caption in population.captions])
     people_by_system = scores_by_system(population, people)
     figures = [EstimatedFigure(MEAN, name, values) for name, values in sorted(people_by_system.items())]
@@ -219,7 +229,7 @@ def estimate_captions(
 
 
 def _means_by_image(values: Floats, population: Population) -> Floats:
-    """Return a system's (N,) means over the captions of an image, at the image's first row; nan at other rows."""
+    """Return the mean of a system's (N,) values for each image. It is at the image's first row; other rows are nan."""
     has_value = ~np.isnan(values)
     item = population.item
     sums = np.bincount(item[has_value], weights=values[has_value], minlength=population.size)

@@ -12,9 +12,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.amounts import as_json
+from contrib.registration.deviations import find_deviations
 from contrib.registration.models import Registration
 from contrib.registration.plans import compute_outcomes, find_deviations, register_plan
 from evaluation.reports.sections.registration import outcome_sentence
+from contrib.registration.plans import compute_outcomes, register_plan
+from evaluation.reports.sections.registration import outcome_words
 from judgments.api.filters import filters_of, study_filter
 from judgments.api.operations import create_action
 from judgments.api.resources import Related, Resource, RowSerializer
@@ -54,7 +57,7 @@ class DeviationSerializer(serializers.Serializer[Any]):
 
 
 class OutcomesSerializer(serializers.Serializer[Any]):
-    """The results of a registered plan, and the deviations from it."""
+    """The results of the registered hypotheses, and the deviations from the plan."""
 
     outcomes = OutcomeSerializer(many=True)
     deviations = DeviationSerializer(many=True)

@@ -10,7 +10,7 @@ class RegistrationConfig(Feature):
     name = "contrib.registration"
     pages = ("contrib.registration.views",)
     calls = "contrib.registration.calls"
-    registered_plans = ("contrib.registration.plans.find_registration",)
+    registered_plans = ("contrib.registration.deviations.find_registration",)
     commands = {
         "Studies": {
             "study register": (

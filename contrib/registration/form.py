@@ -16,7 +16,7 @@ from unfold.widgets import (
 from annotation.quality.detectors import RULES
 
 MAX_HYPOTHESES = 20
-UNFOLDED_HYPOTHESES = 3  # the page folds the others
+UNFOLDED_HYPOTHESES = 3  # shown at once; the page folds the fields of the others
 MAX_TEXT_LENGTH = 2000
 
 
@@ -31,7 +31,10 @@ def _text_area(label: Any, help_text: Any, max_length: int = MAX_TEXT_LENGTH) ->
 
 
 class PlanForm(forms.Form):
-    """The form of a plan. Each hypothesis has two fields, its text and its claim; most of them are folded."""
+    """The form of a plan. Hypothesis 1 has the fields ``text-0`` and ``claim-0``, hypothesis 2 ``text-1``, and so on.
+
+    A detector NAME that excludes people has the field ``rule-NAME``.
+    """
 
     exclusions = _text_area(
         gettext_lazy("Participants who will be excluded"),

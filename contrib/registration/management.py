@@ -39,16 +39,16 @@ class Register(OperationCommand):
         self.add_output(parser, help="JSON file for what was registered")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from contrib.registration.plans import compute_outcomes, find_registration
+        from contrib.registration.deviations import find_registration
+        from contrib.registration.plans import compute_outcomes
 
         study = find_study(options["study"])
         path = options["plan"]
         if path is None and (plan := find_registration(study)) is not None:
             self._print_summary(plan, compute_outcomes(study))
         else:
-            self.say(
-                self.operation.run(study, {} if path is None else {"plan": _read_plan(path)}, by=None).message
-            )
+            values = {} if path is None else {"plan": _read_plan(path)}
+            self.say(self.operation.run(study, values, by=None).message)
         registration = Registration.objects.get(study=study)
         self.write_output(options, {"sha256": registration.sha256, **registration.content})
 
@@ -71,6 +71,7 @@ class Register(OperationCommand):
 
 
 def _read_plan(path: Path) -> Any:
+    """Return the table ``[registration]`` of a TOML file; {} if the file has none."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig")).get("registration", {})
     except UnicodeDecodeError:

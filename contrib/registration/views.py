@@ -1,4 +1,4 @@
-"""The page of a study's registered plan, and the point about it on the launch checklist."""
+"""The page of a study's registered plan, and the item of the launch checklist about it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from annotation.launch.views.launch import ChecklistItem, Launch, Readiness
 from annotation.launch.views.points import add_check
 from annotation.quality.detectors import RULES
 from common.amounts import p_in_text, percent_number, thousands
+from contrib.registration.deviations import find_deviations
 from contrib.registration.errors import RegistrationError
 from contrib.registration.form import PlanForm
 from contrib.registration.models import Registration
 from contrib.registration.plans import (
     compute_outcomes,
     describe_missing_registration,
-    find_deviations,
     may_be_registered,
     register_plan,
 )
@@ -61,13 +61,13 @@ def show_registration(request: HttpRequest, study: Study, context: Context) -> H
         context |= _describe_plan(design_of(study).registration)
     else:
         context |= _describe_plan(registration.plan) | {
-            "outcomes": [(row, _(row.verdict), _outcome_words(row)) for row in compute_outcomes(study)],
+            "outcomes": [(row, _(row.verdict), _describe_outcome(row)) for row in compute_outcomes(study)],
             "deviations": find_deviations(study),
         }
     return TemplateResponse(request, "evaluation/study_register.html", context)
 
 
-def _outcome_words(outcome: HypothesisOutcome) -> str:
+def _describe_outcome(outcome: HypothesisOutcome) -> str:
     """Describe the outcome in the reader's language, as ``outcome_sentence`` does in English for reports."""
     if not outcome.claim:
         return _("Not tested automatically. The researchers must assess this hypothesis.")
@@ -99,6 +99,7 @@ def _outcome_words(outcome: HypothesisOutcome) -> str:
 
 
 def _describe_plan(plan: RegistrationPlan | None) -> Context:
+    """Return the template variables for a plan: the plan, and the titles of the detectors that exclude people."""
     names = plan.exclude_by if plan is not None else ()
     return {"plan": plan, "rules": [_(RULES[name].title) if name in RULES else name for name in names]}
 
@@ -132,7 +133,7 @@ def _register_plan(request: HttpRequest, study: Study) -> HttpResponse:
 add_step(StudyStep(name="register", label="Register", run=_register_plan, inline=True))
 
 
-def _registration_point(launch: Launch) -> Iterable[ChecklistItem]:
+def _registration_items(launch: Launch) -> Iterable[ChecklistItem]:
     study = launch.study
     if study.state in (Study.State.DRAFT, Study.State.OPEN):
         return
@@ -141,4 +142,4 @@ def _registration_point(launch: Launch) -> Iterable[ChecklistItem]:
         yield launch.point(_("Registration"), Readiness.BLOCKS, sentence, page="register", link_words=label)
 
 
-add_check(-1, _registration_point)
+add_check(-1, _registration_items)  # -1: before the other items

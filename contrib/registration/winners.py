@@ -1,4 +1,4 @@
-"""The winners that metrics and people name, read from the newest evaluation of a study."""
+"""Read the winners of pairs, by metrics and by people, from the newest evaluation of a study."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from quorum.statistics.meta import PeoplesWinners
 
 
 class StoredWinners(NamedTuple):
-    """The winners of the pairs of an evaluation.
+    """The winners of the P pairs of an evaluation, 1 or 2, or 0 for none.
 
     Attributes:
-        by_metric: the winner that each metric names for each pair.
-        people: the winner that people name for each pair; None without an evaluation.
+        by_metric: the (P,) winners by each metric.
+        people: the winners by people; None without an evaluation.
         pair_kinds: the kind of each pair.
     """
 
@@ -31,9 +31,10 @@ class StoredWinners(NamedTuple):
 
 
 def read_winners(study: Study) -> StoredWinners:
-    """Return the winners of the pairs of the study's last evaluation."""
-    last = Analysis.objects.newest(study, Analysis.Kind.META_EVALUATION)
-    rows = MetricScore.objects.filter(analysis=last, pair__isnull=False).order_by("metric", "pair__position")
+    newest = Analysis.objects.newest(study, Analysis.Kind.META_EVALUATION)
+    rows = MetricScore.objects.filter(analysis=newest, pair__isnull=False).order_by(
+        "metric", "pair__position"
+    )
     kind_by_pair: dict[int, str] = {}
     item_by_pair: dict[int, int] = {}
     scores: dict[str, list[tuple[float, float]]] = {}

@@ -10,7 +10,8 @@ from django.core.management.base import CommandError
 from django.test import Client
 
 from common.errors import DesignError, WrongState
-from contrib.choosing.population import Population, judged_population, population_of_draft
+from contrib.choosing.loading import judged_population, population_of_draft
+from contrib.choosing.population import Population
 from contrib.choosing.weighing import WeightedEstimator, compute_weighted_estimates, estimate_pairs
 from evaluation.data.judgment_sets.study_signatures import uncommon_fields
 from evaluation.reports.storage import build_report

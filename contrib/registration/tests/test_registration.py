@@ -18,6 +18,8 @@ from django.utils import timezone
 from annotation.models import Exclusion
 from common.errors import DesignError, WrongState
 from contrib.registration import plans
+from contrib.planning.rehearsals.copies import copy_for_rehearsal
+from contrib.registration import deviations, plans
 from contrib.registration.models import Registration
 from contrib.rehearsals.copies import copy_for_rehearsal
 from evaluation.presentation.rendering import render_report
@@ -57,7 +59,7 @@ CLAIM = "registration.hypotheses.0.claim"
 
 
 def plan(text: str = PLAN) -> RegistrationPlan:
-    return plans.make_plan(tomllib.loads(text)["registration"])
+    return plans.parse_plan(tomllib.loads(text)["registration"])
 
 
 def test_a_plan_is_fixed_with_its_hash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,11 +142,11 @@ def test_too_few_pairs_decide_nothing() -> None:
 
 def test_deviations_are_found_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
     study = registered(4)
-    assert plans.find_deviations(study.study) == []
+    assert deviations.find_deviations(study.study) == []
     worker = study.worker("w-1")
     Exclusion.objects.create(study=study.study, worker=worker, rule="too-fast", why="fast")
     note_event(study=study.study, what="webhook-added", sentence="A webhook was added.")
-    assert plans.find_deviations(study.study) == []
+    assert deviations.find_deviations(study.study) == []
     Exclusion.objects.create(study=study.study, worker=study.worker("w-2"), rule="", why="a feeling")
     aggregate_study(study=study.study)
     evaluate_study(study=study.study, metrics=["bleu-1", "bleu-2"])
@@ -153,7 +155,7 @@ def test_deviations_are_found_and_printed(capsys: pytest.CaptureFixture[str]) ->
     study.study.save()
     study.study.hits.update(required=5, open_slots=2)
     note_event(study=study.study, what="paused", sentence="Paused.")
-    found = {one.what: one.words for one in plans.find_deviations(study.study)}
+    found = {one.what: one.words for one in deviations.find_deviations(study.study)}
     assert set(found) == {"design", "extended", "short", "exclusion", "analysis", "paused"}
     assert "by a person" in found["exclusion"]
     assert "bleu-2" in found["analysis"]
@@ -165,8 +167,8 @@ def test_deviations_are_found_and_printed(capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_study_without_a_plan_has_no_deviations() -> None:
     study = make_study("pairwise", opened=False)
-    assert plans.find_registration(study) is None
-    assert plans.find_deviations(study) == plans.compute_outcomes(study) == []
+    assert deviations.find_registration(study) is None
+    assert deviations.find_deviations(study) == plans.compute_outcomes(study) == []
 
 
 STUDY_FILE = f"""
@@ -201,7 +203,7 @@ def test_a_study_file_holds_its_plan_and_registers_with_the_same_hash(
     sha256 = Registration.objects.get(study=study).sha256
     assert sha256 in capsys.readouterr().out
     assert exported(study, tmp_path / "after.toml") == text
-    assert plans.find_deviations(study) == []
+    assert deviations.find_deviations(study) == []
     # the slug is hashed, too: the first study makes room for another of its name
     Study.objects.filter(pk=study.pk).update(slug="moved")
     again = from_file(tmp_path, text, "again.toml")
@@ -215,7 +217,7 @@ def test_the_study_file_of_a_registered_study_holds_a_plan_of_another_file(tmp_p
     assert "registration" not in exported(study, tmp_path / "out.toml")
     plans.register_study(study=study, plan=plan())
     assert plan(exported(study, tmp_path / "out.toml")) == plan()
-    assert plans.find_deviations(study) == []
+    assert deviations.find_deviations(study) == []
 
 
 def test_a_study_with_a_plan_opens_once_it_is_registered(tmp_path: Path) -> None:
@@ -240,7 +242,7 @@ def test_a_changed_design_keeps_the_registered_plan_and_takes_no_other(tmp_path:
     change_design(study=study, design=make_design(values))
     study.refresh_from_db()
     assert design_of(study).registration == plan()
-    assert [one.what for one in plans.find_deviations(study)] == ["design", "design-changed"]
+    assert [one.what for one in deviations.find_deviations(study)] == ["design", "design-changed"]
     other = values | {"registration": {"hypotheses": [{"text": "Another one."}]}}
     with pytest.raises(DesignError, match="is registered, so it cannot be changed") as refused:
         change_design(study=study, design=make_design(other))
@@ -286,10 +288,10 @@ def test_a_registration_of_an_earlier_version_is_read_with_the_keys_of_today(pro
         made.content["design"].pop(key)
     # rows are never edited: this one is as an earlier version wrote it
     QuerySet(Registration).filter(pk=made.pk).update(content=made.content, sha256=plan_hash(made.content))
-    assert plans.find_deviations(study) == []
+    assert deviations.find_deviations(study) == []
     study.design["sampling"]["images"] = 2
     study.save()
-    assert [one.what for one in plans.find_deviations(study)] == ["design"]
+    assert [one.what for one in deviations.find_deviations(study)] == ["design"]
 
 
 FIELDS = {
