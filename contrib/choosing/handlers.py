@@ -1,4 +1,4 @@
-"""The jobs that choose items, weight results and measure savings."""
+"""The jobs that choose items, estimate results for all items, and measure what choosing saves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operations that choose items, weight results and measure savings."""
+"""The operations that choose items, estimate results for all items, and measure what choosing saves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from rest_framework import serializers
 
 from common.parameters import KeysField
-from contrib.choosing.population import check_items_can_be_chosen
+from contrib.choosing.loading import check_items_can_be_chosen
 from contrib.choosing.savings import DRAWS
 from contrib.choosing.selecting import (
     ALL_ITEMS,
@@ -42,7 +42,7 @@ class SeedField(serializers.IntegerField):
 
 
 class ScoresRequest(AnyMetricsRequest):
-    """The metrics whose scores are used."""
+    """The metrics whose scores are used, and the tokenizer."""
 
     metrics = KeysField(
         required=False,
@@ -153,7 +153,7 @@ def start_savings_estimate(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Start a job that chooses from judged items, and compares with uniform samples of the same size."""
+    """Start a job that samples items of a judged study by each method, and compares the errors of the results."""
     check_items_can_be_chosen(study)
     check_imported(study.dataset, metrics)
     return {"metrics": list(metrics), "tokenizer": tokenizer, "draws": draws, "seed": seed}

@@ -1,6 +1,6 @@
 """The population from which items are chosen, and the scores of its rows by metrics.
 
-A row is a candidate pair, or a caption of an image. An item, which is chosen as a whole, is a pair, or an image with all
+A row is a candidate pair, or a caption of an image. An item, which is chosen as a whole, is a pair or an image with all
 its captions.
 """
 

@@ -1,6 +1,6 @@
 """The page "Choosing items" of a study: choose items, estimate results for all items, and show what choosing saves.
 
-The last part also stands on the page "Planning".
+What choosing saves is shown on the page "Planning", too.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FIGURE_LABELS = {
     "mean": gettext_noop("mean"),
     "tau-b": gettext_noop("tau-b with people"),
 }
-# The least saving on the plot, at which twice as many items are needed. Lower savings are plotted as this one.
+# The least saving on the plot; it means that twice as many items are needed. Lower savings are plotted as this one.
 MIN_PLOTTED_SAVING = -1.0
 
 
@@ -95,21 +95,26 @@ def _newest_savings(request: HttpRequest, study: Study) -> dict[str, Any] | None
 
 
 def _group_names(result: dict[str, Any]) -> list[str]:
+    """Return the names of the groups of results in a result of ``compute_savings``."""
     return list(dict.fromkeys(row["group"] for row in result["rows"]))
+
+
+def _rows_of_group(result: dict[str, Any], group: str) -> list[dict[str, Any]]:
+    """Return the rows of a group of results, without those of uniform samples, to which the others are compared."""
+    return [row for row in result["rows"] if row["group"] == group and row["method"] != UNIFORM]
 
 
 def _best_methods(result: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the row of the method that saves most, for each group of results and budget."""
     best_rows = []
     for group in _group_names(result):
-        group_rows = [row for row in result["rows"] if row["group"] == group and row["method"] != UNIFORM]
+        group_rows = _rows_of_group(result, group)
         for budget in sorted({row["budget"] for row in group_rows}):
             rows = [row for row in group_rows if row["budget"] == budget and row["saved"] is not None]
             best = max(rows, key=lambda row: row["saved"], default=None)
             if best is not None:
-                best_rows.append(
-                    best | {"group": _(GROUP_LABELS[group]), "method": _(METHOD_LABELS[best["method"]])}
-                )
+                labels = {"group": _(GROUP_LABELS[group]), "method": _(METHOD_LABELS[best["method"]])}
+                best_rows.append(best | labels)
     return best_rows
 
 
@@ -122,20 +127,15 @@ def _savings_plot(result: dict[str, Any]) -> Any:
 
     panels = []
     for group in _group_names(result):
-        group_rows = [row for row in result["rows"] if row["group"] == group and row["method"] != UNIFORM]
+        group_rows = _rows_of_group(result, group)
         curves = []
         for method in dict.fromkeys(row["method"] for row in group_rows):
             rows = [row for row in group_rows if row["method"] == method]
-            curves.append(
-                Curve(
-                    _(METHOD_LABELS[method]),
-                    tuple(float(row["budget"]) for row in rows),
-                    tuple(
-                        None if row["saved"] is None else max(row["saved"], MIN_PLOTTED_SAVING)
-                        for row in rows
-                    ),
-                )
+            budgets = tuple(float(row["budget"]) for row in rows)
+            savings = tuple(
+                None if row["saved"] is None else max(row["saved"], MIN_PLOTTED_SAVING) for row in rows
             )
+            curves.append(Curve(_(METHOD_LABELS[method]), budgets, savings))
         level = Level(_(METHOD_LABELS[UNIFORM]), 0.0)
         panels.append(CurvePanel(_(GROUP_LABELS[group]), tuple(curves), (level,)))
     drawing = LinePlot(

@@ -16,8 +16,9 @@ from annotation.work.joining import require_participation
 from annotation.work.sheet.units import PageUnit
 from common.errors import ObjectNotFound
 from common.parameters import Parameters, PlainNumberField
+from contrib.quiz.attempt_content import content_of, question_at, quiz_picture_url
 from contrib.quiz.attempts import answer_attempt, find_attempt, quiz_status, start_attempt
-from contrib.quiz.sheets import explain_answer, may_explain, question_at, quiz_picture_url, sheet_of
+from contrib.quiz.explanations import explain_answer, may_explain
 from judgments.api.filters import filters_of, study_filter
 from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.models import Study
@@ -98,7 +99,7 @@ class QuizAttemptReply(bodies.Schema):
 
 
 class QuizReply(bodies.Schema):
-    """The worker's status in the study's quiz."""
+    """The worker's status in the study's quiz, and the latest attempt."""
 
     needed = serializers.BooleanField()
     passed = serializers.BooleanField()
@@ -109,7 +110,7 @@ class QuizReply(bodies.Schema):
 
 @extend_schema_field(QuizAnswer(many=True))
 class QuizAnswersField(serializers.ListField):
-    """A list of answers. Services check the members."""
+    """A list of answers, whose members are checked when the answers are stored."""
 
 
 class QuizRequest(Parameters):
@@ -185,20 +186,22 @@ class QuizView(WorkView):
 
 def _attempt_as_json(study: Study, attempt: QuizAttempt) -> dict[str, Any]:
     """Return an attempt with its questions, answers, and the explanations that the worker may see now."""
-    sheet = sheet_of(attempt)
+    content = content_of(attempt)
 
     def picture_url(page_unit: PageUnit) -> str:
         return quiz_picture_url(study, attempt, page_unit)
 
-    positions = range(1, sheet.size + 1)
-    explained = [explain_answer(sheet, position) for position in positions if may_explain(sheet, position)]
+    positions = range(1, content.size + 1)
+    explained = [
+        explain_answer(content, position) for position in positions if may_explain(content, position)
+    ]
     return {
         "number": attempt.number,
         "state": "running" if attempt.finished_at is None else "finished",
-        "questions": [question_at(sheet, position, picture_url) for position in positions],
+        "questions": [question_at(content, position, picture_url) for position in positions],
         "answers": [{"position": int(key), **answer} for key, answer in attempt.answers.items()],
         "right": attempt.right,
-        "of": sheet.size,
+        "of": content.size,
         "passed": attempt.passed,
         "explanations": [
             {

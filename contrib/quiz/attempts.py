@@ -1,13 +1,14 @@
 """Start, answer and end attempts at the quiz.
 
-The items of an attempt are drawn by the study's seed, the worker's name and the attempt's number. An answer is
-final, since the right answer may be explained after it.
+The items of an attempt, questions and known items, are drawn by the study's seed, the worker's name and the attempt's
+number. An answer cannot be changed, since the right answer may be explained after it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -18,9 +19,9 @@ from annotation.errors import AlreadyEnded, AnswerProblem, NotJoined
 from annotation.models import Participation, QuizAttempt, Worker
 from annotation.work.answers.checks import abbreviate, answer_key, check_answers
 from common.errors import ObjectNotFound
+from contrib.quiz.attempt_content import AttemptContent, content_of, quiz_units
 from contrib.quiz.errors import QuizFailed
 from contrib.quiz.questions import draw_keys, questions_of, reaches_pass_mark
-from contrib.quiz.sheets import QuizSheet, quiz_units, sheet_of
 from judgments.design.quiz import asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.draws import rng_for, shuffle
@@ -93,11 +94,9 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
     design = design_of(study)
     qualification = qualification_of(study, design)
     earlier_attempts = QuizAttempt.objects.filter(worker=worker, qualification=qualification)
-    seen_keys = {
-        str(item.get("question") or item["unit"])
-        for items in earlier_attempts.values_list("items", flat=True)
-        for item in items
-    }
+    seen_keys: set[str] = set()
+    for items_of_attempt in earlier_attempts.values_list("items", flat=True):
+        seen_keys.update(str(item.get("question") or item["unit"]) for item in items_of_attempt)
     items = _draw_items(study, design, worker, number, seen_keys)
     # if all items are withdrawn, the worker passes
     end_fields: dict[str, Any] = {} if items else {"right": 0, "passed": True, "finished_at": timezone.now()}
@@ -119,25 +118,29 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
 def _draw_items(
     study: Study, design: StudyDesign, worker: Worker, number: int, seen_keys: set[str]
 ) -> list[dict[str, Any]]:
-    """Draw the items in the order shown. If the kind groups units by image, those of one image are adjacent."""
+    """Draw the items of an attempt, in the order shown. The known items of an image are adjacent.
+
+    An item is ``{"question": KEY, "order": [2, 0, 1]}``, with the indices of the options in the order shown, or
+    ``{"unit": KEY, "side": SIDE}``, with the side on which the first candidate is shown (None without sides).
+    """
     rng = rng_for(design.seed, f"quiz {qualification_of(study, design)} {worker.name} {number}")
     questions = questions_of(design.quiz)
-    groups: list[list[dict[str, Any]]] = [
-        [{"question": key, "order": [int(index) for index in rng.permutation(len(questions[key].options))]}]
-        for key in draw_keys(sorted(questions), design.quiz.ask, seen=seen_keys, rng=rng)
-    ]
-    pool: dict[int, list[Unit]] = {}
+    groups: list[list[dict[str, Any]]] = []
+    for key in draw_keys(sorted(questions), design.quiz.ask, seen=seen_keys, rng=rng):
+        order = rng.permutation(len(questions[key].options)).tolist()
+        groups.append([{"question": key, "order": order}])
+    units_by_image: dict[int, list[Unit]] = {}
     for unit in quiz_units(study):
-        pool.setdefault(unit.item_id, []).append(unit)
+        units_by_image.setdefault(unit.item_id, []).append(unit)
     # all units of an image are asked together; the key of the first one stands for them
-    units_by_first_key = {units[0].key: units for units in pool.values()}
+    units_by_first_key = {units[0].key: units for units in units_by_image.values()}
     for key in draw_keys(sorted(units_by_first_key), design.quiz.items, seen=seen_keys, rng=rng):
         units = shuffle(units_by_first_key[key], rng)
         sides = KINDS[design.protocol].sides.draw(units, rng)
         groups.append(
             [{"unit": unit.key, "side": sides[index] if sides else None} for index, unit in enumerate(units)]
         )
-    return [item for group in shuffle(groups, rng) for item in group]
+    return list(chain.from_iterable(shuffle(groups, rng)))
 
 
 def find_attempt(*, study: Study, worker: Worker, number: int | None = None) -> QuizAttempt:
@@ -151,12 +154,15 @@ def find_attempt(*, study: Study, worker: Worker, number: int | None = None) -> 
 
 
 def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]) -> QuizAttempt:
-    """Store ``[{"position", "value" or "answer"}]``, and end the attempt if it is complete.
+    """Store answers, and end the attempt if all its items are answered.
 
     A repeated call changes nothing. If an answer is invalid, or differs from an earlier one, nothing is stored.
+
+    Args:
+        answers: such as ``[{"position": 1, "value": 2}]``; open answers are in ``answer`` instead of ``value``.
     """
-    sheet = sheet_of(attempt)
-    new_answers = _clean_answers(sheet, answers)
+    content = content_of(attempt)
+    new_answers = _clean_answers(content, answers)
     with transaction.atomic():
         row = QuizAttempt.objects.select_for_update().get(pk=attempt.pk)
         row.study = attempt.study
@@ -176,23 +182,29 @@ def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]
             return row
         row.answers = {**row.answers, **new_answers}
         if len(row.answers) == len(row.items):
-            _finish_attempt(row, sheet)
+            _finish_attempt(row, content)
         row.save(update_fields=["answers", "right", "passed", "finished_at"])
     return row
 
 
-def _finish_attempt(attempt: QuizAttempt, sheet: QuizSheet) -> None:
+def _finish_attempt(attempt: QuizAttempt, content: AttemptContent) -> None:
     """Set the result of an attempt with all answers, without saving it."""
-    finished_sheet = replace(sheet, attempt=attempt)
-    positions = range(1, finished_sheet.size + 1)
-    right_count = sum(finished_sheet.is_right(position) is True for position in positions)
+    finished_content = replace(content, attempt=attempt)
+    positions = range(1, finished_content.size + 1)
+    right_count = sum(finished_content.is_right(position) is True for position in positions)
     attempt.right = right_count
-    attempt.passed = reaches_pass_mark(right_count, finished_sheet.size, sheet.design.quiz.pass_mark)
+    attempt.passed = reaches_pass_mark(right_count, finished_content.size, content.design.quiz.pass_mark)
     attempt.finished_at = timezone.now()
 
 
-def _clean_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the answers in their stored form, by position as text. Raise AnswerProblem if one is invalid."""
+def _clean_answers(
+    content: AttemptContent, answers: Sequence[Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Return the answers in their stored form: ``{"1": {"value": 2}}``, by position as text.
+
+    Raises:
+        AnswerProblem: an answer is invalid.
+    """
     if not isinstance(answers, Sequence) or isinstance(answers, str):
         raise AnswerProblem(
             _(
@@ -203,15 +215,15 @@ def _clean_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> di
     unit_answers: list[Mapping[str, Any]] = []
     for answer in answers:
         position = answer.get("position") if isinstance(answer, Mapping) else None
-        if type(position) is not int or not 1 <= position <= sheet.size:
+        if type(position) is not int or not 1 <= position <= content.size:
             raise AnswerProblem(
                 _("Nothing was saved: “position” is %(position)s; expected a number from 1 to %(most)d.")
-                % {"position": abbreviate(position), "most": sheet.size}
+                % {"position": abbreviate(position), "most": content.size}
             )
-        if position in sheet.page_units:
+        if position in content.page_units:
             unit_answers.append(answer)
             continue
-        value, option_count = answer.get("value"), len(sheet.questions[position].order)
+        value, option_count = answer.get("value"), len(content.questions[position].order)
         if type(value) is not int or not 1 <= value <= option_count:
             raise AnswerProblem(
                 _(
@@ -226,8 +238,8 @@ def _clean_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> di
             )
         by_position[str(position)] = {"value": value}
     if unit_answers:
-        key = answer_key(KINDS[sheet.design.protocol])
-        page_units = list(sheet.page_units.values())
-        stored_answers = check_answers(unit_answers, design=sheet.design, page_units=page_units)
+        key = answer_key(KINDS[content.design.protocol])
+        page_units = list(content.page_units.values())
+        stored_answers = check_answers(unit_answers, design=content.design, page_units=page_units)
         by_position |= {position: {key: unit_answer[key]} for position, unit_answer in stored_answers.items()}
     return by_position

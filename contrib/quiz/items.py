@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 from django.utils.translation import gettext
 
@@ -16,7 +15,7 @@ from judgments.drawing.material import Group, Image, Material
 from judgments.kinds import KINDS
 
 MIN_IMAGES = 2  # a wrong caption comes from another image
-QUIZ = "quiz"
+QUIZ = "quiz"  # the control kind of the units
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +34,28 @@ class QuizDivision:
 
 
 def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivision:
-    """Draw the images of the quiz from the control split, if possible enough for all attempts.
+    """Draw the images of the quiz from the control split: enough for all attempts of a worker, if there are so many.
 
     Enough images for the control items of a HIT are left. Without a split for controls, the quiz takes at most half
     of the images.
+
+    Raises:
+        DesignError: there are too few images for an attempt.
     """
     items = design.quiz.items
     split, per_hit = design.controls.split, design.controls.per_hit
     has_splits = material.has_splits
     has_control_split = has_splits and split != design.sampling.split
-    pool = [image for image in material.images if image.split == split or not has_splits]
+    split_images = [image for image in material.images if image.split == split or not has_splits]
     makers = KINDS[design.protocol].for_design(design).control_items(design)
-    usable_images = [image for image in pool if makers.quiz_usable(image)]
+    usable_images = [image for image in split_images if makers.quiz_usable(image)]
     usable_count = len(usable_images)
-    # for the control items of a HIT or, without a split for controls, half of the images
-    reserved = (max(2, per_hit) if per_hit else 0) if has_control_split else usable_count - usable_count // 2
+    if not has_control_split:
+        reserved = usable_count - usable_count // 2
+    elif per_hit:
+        reserved = max(2, per_hit)  # for the control items of a HIT
+    else:
+        reserved = 0
     available_count = usable_count - reserved
     if available_count < items or usable_count < MIN_IMAGES:
         raise DesignError(
@@ -69,7 +75,9 @@ def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivisi
         published_pairs=tuple(pair for pair in material.published_pairs if pair.image not in names),
     )
     return QuizDivision(
-        remaining_material=remainder, images=images, other_images=tuple(pool) if has_control_split else images
+        remaining_material=remainder,
+        images=images,
+        other_images=tuple(split_images) if has_control_split else images,
     )
 
 
@@ -99,4 +107,8 @@ def divide_for_items(
 ) -> tuple[Material, Callable[[], tuple[Group, ...]]]:
     """Return the material without the images of the quiz, and a function that creates the quiz's items."""
     division = divide_for_quiz_items(design, material)
-    return division.remaining_material, partial(make_quiz_groups, design, division)
+
+    def make_groups() -> tuple[Group, ...]:
+        return make_quiz_groups(design, division)
+
+    return division.remaining_material, make_groups

@@ -49,10 +49,10 @@ def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTes
 
 
 def percent_needed(question_count: int, pass_mark: float) -> int:
-    """Return the percentage that Mechanical Turk requires, so that everybody who reaches the pass mark passes there.
+    """Return the percentage to require on Mechanical Turk, so that everybody who reaches the pass mark passes there.
 
-    The documentation does not say how the service rounds halves. So the lower whole percentage is required. It is
-    still above the percentage of one right answer fewer.
+    The service rounds percentages, and its documentation does not say how it rounds halves. So the lower whole
+    percentage is required. It is still above the percentage of one right answer fewer.
     """
     counts = range(question_count + 1)
     needed_count = next(right for right in counts if reaches_pass_mark(right, question_count, pass_mark))
@@ -98,9 +98,10 @@ def _question_id(number: int) -> str:
 
 
 def _option_id(option: int) -> str:
-    """Return an option's id, which is derived from its index in the study, so that a reshuffled test has equal keys.
+    """Return an option's id. It is derived from the option's index in the study, not from the order shown.
 
-    The service accepts letters and digits. Since options are shown in random order, the index reveals nothing.
+    So the answer key stays the same if a test is shuffled again. Since options are shown in random order, the index
+    does not reveal the right answer.
     """
     return f"o{option + 1}"
 

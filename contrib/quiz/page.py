@@ -13,9 +13,10 @@ from django.template.response import TemplateResponse
 
 from annotation.models import QuizAttempt
 from common.amounts import percent
+from contrib.quiz.attempt_content import AttemptContent, contents_for_current_quiz, quiz_units
 from contrib.quiz.attempts import qualification_of
+from contrib.quiz.explanations import labelled_texts
 from contrib.quiz.questions import preset_of, questions_asked, questions_of
-from contrib.quiz.sheets import QuizSheet, labelled_texts, quiz_units, sheets_for_current_quiz
 from judgments.admin.base import picture_address
 from judgments.design.quiz import asks_anything
 from judgments.kinds import Kind
@@ -26,7 +27,7 @@ from judgments.studies.study_page import study_page
 
 PAGE_SIZE = 50
 MAX_ATTEMPTS = 2_000  # number of latest attempts that the figures include
-# our choice: a question with this many answers and a lower accuracy is suspect
+# A question with so many answers, of which a smaller share is right, is suspect. Both numbers are conventions.
 MIN_ANSWERS, SUSPECT_SHARE = 5, 0.25
 
 
@@ -74,9 +75,7 @@ def worker_results(attempts: Iterable[QuizAttempt]) -> list[WorkerResult]:
         row = rows.setdefault(attempt.worker_id, WorkerResult(worker.name, attempt.simulated))
         row.attempt_count += 1
         row.is_passed = row.is_passed or bool(attempt.passed)
-        row.last_time = (
-            attempt.started_at if row.last_time is None else max(row.last_time, attempt.started_at)
-        )
+        row.last_time = max(row.last_time or attempt.started_at, attempt.started_at)
         best = row.best_score
         if attempt.right is not None and (best is None or attempt.right > best.right_count):
             row.best_score = AttemptScore(attempt.right, len(attempt.items))
@@ -85,12 +84,12 @@ def worker_results(attempts: Iterable[QuizAttempt]) -> list[WorkerResult]:
     )
 
 
-def question_results(sheets: Iterable[QuizSheet]) -> dict[str, QuestionResult]:
-    """Return the numbers of answers to each question, including those in attempts in progress."""
+def question_results(contents: Iterable[AttemptContent]) -> dict[str, QuestionResult]:
+    """Return the results of each question and known item, by key, including those of attempts in progress."""
     rows: dict[str, QuestionResult] = {}
-    for sheet in sheets:
-        for position, item in enumerate(sheet.attempt.items, start=1):
-            is_right = sheet.is_right(position)
+    for content in contents:
+        for position, item in enumerate(content.attempt.items, start=1):
+            is_right = content.is_right(position)
             if is_right is None:
                 continue
             key = str(item.get("question") or item["unit"])
@@ -116,7 +115,7 @@ def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     qualification = qualification_of(study, design)
     rows = QuizAttempt.objects.filter(qualification=qualification).select_related("worker", "study")
     attempts = list(rows.order_by("-started_at")[:MAX_ATTEMPTS])
-    results_by_key = question_results(sheets_for_current_quiz(attempts, study=study))
+    results_by_key = question_results(contents_for_current_quiz(attempts, study=study))
     workers = worker_results(attempts)
     context |= {
         "preset": preset_of(design.quiz),

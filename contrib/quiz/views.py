@@ -20,16 +20,15 @@ from annotation.work.sheet.texts import read_design
 from annotation.work.worksheet import shows_pictures, steps_of
 from common.amounts import spell_number
 from common.errors import ObjectNotFound
-from contrib.quiz.attempts import QuizStatus, answer_attempt, find_attempt, quiz_status, start_attempt
-from contrib.quiz.questions import questions_asked
-from contrib.quiz.sheets import (
-    QuizSheet,
-    explain_answer,
-    may_explain,
+from contrib.quiz.attempt_content import (
+    AttemptContent,
+    content_of,
     quiz_picture_url,
-    sheet_of,
-    translate_sheet,
+    translate_content,
 )
+from contrib.quiz.attempts import QuizStatus, answer_attempt, find_attempt, quiz_status, start_attempt
+from contrib.quiz.explanations import explain_answer, may_explain
+from contrib.quiz.questions import questions_asked
 from judgments.kinds import KINDS
 from judgments.models import Study
 
@@ -38,21 +37,21 @@ from judgments.models import Study
 def show_quiz_step(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
     """Show the next step of the attempt in progress, the explanation of a step, the start, or the result.
 
-    A step is identified by the position of its first question.
+    A step is one question, one known item, or the items of one picture. The position of the first one identifies it.
     """
     status = quiz_status(study=study, worker=worker)
     if not status.is_needed:
         return redirect("annotation:work", study.slug)
-    position_text = request.GET.get("seen", "")  # the step whose explanation is asked for
-    # longer numbers are no positions
+    position_text = request.GET.get("seen", "")  # the step whose explanation is requested
+    # No quiz has so many questions that a position has four digits.
     is_position = position_text.isascii() and position_text.isdigit() and len(position_text) < 4
     if status.last_attempt is not None and is_position:
-        sheet = translate_sheet(sheet_of(status.last_attempt))
-        step = next((positions for positions in sheet.steps() if positions[0] == int(position_text)), None)
-        if step is not None and all(may_explain(sheet, position) for position in step):
-            return _explanation_page(request, study, status, sheet, step)
+        content = translate_content(content_of(status.last_attempt))
+        step = next((positions for positions in content.steps() if positions[0] == int(position_text)), None)
+        if step is not None and all(may_explain(content, position) for position in step):
+            return _explanation_page(request, study, status, content, step)
     if status.open_attempt is not None:
-        return _question_page(request, study, translate_sheet(sheet_of(status.open_attempt)))
+        return _question_page(request, study, translate_content(content_of(status.open_attempt)))
     if status.last_attempt is None:
         return render(request, "quiz/first.html", _start_context(study, status))
     return _result_page(request, study, status, status.last_attempt)
@@ -68,95 +67,100 @@ def start_quiz(request: HttpRequest, study: Study, worker: Worker) -> HttpRespon
 
 @member_page(GET_POST)
 def answer_quiz_step(request: HttpRequest, study: Study, worker: Worker, number: int) -> HttpResponse:
-    """Store the answer to the current step. An earlier answer to it is kept instead."""
+    """Store the answer to the current step, unless it was answered before."""
     if request.method != "POST":
         return redirect("quiz:quiz", study.slug)
     attempt = find_attempt(study=study, worker=worker, number=number)
-    sheet = translate_sheet(sheet_of(attempt))
-    step = _find_step(request, sheet)
+    content = translate_content(content_of(attempt))
+    step = _find_step(request, content)
     if step is None:
         return see_other("quiz:quiz", study.slug)
-    answers = _read_answers(request, sheet, step)
+    answers = _read_answers(request, content, step)
     if len(answers) < len(step):
-        return _question_page(request, study, sheet, lacks_answer=True, status=422)
+        return _question_page(request, study, content, lacks_answer=True, status=422)
     try:
         attempt = answer_attempt(attempt=attempt, answers=answers)
     except AlreadyEnded:
         # sent from another window or after the Back button: keep the first answer, and show the next step
         attempt.refresh_from_db()
-    if may_explain(sheet_of(attempt), step[0]) and sheet.design.quiz.explain == "after-each":
+    if may_explain(content_of(attempt), step[0]) and content.design.quiz.explain == "after-each":
         return SeeOther(f"{resolve_url('quiz:quiz', study.slug)}?seen={step[0]}")
     return see_other("quiz:quiz", study.slug)
 
 
-def _find_step(request: HttpRequest, sheet: QuizSheet) -> list[int] | None:
-    """Return the positions of the step that the form answers."""
+def _find_step(request: HttpRequest, content: AttemptContent) -> list[int] | None:
+    """Return the positions of the step that the form answers; None if there is no such step."""
     first_position = request.POST.get("step", "")
-    return next((step for step in sheet.steps() if str(step[0]) == first_position), None)
+    return next((step for step in content.steps() if str(step[0]) == first_position), None)
 
 
-def _read_answers(request: HttpRequest, sheet: QuizSheet, step: list[int]) -> list[dict[str, Any]]:
-    """Return the form's answers to the step; [] if a group is unanswered."""
-    if step[0] in sheet.questions:
+def _read_answers(request: HttpRequest, content: AttemptContent, step: list[int]) -> list[dict[str, Any]]:
+    """Return the form's answers to a step; [] if an item of the step is unanswered."""
+    if step[0] in content.questions:
         text = request.POST.get(f"u{step[0]}", "")
-        # longer numbers are no options
+        # No question has so many options that an option's number has three digits.
         is_number = text.isascii() and text.isdigit() and len(text) < 3
         return [{"position": step[0], "value": int(text)}] if is_number else []
-    kind = KINDS[sheet.design.protocol].for_design(sheet.design)
-    page_units = [sheet.page_units[position] for position in step]
+    kind = KINDS[content.design.protocol].for_design(content.design)
+    page_units = [content.page_units[position] for position in step]
     if undecided_positions(request.POST, page_units, kind):
         return []
     return answers_of_form(request.POST, page_units, kind=kind, final=True, saved={})
 
 
-def _steps_context(study: Study, sheet: QuizSheet, step: list[int]) -> dict[str, Any]:
-    """Return the context of a step: its question, or the worksheet of its known items, and the steps around it."""
-    steps = sheet.steps()
+def _steps_context(study: Study, content: AttemptContent, step: list[int]) -> dict[str, Any]:
+    """Return the template variables of a step: its question or its known items, and which steps are done."""
+    steps = content.steps()
     context: dict[str, Any] = {
         "study": study,
-        "design": sheet.design,
-        "attempt": sheet.attempt,
+        "design": content.design,
+        "attempt": content.attempt,
         "step_number": steps.index(step) + 1,
         "step_count": len(steps),
         "are_steps_done": [
-            all(str(position) in sheet.attempt.answers for position in positions) for positions in steps
+            all(str(position) in content.attempt.answers for position in positions) for positions in steps
         ],
         "first_position": step[0],
-        "question": sheet.questions.get(step[0]),
+        "question": content.questions.get(step[0]),
         "is_last": steps.index(step) == len(steps) - 1,
     }
-    if step[0] in sheet.page_units:
+    if step[0] in content.page_units:
         shown_steps = steps_of(
-            [sheet.page_units[position] for position in step],
-            design=sheet.design,
-            picture_url=lambda page_unit: quiz_picture_url(study, sheet.attempt, page_unit),
-            answers=sheet.attempt.answers,
+            [content.page_units[position] for position in step],
+            design=content.design,
+            picture_url=lambda page_unit: quiz_picture_url(study, content.attempt, page_unit),
+            answers=content.attempt.answers,
         )[0]
         context |= {
-            "kind": KINDS[sheet.design.protocol].for_design(sheet.design),
+            "kind": KINDS[content.design.protocol].for_design(content.design),
             "step": shown_steps,
             "current_step": shown_steps.number,
-            "has_pictures": shows_pictures(sheet.design, [shown_steps]),
+            "has_pictures": shows_pictures(content.design, [shown_steps]),
         }
     return context
 
 
 def _question_page(
-    request: HttpRequest, study: Study, sheet: QuizSheet, *, lacks_answer: bool = False, status: int = 200
+    request: HttpRequest,
+    study: Study,
+    content: AttemptContent,
+    *,
+    lacks_answer: bool = False,
+    status: int = 200,
 ) -> HttpResponse:
     """Show the next unanswered step of the attempt."""
-    open_positions, steps = set(sheet.open_positions), sheet.steps()
+    open_positions, steps = set(content.open_positions), content.steps()
     step = next((positions for positions in steps if open_positions & set(positions)), steps[-1])
-    context = _steps_context(study, sheet, step) | {"lacks_answer": lacks_answer}
+    context = _steps_context(study, content, step) | {"lacks_answer": lacks_answer}
     return render(request, "quiz/question.html", context, status=status)
 
 
 def _explanation_page(
-    request: HttpRequest, study: Study, status: QuizStatus, sheet: QuizSheet, step: list[int]
+    request: HttpRequest, study: Study, status: QuizStatus, content: AttemptContent, step: list[int]
 ) -> HttpResponse:
     """Show the explanation of a step that was answered."""
-    explained = [answer for position in step if (answer := explain_answer(sheet, position)) is not None]
-    context = _steps_context(study, sheet, step) | {
+    explained = [answer for position in step if (answer := explain_answer(content, position)) is not None]
+    context = _steps_context(study, content, step) | {
         "explained_answers": explained,
         "all_right": all(answer.is_right for answer in explained),
         "is_last": status.open_attempt is None,
@@ -165,7 +169,7 @@ def _explanation_page(
 
 
 def _start_context(study: Study, status: QuizStatus) -> dict[str, Any]:
-    """Return the context of the page before the first attempt."""
+    """Return the template variables of the page before the first attempt."""
     design = read_design(study)
     return {
         "study": study,
@@ -180,19 +184,19 @@ def _result_page(
     request: HttpRequest, study: Study, status: QuizStatus, attempt: QuizAttempt
 ) -> HttpResponse:
     """Show the result of a finished attempt."""
-    sheet = translate_sheet(sheet_of(attempt))
+    content = translate_content(content_of(attempt))
     explained = [
         answer
-        for position in range(1, sheet.size + 1)
-        if may_explain(sheet, position) and (answer := explain_answer(sheet, position)) is not None
+        for position in range(1, content.size + 1)
+        if may_explain(content, position) and (answer := explain_answer(content, position)) is not None
     ]
     context = {
         "study": study,
         "design": read_design(study),
         "quiz_status": status,
         "attempt": attempt,
-        "item_count": sheet.size,
-        "pass_mark_percent": _format_percent(sheet.design.quiz.pass_mark),
+        "item_count": content.size,
+        "pass_mark_percent": _format_percent(content.design.quiz.pass_mark),
         "explained_answers": explained,
         "came_from_panel": session_of(study=study, worker=attempt.worker) is not None,
     }
@@ -211,7 +215,9 @@ def quiz_picture(request: HttpRequest, slug: str, number: int, position: int) ->
     try:
         if worker is None or study is None:
             raise ObjectNotFound("There is no such picture.")
-        page_unit = sheet_of(find_attempt(study=study, worker=worker, number=number)).page_units.get(position)
+        page_unit = content_of(find_attempt(study=study, worker=worker, number=number)).page_units.get(
+            position
+        )
     except ObjectNotFound:
         page_unit = None
     if page_unit is None:

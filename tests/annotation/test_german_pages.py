@@ -22,9 +22,10 @@ from annotation.work.sheet.texts import translated_text
 from common.errors import DesignError
 from contrib.demo import FOLDER
 from contrib.demo.management import OPEN_STUDIES
+from contrib.quiz.attempt_content import content_of, translate_content
 from contrib.quiz.attempts import start_attempt
+from contrib.quiz.explanations import labelled_texts
 from contrib.quiz.questions import ENGLISH
-from contrib.quiz.sheets import labelled_texts, sheet_of, translate_sheet
 from contrib.quiz.tests.quizzing import take
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS
@@ -537,7 +538,7 @@ def test_what_a_translation_leaves_out_stays_as_it_is() -> None:
     assert (example.scene, example.answer, example.why) == ("A dog.", "The first.", "Es un perro.")
     attempt = start_attempt(study=study, worker=joined(study).worker)
     with override("es"):
-        shown = [one.question for one in translate_sheet(sheet_of(attempt)).questions.values()]
+        shown = [one.question for one in translate_content(content_of(attempt)).questions.values()]
     assert {one.explanation for one in shown if one.text == "¿Cuál?"} == {"It is one."}
     assert all(len(one.options) == 2 for one in shown if one.text == "¿Cuál?")
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from annotation.models import QuizAttempt
+from contrib.quiz.attempt_content import AttemptContent, content_of
 from contrib.quiz.attempts import answer_attempt, start_attempt
-from contrib.quiz.sheets import QuizSheet, sheet_of
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.annotation.casting import Person, make_dataset, make_study
@@ -26,18 +26,18 @@ def quizzed(protocol: str = "triplet", **quiz: Any) -> Study:
     return make_study(make_dataset(), protocol, quiz={"questions": QUESTIONS} | quiz)
 
 
-def right_answers(sheet: QuizSheet, *, wrong: int = 0) -> list[dict[str, Any]]:
+def right_answers(content: AttemptContent, *, wrong: int = 0) -> list[dict[str, Any]]:
     """Right answers to everything an attempt asks, but for the first ``wrong`` ones."""
-    kind = KINDS[sheet.design.protocol]
+    kind = KINDS[content.design.protocol]
     answers = []
     value: float
     others: list[float]
-    for position in range(1, sheet.size + 1):
-        if position in sheet.questions:
-            value = sheet.questions[position].right_value
-            others = [one for one in range(1, len(sheet.questions[position].order) + 1) if one != value]
+    for position in range(1, content.size + 1):
+        if position in content.questions:
+            value = content.questions[position].right_value
+            others = [one for one in range(1, len(content.questions[position].order) + 1) if one != value]
         else:
-            place = sheet.page_units[position]
+            place = content.page_units[position]
             good = [
                 one
                 for one in kind.values
@@ -51,4 +51,4 @@ def right_answers(sheet: QuizSheet, *, wrong: int = 0) -> list[dict[str, Any]]:
 def take(study: Study, person: Person, *, wrong: int = 0) -> QuizAttempt:
     """A whole attempt."""
     attempt = start_attempt(study=study, worker=person.worker)
-    return answer_attempt(attempt=attempt, answers=right_answers(sheet_of(attempt), wrong=wrong))
+    return answer_attempt(attempt=attempt, answers=right_answers(content_of(attempt), wrong=wrong))

@@ -12,9 +12,10 @@ from django.test.utils import CaptureQueriesContext
 from annotation.errors import AlreadyEnded, AnswerProblem
 from annotation.models import Assignment, QuizAttempt, Worker
 from annotation.work.claims import claim_assignment
+from contrib.quiz.attempt_content import content_of, quiz_units
 from contrib.quiz.attempts import answer_attempt, quiz_status, start_attempt
 from contrib.quiz.errors import QuizFailed, QuizNotPassed
-from contrib.quiz.sheets import ExplainedAnswer, quiz_units, sheet_of
+from contrib.quiz.explanations import ExplainedAnswer
 from contrib.quiz.tests.quizzing import PROTOCOLS, QUESTIONS, quizzed, right_answers, take
 from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from contrib.rehearsals.simulation.run import rehearse
@@ -160,10 +161,10 @@ def test_designers_see_questions_results_and_what_nearly_everybody_misses(admin_
     for number in range(6):
         person = joined(study, f"worker-{number}")
         attempt = start_attempt(study=study, worker=person.worker)
-        sheet = sheet_of(attempt)
-        answers = right_answers(sheet)
+        content = content_of(attempt)
+        answers = right_answers(content)
         for answer in answers:
-            asked = sheet.questions[answer["position"]]
+            asked = content.questions[answer["position"]]
             if asked.question.text == "Question 3?":
                 answer["value"] = asked.right_value % 3 + 1
         answer_attempt(attempt=attempt, answers=answers)
@@ -232,11 +233,11 @@ def started(study: Study) -> tuple[Study, Person]:
 def answer_on_page(study: Study, person: Person, *, right: bool = True) -> Any:
     """Answer what the page shows, by its form."""
     attempt = QuizAttempt.objects.filter(worker=person.worker).latest("number")
-    sheet = sheet_of(attempt)
+    content = content_of(attempt)
     html = page(person, f"/s/{study.slug}/quiz/")
     first = int(re.findall(r'name="step" value="(\d+)"', html)[0])
-    expected = sheet.questions[first].right_value
-    value = expected if right else expected % len(sheet.questions[first].order) + 1
+    expected = content.questions[first].right_value
+    value = expected if right else expected % len(content.questions[first].order) + 1
     return person.client.post(
         f"/s/{study.slug}/quiz/{attempt.number}/answer/", {"step": first, f"u{first}": value}
     )
@@ -299,7 +300,7 @@ def test_back_and_another_answer_changes_nothing() -> None:
     attempt = QuizAttempt.objects.get()
     before = attempt.answers
     again = ada.client.post(
-        f"/s/{study.slug}/quiz/1/answer/", {"step": 1, "u1": sheet_of(attempt).questions[1].right_value}
+        f"/s/{study.slug}/quiz/1/answer/", {"step": 1, "u1": content_of(attempt).questions[1].right_value}
     )
     assert again.status_code == 303
     attempt.refresh_from_db()
@@ -320,15 +321,15 @@ def test_a_known_item_is_shown_and_answered_on_the_page_of_its_kind(protocol: st
     ada = joined(study)
     ada.client.post(f"/s/{study.slug}/quiz/start/")
     html = page(ada, f"/s/{study.slug}/quiz/")
-    sheet = sheet_of(QuizAttempt.objects.get())
-    step = sheet.steps()[0]
+    content = content_of(QuizAttempt.objects.get())
+    step = content.steps()[0]
     if protocol != "triplet":
         picture = re.findall(r'<img src="([^"]+)"', html)[0]
         shown = ada.client.get(picture)
         assert (shown.status_code, shown["Content-Type"]) == (200, "image/jpeg")
         shown.close()
         assert Client().get(picture).status_code == 404
-    answers = {answer["position"]: answer["value"] for answer in right_answers(sheet)}
+    answers = {answer["position"]: answer["value"] for answer in right_answers(content)}
     fields: dict[str, Any] = {"step": step[0]}
     fields |= {f"u{position}": answers[position] for position in step if answers[position]}
     response = ada.client.post(f"/s/{study.slug}/quiz/1/answer/", fields)
@@ -385,10 +386,10 @@ def standing(study: Study, headers: dict[str, str]) -> Any:
 
 def right(*, but: int = 0) -> list[dict[str, int]]:
     """Right answers to the attempt under way, the first ``but`` of them wrong."""
-    sheet = sheet_of(QuizAttempt.objects.latest("number"))
+    content = content_of(QuizAttempt.objects.latest("number"))
     return [
         {"position": position, "value": 3 - asked.right_value if position <= but else asked.right_value}
-        for position, asked in sorted(sheet.questions.items())
+        for position, asked in sorted(content.questions.items())
     ]
 
 

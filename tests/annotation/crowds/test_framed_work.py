@@ -15,7 +15,7 @@ from django.utils import timezone
 from annotation.crowds.mturk.notifications import amazon as sns_requests
 from annotation.models import Assignment, CrowdSession, Judgment, Participation, Publication, QuizAttempt
 from annotation.work.slots.release import expire_overdue
-from contrib.quiz.sheets import sheet_of
+from contrib.quiz.attempt_content import content_of
 from contrib.quiz.tests.quizzing import QUESTIONS, right_answers
 from judgments.models import Job, Study
 from tests.annotation.crowds.framing import (
@@ -314,7 +314,7 @@ def test_the_quiz_with_items_of_our_own_comes_first_in_the_frame(wrong: int) -> 
     assert not Assignment.objects.exists()
     at = page.redirect_chain[-1][0].removesuffix("quiz/")
     page = ada.client.post(f"{at}quiz/start/", follow=True)
-    for place in right_answers(sheet_of(QuizAttempt.objects.get()), wrong=wrong):
+    for place in right_answers(content_of(QuizAttempt.objects.get()), wrong=wrong):
         step = str(place["position"])
         fields = {"step": step, f"u{step}": str(place["value"])}
         page = ada.client.post(f"{at}quiz/1/answer/", fields, follow=True)
