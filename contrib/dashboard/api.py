@@ -17,8 +17,8 @@ from contrib.dashboard.staleness import change_mark, has_dashboard, is_stale, re
 from judgments.access.permissions import study_for
 
 
-class HeldSerializer(serializers.Serializer[Any]):
-    """A HIT that somebody holds."""
+class LeaseSerializer(serializers.Serializer[Any]):
+    """An assignment in progress, which a worker holds until it expires."""
 
     assignment = serializers.UUIDField(source="pk")
     hit = serializers.CharField(source="hit.key", allow_null=True)
@@ -47,7 +47,7 @@ class BoardSerializer(serializers.Serializer[Any]):
     wanted = serializers.IntegerField(source="now.wanted", help_text="0 before the first snapshot.")
     last_hour = serializers.IntegerField(source="now.last_hour", help_text="Judgments.")
     hours_left = serializers.FloatField(source="now.hours_left", allow_null=True, help_text="At that pace.")
-    held = HeldSerializer(source="now.leases", many=True, help_text="At most 20, those that end first.")
+    held = LeaseSerializer(source="now.leases", many=True, help_text="At most 20, those that end first.")
     held_more = serializers.BooleanField(source="now.has_more_leases")
     spending = SpendingSerializer(source="now.spending", allow_null=True)
     local_cents = serializers.IntegerField(

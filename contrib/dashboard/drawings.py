@@ -1,4 +1,4 @@
-"""Draw the plots of a snapshot, with captions."""
+"""Draw the plots of a dashboard's snapshot as SVG, with a sentence about each."""
 
 from __future__ import annotations
 
@@ -10,24 +10,29 @@ from evaluation.results.verdict import verdict_sentence
 
 
 def draw_plots(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Draw agreement over time, and metrics by pair kind, with captions."""
+    """Draw agreement over time, and metrics by pair kind.
+
+    Args:
+        result: the result of a snapshot (``BoardSnapshot.result``).
+    """
     # Imported lazily, since matplotlib costs every process 60 MB and 0.3 s.
     from contrib.dashboard.plots import earlier_figure, growth_figure, growth_sentence, metrics_figure
 
-    defined = [row for row in result["growth"] if row["value"] is not None]
+    defined_rows = [row for row in result["growth"] if row["value"] is not None]
     correlated = result["evaluation"]["correlated"]
-    kinds = {
-        kind: {
-            "now": metrics_figure(kind, cell, correlated=correlated),
-            "settled": cell["verdict"]["settled"],
-            "said": f"{verdict_sentence(cell['verdict'], cell['metrics'])} {scope_sentence(cell)}".strip(),
-            "earlier": earlier_figure(kind, cell, correlated=correlated),
-            "n": cell["verdict"]["n"],
+    kinds = {}
+    for kind, results in result["evaluation"]["kinds"].items():
+        verdict = results["verdict"]
+        sentence = f"{verdict_sentence(verdict, results['metrics'])} {scope_sentence(results)}"
+        kinds[kind] = {
+            "now": metrics_figure(kind, results, correlated=correlated),
+            "settled": verdict["settled"],
+            "said": sentence.strip(),
+            "earlier": earlier_figure(kind, results, correlated=correlated),
+            "n": verdict["n"],
         }
-        for kind, cell in result["evaluation"]["kinds"].items()
-    }
     return {
-        "growth": growth_figure(defined) if len(defined) > 1 else "",
-        "growth_said": growth_sentence(defined),
+        "growth": growth_figure(defined_rows) if len(defined_rows) > 1 else "",
+        "growth_said": growth_sentence(defined_rows),
         "kinds": kinds,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from math import inf
 from typing import Any
 
@@ -39,7 +40,11 @@ LETTER_WIDTH = 0.0125 * WIDTH / PLOT_INCHES
 
 
 def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Plot alpha with its interval by number of judgments, as SVG. ``rows`` comes from ``agreement_so_far``."""
+    """Plot alpha with its interval by number of judgments, as SVG.
+
+    Args:
+        rows: from ``agreement_so_far``, without undefined values.
+    """
     figure, axes = _new_curves(rows[-1]["judgments"])
     x, values = [row["judgments"] for row in rows], [row["value"] for row in rows]
     interval_rows = [row for row in rows if row["low"] is not None]
@@ -61,7 +66,7 @@ def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Describe the newest alpha, and whether more judgments would change it."""
+    """Return sentences on the newest alpha, and on whether more judgments would change it."""
     if not rows:
         return _("Agreement is shown when an item has two judgments.")
     last = rows[-1]
@@ -84,10 +89,16 @@ def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"{sentence} {outlook}"
 
 
-def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> str:
-    """Plot each metric's value. ``cell`` comes from ``accuracy_so_far`` or ``correlation_so_far``."""
-    metrics, leaders = cell["metrics"], cell["verdict"]["leaders"]
+def metrics_figure(kind: str, results: Mapping[str, Any], *, correlated: bool) -> str:
+    """Plot the newest value of each metric, as SVG; "" without values.
+
+    Args:
+        kind: the kind of pairs, or "all".
+        results: the results for this kind from ``accuracy_so_far`` or, if ``correlated``, from ``correlation_so_far``.
+    """
+    metrics, leaders = results["metrics"], results["verdict"]["leaders"]
     values = {name: row["value"] for name, row in metrics.items()}
+    # the highest value first, undefined values last
     names = sorted(metrics, key=lambda name: inf if values[name] is None else -values[name])
     if not names or metrics[names[0]]["value"] is None:
         return ""
@@ -96,8 +107,9 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     figure, axes = new_plot(height, PLOT_INCHES)
     defined = {name: metrics[name] for name in names if metrics[name]["value"] is not None}
     chance = 0.0 if correlated else CHANCE
-    ends = [row[key] for row in defined.values() for key in ("low", "high", "value") if row[key] is not None]
-    ends.append(chance)
+    ends = [chance]
+    for row in defined.values():
+        ends += [row[key] for key in ("low", "high", "value") if row[key] is not None]
     low, high = max(-1.0, min(ends) - 0.04), min(1.0, max(ends) + 0.04)
     axes.set_xlim(low, high + 0.09 * (high - low))
     axes.axvline(chance, **LEVEL_STYLE, linestyle=DASH, zorder=1)
@@ -124,7 +136,8 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
         axes.set_xlabel(
             _("% of pairs where metric and people name the same winner, 95 % interval"), **SOFT_STYLE
         )
-    longest = max(len(line) for name in names for line in metric_label_of(name).split("\n"))
+    label_lines = "\n".join(metric_label_of(name) for name in names).split("\n")
+    longest = max(map(len, label_lines))
     figure.subplots_adjust(
         left=0.05 + LETTER_WIDTH * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
     )
@@ -146,13 +159,17 @@ def _draw_interval(
     write_beside(axes, format_value(value), (end, y), (7, 0), alpha=SOFT_OPACITY, va="center")
 
 
-def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> str:
-    """Plot each metric's value at fewer judgments. ``cell`` is as in ``metrics_figure``."""
-    curves, leaders = cell["earlier"], cell["verdict"]["leaders"]
-    defined = {
-        name: [row for row in rows if row["value"] is not None] for name, rows in curves.items() if rows
-    }
-    defined = {name: rows for name, rows in defined.items() if len(rows) > 1}
+def earlier_figure(kind: str, results: Mapping[str, Any], *, correlated: bool) -> str:
+    """Plot each metric's value by number of judgments, as SVG; "" if no metric has two values.
+
+    The arguments are those of ``metrics_figure``.
+    """
+    leaders = results["verdict"]["leaders"]
+    defined: dict[str, list[Mapping[str, Any]]] = {}
+    for name, all_rows in results["earlier"].items():
+        rows = [row for row in all_rows if row["value"] is not None]
+        if len(rows) > 1:
+            defined[name] = rows
     if not defined:
         return ""
     order = sorted(defined, key=lambda name: -defined[name][-1]["value"])
@@ -169,7 +186,7 @@ def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
             markersize=4, linewidth=2 if name in leaders else 1.4, clip_on=False,
         )  # fmt: skip
         line_ends.append((rows[-1]["value"], name.partition("|")[0], colour, marker))
-    values = [row["value"] for rows in defined.values() for row in rows]
+    values = [row["value"] for row in chain.from_iterable(defined.values())]
     low, high = min([*values, chance]) - 0.04, max([*values, chance]) + 0.06
     axes.set_ylim(low, high)
     axes.axhline(chance, color=INK, alpha=0.45, linewidth=1, linestyle=DASH)

@@ -1,6 +1,6 @@
-"""Replay judgments in the order of arrival. At each checkpoint, compute agreement, winners and metrics.
+"""Replay judgments in the order of arrival, and compute agreement, winners and metrics at checkpoints.
 
-Votes accumulate between checkpoints. Units and pairs are visited only at checkpoints.
+A checkpoint is a number of judgments, such as 50 of 1,000. Between checkpoints, only votes are counted.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def winners_so_far(
 ) -> Iterator[tuple[int, PeoplesWinners]]:
     """Yield the number of votes, and the winners of P pairs with their clusters, at each checkpoint.
 
-    The majority of judgments decides a unit, and the majority of units decides a pair (Vedantam et al. 2015, section
-    3); ties decide nothing.
+    The majority of a unit's judgments is its winner, and the majority of a pair's units is the pair's winner (Vedantam
+    et al. 2015, section 3). A tie has no winner.
 
     Args:
         pair: (U,) the pair of each of the U units, as codes from 0.
@@ -93,6 +93,7 @@ def winners_so_far(
     done_count, ends = 0, checkpoints(len(votes))
     is_decided = np.zeros(votes.units, dtype=np.bool_)
     for end in ends:
+        # the index of each vote in the flattened table of counts, which has a row for each unit, and a column per side
         cells = votes.unit[done_count:end] * len(SIDE_NAMES) + votes.value[done_count:end].astype(np.int64)
         counts += np.bincount(cells, minlength=counts.size).reshape(counts.shape)
         done_count = end
@@ -102,7 +103,7 @@ def winners_so_far(
         outcome = 1.0 * (first > np.maximum(second, neither)) - 1.0 * (second > np.maximum(first, neither))
         if end == ends[-1]:
             for unit, winner in (decisions or {}).items():
-                outcome[unit] = {1: 1.0, 2: -1.0}.get(int(winner), 0.0)
+                outcome[unit] = {FIRST: 1.0, SECOND: -1.0}.get(int(winner), 0.0)
                 is_decided[unit] = True
         leads = np.bincount(pair, weights=outcome, minlength=len(images)).astype(np.float64)
         clusters: dict[str, Any] = {ITEM: images}
@@ -116,7 +117,7 @@ def winners_so_far(
                 pair_leads=leads,
                 is_adjudicated=is_decided,
             )
-        winners = np.where(leads > 0, 1, np.where(leads < 0, 2, 0))
+        winners = np.select([leads > 0, leads < 0], [FIRST, SECOND], default=0)
         yield end, PeoplesWinners.from_winners(winners, clusters=clusters)
 
 
@@ -125,7 +126,7 @@ def accuracy_so_far(
     scores: Mapping[str, npt.NDArray[np.float64]],
     kinds: Mapping[str, npt.NDArray[np.bool_]],
 ) -> dict[str, dict[str, Any]]:
-    """Return each metric's accuracy at each checkpoint, and the verdict, by pair kind.
+    """Return the results by pair kind: each metric's accuracy now and at each checkpoint, and the verdict.
 
     Args:
         winners: from ``winners_so_far``, about P pairs.
@@ -133,6 +134,7 @@ def accuracy_so_far(
         kinds: (P,) whether each pair is of the kind, by pair kind.
     """
     metric_winners = winners_of_metrics(scores)
+    _, newest_winners = winners[-1]
     results_by_kind: dict[str, dict[str, Any]] = {}
     for kind, is_of_kind in kinds.items():
         rows_by_metric = {
@@ -142,12 +144,12 @@ def accuracy_so_far(
             ]
             for name, metric in metric_winners.items()
         }
-        cells = {name: rows[-1] for name, rows in rows_by_metric.items()}
+        newest_rows = {name: rows[-1] for name, rows in rows_by_metric.items()}
         results_by_kind[kind] = {
-            "metrics": cells,
+            "metrics": newest_rows,
             "earlier": rows_by_metric,
-            "verdict": pair_verdict(metric_winners, winners[-1][1], is_of_kind, cells),
-            **scope_fields(winners[-1][1].deletions),
+            "verdict": pair_verdict(metric_winners, newest_winners, is_of_kind, newest_rows),
+            **scope_fields(newest_winners.deletions),
         }
     return results_by_kind
 
@@ -157,7 +159,8 @@ def means_so_far(
 ) -> Iterator[tuple[int, Floats]]:
     """Yield the number of votes, and the (U,) mean judgments of the units, at each checkpoint; nan without judgments.
 
-    ``decisions`` are as in ``winners_so_far``.
+    Args:
+        decisions: the adjudicated values by unit code. They are applied only at the last checkpoint.
     """
     totals, counts = np.zeros(votes.units), np.zeros(votes.units)
     done_count, ends = 0, checkpoints(len(votes))
@@ -180,17 +183,19 @@ def correlation_so_far(
     clusters: Mapping[str, Any],
     weights: Floats | None = None,
 ) -> dict[str, Any]:
-    """Return Kendall's tau-b of each metric with mean judgments at each checkpoint.
+    """Return Kendall's tau-b of each metric with mean judgments now and at each checkpoint, and the verdict.
 
-    The last checkpoint has an interval.
+    Only the last tau-b has an interval.
 
     Args:
+        means: from ``means_so_far``.
         scores: (U,) scores of the U units by metric, nan if missing.
         clusters: the clusters of the U captions.
     """
     rows_by_metric: dict[str, list[dict[str, Any]]] = {name: [] for name in scores}
+    newest_count, newest_mean = means[-1]
     for end, mean in means:
-        is_last = end == means[-1][0]
+        is_last = end == newest_count
         for name, values in scores.items():
             is_known = ~np.isnan(mean) & ~np.isnan(values)
             row: dict[str, Any] = {"judgments": end, "value": None, "low": None, "high": None}
@@ -207,10 +212,11 @@ def correlation_so_far(
                 )
                 row |= as_json(tau, "value", "low", "high", "reason")
             rows_by_metric[name].append(row)
-    cells = {name: rows[-1] for name, rows in rows_by_metric.items()}
-    raters = scope_fields(columns_and_deletions(clusters)[1])
+    newest_rows = {name: rows[-1] for name, rows in rows_by_metric.items()}
+    _, deletions = columns_and_deletions(clusters)
     return {
-        "metrics": cells,
+        "metrics": newest_rows,
         "earlier": rows_by_metric,
-        "verdict": correlation_verdict(scores, means[-1][1], clusters, cells, weights),
-    } | raters
+        "verdict": correlation_verdict(scores, newest_mean, clusters, newest_rows, weights),
+        **scope_fields(deletions),
+    }

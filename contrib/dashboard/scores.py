@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import compress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,91 +18,115 @@ from evaluation.results.metrics.scoring import score_captions, score_pairs
 from evaluation.results.metrics.study_texts import CaptionConsensus, caption_texts, pair_texts
 from judgments.kinds import KINDS
 from judgments.models import Study
-from quorum.numeric.arrays import Floats
-
-ROW_COLUMNS = ("of", "images")  # arrays of row ids in stored scores
+from quorum.numeric.arrays import Floats, Ints
 
 
-def candidate_scores(study: Study) -> dict[str, Any]:
-    """Return the scores of a study's candidates.
+@dataclass(frozen=True, slots=True, eq=False)
+class CandidateScores:
+    """The scores of a study's candidates by the metrics of its newest evaluation, as the page "Results" shows them.
 
-    The metrics are those of the newest evaluation, so that the page "Results" shows the same. ``asked`` identifies
-    them, so that a later change of metrics is detected.
-
-    Returns:
-        ``metrics``: the scores by metric, (P, 2) of P pairs or (U,) of U units; ``of``: row ids of the pairs or
-            units; ``images``: their images; ``reason``: why there are no scores.
+    Attributes:
+        requested_metrics: what identifies these metrics (``_requested_metrics``), to detect a later change.
+        row_ids: row ids of the P candidate pairs, or of the U units, which have one caption each.
+        images: row ids of their images.
+        by_metric: the (P, 2) scores of pairs, or the (U,) scores of captions, by metric.
+        reason: why there are no scores; "" if there are.
     """
+
+    requested_metrics: list[Any]
+    row_ids: Ints
+    images: Ints
+    by_metric: Mapping[str, Floats]
+    reason: str = ""
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> CandidateScores:
+        return cls(
+            requested_metrics=stored["asked"],
+            row_ids=np.array(stored["of"], dtype=np.int64),
+            images=np.array(stored["images"], dtype=np.int64),
+            by_metric={
+                name: np.array(values, dtype=np.float64) for name, values in stored["metrics"].items()
+            },
+            reason=stored["reason"],
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "of": self.row_ids.tolist(),
+            "images": self.images.tolist(),
+            "metrics": {name: scores.tolist() for name, scores in self.by_metric.items()},
+            "reason": self.reason,
+            "asked": self.requested_metrics,
+        }
+
+
+class _ScoredRows(NamedTuple):
+    """The row id and the image of each scored pair or unit, and the scores by metric."""
+
+    ids_and_images: Sequence[tuple[Any, Any]]
+    by_metric: Mapping[str, Floats]
+
+
+def candidate_scores(study: Study) -> CandidateScores:
+    """Score the candidates of a study by the metrics of its newest evaluation."""
     kind = KINDS[study.protocol]
     metrics, tokenizer, *_imported = requested_metrics = _requested_metrics(study)
+    scored, reason = _ScoredRows([], {}), ""
     if kind.comparison.refusal:
-        scores = _as_scores([], {}, kind.comparison.refusal)
+        reason = kind.comparison.refusal
     elif not kind.compares_pairs and kind.results:
-        scores = _as_scores([], {}, "The page Results compares them with the scores of texts.")
+        reason = "The page Results compares them with the scores of texts."
     else:
+        score_rows = _score_pairs if kind.compares_pairs else _score_captions
         try:
-            scores = (_pair_scores if kind.compares_pairs else _caption_scores)(study, metrics, tokenizer)
+            scored = score_rows(study, metrics, tokenizer)
         except EvaluationError as error:
-            scores = _as_scores([], {}, str(error))
-    return scores | {"asked": requested_metrics}
+            reason = str(error)
+    row_ids, images = np.array(scored.ids_and_images, dtype=np.int64).reshape(-1, 2).T
+    return CandidateScores(requested_metrics, row_ids, images, scored.by_metric, reason)
 
 
 def _requested_metrics(study: Study) -> list[Any]:
-    """Return the metrics' names, the tokenizer, and the row ids of imported metrics (each import has a new id)."""
+    """Return what identifies the metrics: ``[NAMES, TOKENIZER, ID, ...]``, with the row ids of imported metrics.
+
+    Each import of a metric has a new row id.
+    """
     evaluations = Analysis.objects.newest_first(study, Analysis.Kind.META_EVALUATION)
     settings = evaluations.values_list("settings", flat=True).first()
-    metrics, tokenizer = (
-        (settings["metrics"], settings["tok"]) if settings else (list(DEFAULT_METRICS), DEFAULT_TOKENIZER)
-    )
+    metrics, tokenizer = list(DEFAULT_METRICS), DEFAULT_TOKENIZER
+    if settings:
+        metrics, tokenizer = settings["metrics"], settings["tok"]
     imported = ImportedMetric.objects.filter(dataset=study.dataset_id, name__in=metrics).order_by("pk")
     return [metrics, tokenizer, *imported.values_list("pk", flat=True)]
 
 
-def _pair_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any]:
+def _score_pairs(study: Study, metrics: list[str], tokenizer: str) -> _ScoredRows:
     material = pair_texts(study, loaders.load_references(study))
     imported = load_imported(study.dataset, metrics)
     _, scores = score_pairs(
         material.pairs, material.documents, metrics=metrics, tokenizer=tokenizer, imported=imported
     )
-    return _as_scores([(pair.pk, pair.image) for pair in material.pairs], scores)
+    return _ScoredRows([(pair.pk, pair.image) for pair in material.pairs], scores)
 
 
-def _caption_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any]:
+def _score_captions(study: Study, metrics: list[str], tokenizer: str) -> _ScoredRows:
     references = loaders.load_references(study)
     imported = load_imported(study.dataset, metrics)
     rows = loaders.caption_units(study)
     has_scores = imported.has_scores([(item, text) for _unit, item, _key, text in rows])
+    # 0.0 stands in place of people's scores, which are not needed
     scored_captions = [CaptionConsensus(*row, 0.0) for row in compress(rows, has_scores.tolist())]
     captions, _ = caption_texts(study, scored_captions, references)
     documents = references.documents()
     scored = score_captions(captions, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
     scores = {name: result.images for name, result in scored.scores.items()}
-    return _as_scores([(caption.unit, caption.item) for caption in captions], scores)
+    return _ScoredRows([(caption.unit, caption.item) for caption in captions], scores)
 
 
-def _as_scores(
-    rows: Sequence[tuple[Any, Any]], scores: Mapping[str, Floats], reason: str = ""
-) -> dict[str, Any]:
-    """Return the dict in which scores are stored.
-
-    Args:
-        rows: the row id and the image of each scored pair or unit.
-    """
-    ids, images = np.array(rows, dtype=np.int64).reshape(-1, 2).T
-    return {"of": ids, "images": images, "metrics": scores, "reason": reason}
-
-
-def stored_scores(study: Study) -> dict[str, Any] | None:
-    """Return the scores stored with the last snapshot; None if the metrics have changed since."""
+def stored_scores(study: Study) -> CandidateScores | None:
+    """Return the scores stored with the last snapshot; None without them, or if the metrics have changed since."""
     stored = BoardSnapshot.objects.filter(study=study).values_list("scores", flat=True).first()
     if not stored or "images" not in stored or stored.get("asked") != _requested_metrics(study):
         return None
-    metrics = {name: np.array(values, dtype=np.float64) for name, values in stored["metrics"].items()}
-    rows = {name: np.array(stored[name], dtype=np.int64) for name in ROW_COLUMNS}
-    return stored | rows | {"metrics": metrics}
-
-
-def scores_to_store(scores: dict[str, Any]) -> dict[str, Any]:
-    """Return the scores with lists in place of arrays, as `stored_scores` reads them."""
-    metrics = {name: array.tolist() for name, array in scores["metrics"].items()}
-    return scores | {name: scores[name].tolist() for name in ROW_COLUMNS} | {"metrics": metrics}
+    return CandidateScores.from_json(stored)

@@ -1,10 +1,9 @@
-"""Compute and store the slow part of the dashboard. This runs in a job."""
+"""Compute and store the snapshot of a dashboard: the figures that are too slow for a page. A job does this."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,43 +11,26 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
-from annotation.models import Case as QualityCase
-from annotation.models import Participation
 from annotation.models.assignments import FINISHED_STATES
 from annotation.money.wages import pay_of_sessions, wages_of
-from annotation.quality.controls import ControlRecord
 from contrib.dashboard.drawings import draw_plots
+from contrib.dashboard.metric_results import evaluate_metrics
 from contrib.dashboard.models import BoardSnapshot
-from contrib.dashboard.replay import (
-    VotesInOrder,
-    accuracy_so_far,
-    agreement_so_far,
-    correlation_so_far,
-    means_so_far,
-    winners_so_far,
-)
-from contrib.dashboard.scores import candidate_scores, scores_to_store, stored_scores
+from contrib.dashboard.replay import VotesInOrder, agreement_so_far
+from contrib.dashboard.scores import CandidateScores, candidate_scores, stored_scores
 from contrib.dashboard.staleness import first_answers
+from contrib.dashboard.worker_results import worker_results
 from evaluation.data.judgment_sets import blocks, loaders
 from evaluation.data.judgment_sets.records import JudgmentTable, Units
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.data.progress import study_counts
-from evaluation.results.agreement import (
-    exchange_of,
-    flag_judgments_for_agreement,
-    one_against_rest,
-    side_bias,
-)
-from evaluation.results.consensus.clusters import clusters_of_captions
-from evaluation.results.consensus.counts import unused_answers, worker_figures
-from evaluation.results.metrics.texts import pair_kinds
+from evaluation.results.agreement import flag_judgments_for_agreement, exchange_of, one_against_rest, side_bias
+from evaluation.results.consensus.counts import unused_answers
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.designs import design_of
 from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.arrays import Flags, Ints, places_in
-
-MAX_WORKERS_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +39,12 @@ class ComputedSnapshot:
 
     Attributes:
         values: the fields of its ``BoardSnapshot``, without the scores.
-        scores: from ``candidate_scores``; None to keep the stored ones.
+        scores: the scores of its candidates; None to keep the stored ones.
     """
 
     study: Study
     values: dict[str, Any]
-    scores: dict[str, Any] | None
+    scores: CandidateScores | None
 
 
 def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> ComputedSnapshot:
@@ -75,7 +57,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Compu
     # Score before reading judgments, to use less memory.
     stored = stored_scores(study)
     scores = candidate_scores(study) if stored is None else stored
-    scores["images"] = loaders.clusters_of_items(study, scores["images"])
+    scores = replace(scores, images=loaders.clusters_of_items(study, scores.images))
     progress(0.05, "reading judgments")
     all_units = loaders.study_units(study)
     table = loaders.load_judgments(study, newest=newest, units=all_units)
@@ -83,29 +65,16 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Compu
     units = all_units.judged_units
     del all_units  # the units with judgments have been copied
     images, anonymous = _images_of_units(study, units, scores), loaders.is_anonymous(study)
-
-    def sort_votes(is_included: Flags) -> VotesInOrder:
-        rows = np.flatnonzero(is_included)
-        rows = rows[np.argsort(table.pk[rows])]  # row ids grow in the order of arrival
-        return VotesInOrder(
-            unit=places_in(units.pk, table.unit[rows]),
-            worker=table.worker[rows],
-            value=table.value[rows],
-            image=images,
-            anonymous=anonymous,
-        )
-
-    votes = sort_votes(table.is_counted & ~np.isnan(table.value))
+    votes = _sort_votes(table, units, images, table.is_counted & ~np.isnan(table.value), anonymous=anonymous)
     used_for_alpha = flag_judgments_for_agreement(table, loaders.full_depth_units(study))
-    growth = (
-        []
-        if kind.is_open
-        else agreement_so_far(
-            sort_votes(used_for_alpha), kind.aggregation.level, seed=design.seed, exchange=exchange_of(kind)
-        )
-    )
+    growth = []
+    if not kind.is_open:
+        votes_for_alpha = _sort_votes(table, units, images, used_for_alpha, anonymous=anonymous)
+        level, exchange = kind.aggregation.level, exchange_of(kind)
+        growth = agreement_so_far(votes_for_alpha, level, seed=design.seed, exchange=exchange)
+        del votes_for_alpha  # to use less memory
     progress(0.7, "comparing metrics with people")
-    metric_results = _evaluate_metrics(study, votes, units, table, scores)
+    metric_results = evaluate_metrics(study, votes, units, table, scores)
     del votes  # to use less memory
     people_accuracy = {}
     if kind.compares_pairs and used_for_alpha.any():
@@ -125,11 +94,11 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Compu
         "evaluation": {
             "kinds": metric_results,
             "people": people_accuracy,
-            "reason": scores["reason"],
+            "reason": scores.reason,
             "correlated": not kind.compares_pairs,
         },
-        "controls": {},
-        **_worker_results(study, table, table.records, design.controls.threshold),
+        "controls": {},  # first, to keep the order of members; worker_results has the figures
+        **worker_results(study, table, table.records, design.controls.threshold),
         "side_bias": bias,
         "wages": {
             "median": wages.median_cents,
@@ -152,119 +121,41 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Compu
 def store_snapshot(snapshot: ComputedSnapshot) -> BoardSnapshot:
     values = dict(snapshot.values)
     if snapshot.scores is not None:
-        values["scores"] = scores_to_store(snapshot.scores)
+        values["scores"] = snapshot.scores.as_json()
     stored, _ = BoardSnapshot.objects.defer("scores").update_or_create(study=snapshot.study, defaults=values)
     return stored
 
 
 def forget_snapshot(*, study: Study, **_signal: Any) -> None:
-    """Delete the snapshot, which may name people, on ``person_erased`` and ``pages_discarded``."""
+    """Delete the snapshot, since it may name people who were erased.
+
+    This is a receiver of the signals ``person_erased`` and ``pages_discarded``.
+    """
     BoardSnapshot.objects.filter(study=study).delete()
 
 
-def _evaluate_metrics(
-    study: Study, votes: VotesInOrder, units: Units, table: JudgmentTable, scores: dict[str, Any]
-) -> dict[str, Any]:
-    """Return the results of metrics now and at each checkpoint, by pair kind (or ``all``).
-
-    Return {} without judgments or metrics.
+def _sort_votes(
+    table: JudgmentTable, units: Units, images: Ints, is_included: Flags, *, anonymous: bool
+) -> VotesInOrder:
+    """Return the included judgments in the order of arrival.
 
     Args:
-        votes: the included judgments in the order of arrival.
-        table: all judgments.
-        scores: from ``candidate_scores``.
+        images: (U,) images of the units.
     """
-    if not scores["metrics"] or not len(votes):
-        return {}
-    if not KINDS[study.protocol].compares_pairs:
-        # Keep the order of the scores, as an evaluation does, so that equal numbers have equal intervals.
-        unit_index = places_in(units.pk, scores["of"])
-        means = [
-            (vote_count, np.where(unit_index >= 0, mean[unit_index], np.nan))
-            for vote_count, mean in means_so_far(votes, _decided_units(study, units))
-        ]
-        clusters = clusters_of_captions(
-            table,
-            scores["of"],
-            scores["images"],
-            ratings=(),
-            adjudicated_units=loaders.decisions_of(study),
-            anonymous=votes.anonymous,
-        )
-        unit_weights = loaders.weights_of_units(study)
-        weights = (
-            np.array([unit_weights.get(pk, 1.0) for pk in scores["of"].tolist()]) if unit_weights else None
-        )
-        return {"all": correlation_so_far(means, scores["metrics"], clusters, weights)}
-    pair_count = len(scores["of"])
-    pair = places_in(scores["of"], units.pair)
-    winners = list(winners_so_far(votes, pair, scores["images"], _decided_units(study, units)))
-    kind_of_pair = np.full(pair_count, -1, dtype=np.int64)
-    kind_of_pair[pair] = units.kind
-    codes = np.unique(kind_of_pair[kind_of_pair >= 0]).tolist()
-    code_by_kind = {units.kinds[code]: code for code in codes if units.kinds[code]}
-    names = pair_kinds(code_by_kind)
-    kinds = {name: kind_of_pair == code_by_kind[name] for name in names} if len(names) > 1 else {}
-    kinds["all"] = np.ones(pair_count, dtype=np.bool_)
-    return accuracy_so_far(winners, scores["metrics"], kinds)
+    rows = np.flatnonzero(is_included)
+    rows = rows[np.argsort(table.pk[rows])]  # row ids grow in the order of arrival
+    return VotesInOrder(
+        unit=places_in(units.pk, table.unit[rows]),
+        worker=table.worker[rows],
+        value=table.value[rows],
+        image=images,
+        anonymous=anonymous,
+    )
 
 
-def _images_of_units(study: Study, units: Units, scores: Mapping[str, Any]) -> Ints:
-    """Return the cluster of each of U units: (U,). It comes from stored scores if they cover all pairs."""
-    pair_index = places_in(scores["of"], units.pair)
+def _images_of_units(study: Study, units: Units, scores: CandidateScores) -> Ints:
+    """Return the (U,) images of the units, as clusters. If the scores cover all pairs, no rows are read."""
+    pair_index = places_in(scores.row_ids, units.pair)
     if not KINDS[study.protocol].compares_pairs or (pair_index < 0).any():
         return loaders.clusters_of_units(study, units)
-    return scores["images"][pair_index]
-
-
-def _decided_units(study: Study, units: Units) -> dict[int, float]:
-    """Return the adjudicated values by unit code."""
-    decisions = loaders.decisions_of(study)
-    codes = places_in(units.pk, np.fromiter(decisions, dtype=np.int64, count=len(decisions))).tolist()
-    values = [decision.value for decision in decisions.values()]
-    return {code: value for code, value in zip(codes, values, strict=True) if code >= 0}
-
-
-def _worker_results(
-    study: Study, table: JudgmentTable, records: Mapping[int, ControlRecord], threshold: float
-) -> dict[str, Any]:
-    """Return the rows of workers, those whose work needs a review first, and the sums over their control items."""
-    people = loaders.worker_rows(study)
-    rows = worker_figures(
-        table, people, records, loaders.work_times(study, loaders.workers_without_times(table, people))
-    )
-    standings = dict(
-        Participation.objects.filter(study=study)
-        .exclude(standing=Participation.Standing.ACTIVE)
-        .values_list("worker__name", "standing")
-    )
-    rules_by_worker: dict[str, list[str]] = {}
-    cases = QualityCase.objects.filter(study=study, state=QualityCase.State.OPEN).order_by("pk")
-    for name, rule in cases.values_list("worker__name", "rule"):
-        rules_by_worker.setdefault(name, []).append(rule)
-    for row in rows:
-        row |= {"standing": standings.get(row["worker"], ""), "rules": rules_by_worker.get(row["worker"], [])}
-    # first those who are not used, flagged, paused or excluded, and of these the ones with the most judgments
-    rows.sort(
-        key=lambda row: (
-            row["used"] and not row["rules"] and not row["standing"],
-            -row["judgments"],
-            row["worker"],
-        )
-    )
-    seen_count, right_count = (sum(row[key] for row in rows) for key in ("controls_seen", "controls_right"))
-    return {
-        "workers": rows[:MAX_WORKERS_SHOWN],
-        "workers_left": max(0, len(rows) - MAX_WORKERS_SHOWN),
-        "workers_all": len(rows),
-        "per_worker": not any(worker.anonymous for worker in people),
-        "threshold": threshold,
-        "controls": {
-            "seen": seen_count,
-            "right": right_count,
-            "share": right_count / seen_count if seen_count else None,
-            "workers": sum(row["controls_seen"] > 0 for row in rows),
-            "below": sum(row["controls_seen"] > 0 and row["controls_share"] < threshold for row in rows),
-            "set_aside": int((~table.used & ~table.control).sum()),
-        },
-    }
+    return scores.images[pair_index]

@@ -23,12 +23,12 @@ INTERVAL_FACTOR = 10.0  # a snapshot that took 3 s is made at most every 30 s
 
 @dataclass(frozen=True, slots=True)
 class ChangeMark:
-    """The changes of a study since the last snapshot.
+    """What tells whether a dashboard has changed: the last snapshot, and what came after it.
 
     Attributes:
         snapshot: the last snapshot, without scores and result; None before the first.
-        new_judgments: number of judgments since then.
-        leases: the assignment and the end of each active lease.
+        new_judgments: number of judgments since the snapshot.
+        leases: the id of the assignment, and the end, of each active lease.
     """
 
     snapshot: BoardSnapshot | None
@@ -36,14 +36,14 @@ class ChangeMark:
     leases: tuple[tuple[str, str], ...]
 
     def tag(self, study: Study, *values: object) -> str:
-        """Return an ETag that changes whenever the dashboard changes."""
+        """Return an ETag that changes whenever the dashboard changes, or one of ``values``."""
         made_at = self.snapshot.made_at.isoformat() if self.snapshot else ""
         paused_at = study.paused_at.isoformat() if study.paused_at else ""
         return f'"{content_key(study.pk, study.state, paused_at, made_at, self.new_judgments, self.leases, *values)}"'
 
 
 def has_dashboard(study: Study) -> bool:
-    """Return whether the study is or was open to participants."""
+    """Return whether the study is or was open to participants, so that it has a dashboard."""
     return study.state in (Study.State.OPEN, Study.State.CLOSED) and study.source == Study.Source.DESIGNED
 
 

@@ -67,7 +67,7 @@ def show_live_part(request: HttpRequest, study: Study, context: Context) -> Http
 
 
 def _refresh_if_stale(study: Study) -> ChangeMark:
-    """Return what changed since the last snapshot. Request another snapshot if this one is out of date."""
+    """Return what changed since the last snapshot. Request another snapshot if the last one is out of date."""
     mark = change_mark(study)
     if has_dashboard(study) and is_stale(study, mark):
         request_snapshot(study)
@@ -75,12 +75,12 @@ def _refresh_if_stale(study: Study) -> ChangeMark:
 
 
 def _page_choices(request: HttpRequest, context: Context) -> tuple[object, ...]:
-    """Return what the page shows differently by request, for its ETag."""
+    """Return the pair kind and the right on which the page depends, for its ETag."""
     return request.GET.get("pairs", ""), context["may_change"]
 
 
 def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> dict[str, Any]:
-    """Return the context of the live part: the current counters, and the figures of the last snapshot."""
+    """Return the template variables of the live part: the current counters, and the figures of the last snapshot."""
     kind = KINDS[study.protocol]
     snapshot = BoardSnapshot.objects.filter(study=study).values_list("result", flat=True).first()
     result: dict[str, Any] = snapshot or {}
@@ -116,9 +116,9 @@ def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> 
 
 
 def _last_verdict(study: Study) -> dict[str, Any]:
-    """Return the last stored verdict on systems.
+    """Return the verdict on systems in the newest results.
 
-    It is not computed after each answer, since repeated tests find a winner too often.
+    A verdict is not computed after each answer, since repeated tests find a winner too often.
     """
     aggregations = Analysis.objects.newest_first(study, Analysis.Kind.AGGREGATION)
     return {"systems_verdict": aggregations.values_list("result__systems_verdict", flat=True).first()}

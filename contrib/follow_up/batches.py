@@ -32,7 +32,10 @@ MAX_ITEMS = 10_000  # rows or new items of a draft
 
 
 def _add_units_of_same_screens(study: Study, units: QuerySet[Unit]) -> QuerySet[Unit]:
-    """Add the units that were shown on the same screens. Without them, people would compare other texts."""
+    """Return the units, and those that were shown on the same screens.
+
+    Without these, people would compare the texts with others than before.
+    """
     screens = {content.get(SCREEN) for content in units.values_list("content", flat=True)} - {None}
     return units | study.units.filter(control=False, content__screen__in=screens) if screens else units
 
@@ -47,15 +50,52 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     """
     kind = KINDS[study.protocol]
     selected_keys = list(dict.fromkeys(keys))
-    if not selected_keys:
+    _check_selection(study, selected_keys)
+    number = next_copy_number(study)
+    values = without_short_code(study.design) | {
+        "slug": f"{study.slug[:75]}-{number}",
+        "name": f"{study.name[:180]} (closer, {number})",
+        "sampling": study.design["sampling"] | {"only": sorted(selected_keys)},
+    }
+    values.pop("by_hand", None)  # changes by hand are about items of the previous study
+    values.pop("chosen", None)  # the probability that a row is in this batch is unknown
+    if kind.judges_one_caption:
+        values |= _tables_of_listed_captions(study, selected_keys)
+    batch = create_study(design=make_design(values), user=by)
+    noun = "candidate pairs" if kind.compares_pairs else "captions"
+    description = f"{len(selected_keys):,} {noun}"
+    note_event(
+        study=study,
+        what="next-batch",
+        sentence=f"{description} were chosen for a new draft, {batch.slug}.",
+        by=by,
+        why=why,
+        batch=batch.slug,
+        only=sorted(selected_keys),
+    )
+    note_event(
+        study=batch,
+        what="next-batch",
+        sentence=f"Made of {description} of {study.slug}.",
+        by=by,
+        why=why,
+        source=study.slug,
+    )
+    return batch
+
+
+def _check_selection(study: Study, keys: Sequence[str]) -> None:
+    """Raise an error if a draft cannot be limited to the pairs or units with these keys."""
+    kind = KINDS[study.protocol]
+    if not keys:
         raise WrongState(_("No study was created: select at least one row."))
-    if len(selected_keys) > MAX_ITEMS:
+    if len(keys) > MAX_ITEMS:
         raise WrongState(
             _(
                 "No study was created: too many rows are selected (%(chosen)s); expected at most %(most)s, the limit "
                 "for a design."
             )
-            % {"chosen": thousands(len(selected_keys)), "most": thousands(MAX_ITEMS)}
+            % {"chosen": thousands(len(keys)), "most": thousands(MAX_ITEMS)}
         )
     if not kind.supports_unit_ids:
         raise WrongState(
@@ -71,65 +111,42 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
             % {"slug": study.slug}
         )
     rows = study.pairs.all() if kind.compares_pairs else study.units.filter(control=False)
-    known_keys = set(rows.filter(key__in=selected_keys).values_list("key", flat=True))
-    unknown_keys = [key for key in selected_keys if key not in known_keys]
+    known_keys = set(rows.filter(key__in=keys).values_list("key", flat=True))
+    unknown_keys = [key for key in keys if key not in known_keys]
     if unknown_keys:
         raise ObjectNotFound(
             _("No study was created: study %(slug)r has no row %(lacking)r.")
             % {"slug": study.slug, "lacking": unknown_keys[0]}
         )
-    number = next_copy_number(study)
-    sampling: dict[str, Any] = {"only": sorted(selected_keys)}
-    values = without_short_code(study.design) | {
-        "slug": f"{study.slug[:75]}-{number}",
-        "name": f"{study.name[:180]} (closer, {number})",
+
+
+def _tables_of_listed_captions(study: Study, keys: Sequence[str]) -> dict[str, Any]:
+    """Return the tables of a design by which exactly these units, and others on their screens, are judged again."""
+    units = _add_units_of_same_screens(study, study.units.filter(key__in=keys)).order_by("position")
+    sampling = {
+        "pairs_from": "list",
+        "listed": list(units.values_list("item__name", "first__key")),
+        "only": [],
+        "images": "all",
     }
-    values.pop("by_hand", None)  # changes by hand are about items of the previous study
-    values.pop("chosen", None)  # the probability that a row is in this batch is unknown
-    if kind.judges_one_caption:  # the selected units are judged, whatever the sampling or the filter says
-        units = _add_units_of_same_screens(study, study.units.filter(key__in=selected_keys)).order_by(
-            "position"
-        )
-        sampling = {
-            "pairs_from": "list",
-            "listed": list(units.values_list("item__name", "first__key")),
-            "only": [],
-            "images": "all",
-        }
-        unit_counts = Counter(units.values_list("item", flat=True))
-        # texts cannot be shown in pairs if no item has two of them
-        if study.design.get("spans", {}).get("contrastive") and max(unit_counts.values()) < 2:
-            values["spans"] = study.design["spans"] | {"contrastive": False}
-        # as many captions as a control image has
-        fill_to = study.design["captions_per_image"] if kind.grouped else 0
-        values["filter"] = study.design["filter"] | {"bleu_pre": 0.0, "fill_to": fill_to, "audit": 0}
-    values["sampling"] = study.design["sampling"] | sampling
-    batch = create_study(design=make_design(values), user=by)
-    description = (
-        f"{len(selected_keys):,} candidate pairs"
-        if kind.compares_pairs
-        else f"{len(selected_keys):,} captions"
-    )
-    note_event(
-        study=study, what="next-batch", sentence=f"{description} were chosen for a new draft, {batch.slug}.", by=by,
-        why=why, batch=batch.slug, only=sorted(selected_keys),
-    )  # fmt: skip
-    note_event(
-        study=batch,
-        what="next-batch",
-        sentence=f"Made of {description} of {study.slug}.",
-        by=by,
-        why=why,
-        source=study.slug,
-    )
-    return batch
+    # If the kind groups captions by image, a group has as many captions as a control image has.
+    fill_to = study.design["captions_per_image"] if KINDS[study.protocol].grouped else 0
+    tables = {
+        "sampling": study.design["sampling"] | sampling,
+        "filter": study.design["filter"] | {"bleu_pre": 0.0, "fill_to": fill_to, "audit": 0},
+    }
+    unit_counts = Counter(units.values_list("item", flat=True))
+    # Texts cannot be shown in pairs if no item has two of them.
+    if study.design.get("spans", {}).get("contrastive") and max(unit_counts.values()) < 2:
+        tables["spans"] = study.design["spans"] | {"contrastive": False}
+    return tables
 
 
 @transaction.atomic
 def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User | None = None) -> Study:
     """Create a draft with the design of ``study`` for ``items`` items that the study did not ask about.
 
-    The draft must be analysed alone. To look at results, and continue until there is a difference, finds
+    The draft must be analysed alone. Whoever looks at results, and continues until there is a difference, finds
     differences too often (Armitage, McPherson, Rowe 1969).
 
     Raises:

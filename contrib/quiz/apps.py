@@ -13,6 +13,6 @@ class QuizConfig(Feature):
     quiz_backends = ("contrib.quiz.backend.Quizzes",)
     framed_pages = ("quiz:quiz", "quiz:start", "quiz:answer", "quiz:picture")
     integrity_checks = (
-        "contrib.quiz.integrity.quizzes_count_their_answers",
+        "contrib.quiz.integrity.quiz_answers_match_their_items",
         "contrib.quiz.integrity.quiz_items_are_in_no_hit",
     )

@@ -13,7 +13,7 @@ from annotation.models import QuizAttempt
 from annotation.work.answers.checks import answer_key
 from annotation.work.sheet.units import PageUnit
 from annotation.work.worksheet import shown_unit
-from contrib.quiz.questions import Question, own_questions, questions_of
+from contrib.quiz.questions import Question, questions_of, questions_of_design
 from judgments.design.study_design import StudyDesign, translate_design
 from judgments.drawing.material import screen_of
 from judgments.kinds import KINDS
@@ -105,7 +105,7 @@ def translate_content(content: AttemptContent) -> AttemptContent:
     translations = content.design.translations[language].questions
     texts = {
         question.key: translation.filled_texts
-        for question, translation in zip(own_questions(content.design.quiz), translations, strict=False)
+        for question, translation in zip(questions_of_design(content.design.quiz), translations, strict=False)
     }
     questions = {}
     for position, shown_question in content.questions.items():

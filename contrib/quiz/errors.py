@@ -1,4 +1,4 @@
-"""The errors of the quiz. Each has the reason why the worker is not admitted."""
+"""The errors of the quiz. Each one says why the worker is not admitted to the study."""
 
 from django.utils.translation import gettext as _
 

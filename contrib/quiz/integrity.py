@@ -6,7 +6,7 @@ from annotation.models import QuizAttempt
 from judgments.models import Unit
 
 
-def quizzes_count_their_answers() -> Iterator[str]:
+def quiz_answers_match_their_items() -> Iterator[str]:
     """Yield a message for each attempt whose answers or result do not match its items."""
     rows = QuizAttempt.objects.values_list("study__slug", "pk", "items", "answers", "right", "finished_at")
     for slug, pk, items, answers, right, finished_at in rows.order_by("pk").iterator():

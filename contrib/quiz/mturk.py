@@ -16,7 +16,7 @@ from annotation.crowds.mturk.questions import (
     root_element,
 )
 from annotation.work.quiz import QualificationTest
-from contrib.quiz.questions import Question, questions_asked, questions_of, reaches_pass_mark
+from contrib.quiz.questions import Question, questions_of, questions_per_attempt, reaches_pass_mark
 from judgments.design.quiz import Quiz, asks_anything
 from judgments.drawing.draws import rng_for, shuffle
 
@@ -37,7 +37,7 @@ def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTes
         )
     questions_by_key = questions_of(quiz)
     rng = rng_for(seed, "mturk test")
-    drawn_keys = shuffle(list(questions_by_key), rng)[: questions_asked(quiz)]
+    drawn_keys = shuffle(list(questions_by_key), rng)[: questions_per_attempt(quiz)]
     questions = [questions_by_key[key] for key in drawn_keys]
     orders = [shuffle(range(len(question.options)), rng) for question in questions]
     return QualificationTest(

@@ -16,7 +16,7 @@ from common.amounts import percent
 from contrib.quiz.attempt_content import AttemptContent, contents_for_current_quiz, quiz_units
 from contrib.quiz.attempts import qualification_of
 from contrib.quiz.explanations import labelled_texts
-from contrib.quiz.questions import preset_of, questions_asked, questions_of
+from contrib.quiz.questions import preset_of, questions_of, questions_per_attempt
 from judgments.admin.base import picture_address
 from judgments.design.quiz import asks_anything
 from judgments.kinds import Kind
@@ -121,7 +121,7 @@ def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         "preset": preset_of(design.quiz),
         "questions": _question_rows(study, results_by_key),
         "items": _item_rows(study, results_by_key),
-        "question_count": questions_asked(design.quiz),
+        "question_count": questions_per_attempt(design.quiz),
         "pass_mark_percent": f"{design.quiz.pass_mark * 100:g}",
         "may_withdraw": context["may_change"],
         "attempt_count": len(attempts),

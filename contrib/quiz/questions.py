@@ -35,7 +35,7 @@ class QuizPreset:
 
     Attributes:
         source: the paper whose test it is.
-        unstated_settings: what the paper does not state, so that we chose it.
+        unstated_settings: which settings the paper does not state, so that they are Quorum's choice.
     """
 
     name: str
@@ -46,7 +46,7 @@ class QuizPreset:
 
 
 def _read_english() -> QuizPreset:
-    """Read english.toml. The first option of each question is the right one."""
+    """Read english.toml, in which the first option of each question is the right one."""
     test = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
     questions = tuple(
         Question(
@@ -75,8 +75,8 @@ def preset_of(quiz: Quiz) -> QuizPreset | None:
     return next((preset for preset in of_features("quiz_presets") if preset.name == quiz.preset), None)
 
 
-def own_questions(quiz: Quiz) -> list[Question]:
-    """Return the questions that the design states itself."""
+def questions_of_design(quiz: Quiz) -> list[Question]:
+    """Return the questions that the study's design states, besides those of a built-in test."""
     return [
         Question(
             key=content_key("question", question.text, list(question.options), question.answer),
@@ -93,10 +93,10 @@ def questions_of(quiz: Quiz) -> dict[str, Question]:
     """Return all questions from which attempts are drawn, by key."""
     preset = preset_of(quiz)
     preset_questions = preset.questions if preset is not None else ()
-    return {question.key: question for question in (*preset_questions, *own_questions(quiz))}
+    return {question.key: question for question in (*preset_questions, *questions_of_design(quiz))}
 
 
-def questions_asked(quiz: Quiz) -> int:
+def questions_per_attempt(quiz: Quiz) -> int:
     """Return the number of questions of an attempt, without known items."""
     return min(quiz.ask, len(questions_of(quiz)))
 
@@ -104,7 +104,10 @@ def questions_asked(quiz: Quiz) -> int:
 def draw_keys(
     keys: Sequence[str], count: int, *, seen: Collection[str], rng: np.random.Generator
 ) -> list[str]:
-    """Draw ``count`` keys of questions or items. Keys in ``seen`` are drawn only if the other keys do not suffice."""
+    """Draw ``count`` keys of questions or items.
+
+    Keys in ``seen``, which earlier attempts had, are drawn only if the other keys do not suffice.
+    """
     shuffled_keys = shuffle(keys, rng)
     new_keys = [key for key in shuffled_keys if key not in seen]
     repeated_keys = [key for key in shuffled_keys if key in seen]
@@ -114,6 +117,6 @@ def draw_keys(
 def reaches_pass_mark(right_count: int, answer_count: int, pass_mark: float) -> bool:
     """Return whether the share of right answers reaches the pass mark.
 
-    The quotient is the double that is nearest to the true share, so 8 of 10 reaches a mark that is written as 0.8.
+    The quotient is the float that is nearest to the true share. So 8 of 10 reaches a mark that is written as 0.8.
     """
     return answer_count > 0 and right_count / answer_count >= pass_mark

@@ -28,7 +28,7 @@ from contrib.quiz.attempt_content import (
 )
 from contrib.quiz.attempts import QuizStatus, answer_attempt, find_attempt, quiz_status, start_attempt
 from contrib.quiz.explanations import explain_answer, may_explain
-from contrib.quiz.questions import questions_asked
+from contrib.quiz.questions import questions_per_attempt
 from judgments.kinds import KINDS
 from judgments.models import Study
 
@@ -175,7 +175,7 @@ def _start_context(study: Study, status: QuizStatus) -> dict[str, Any]:
         "study": study,
         "design": design,
         "quiz_status": status,
-        "item_count": questions_asked(design.quiz) + design.quiz.items,
+        "item_count": questions_per_attempt(design.quiz) + design.quiz.items,
         "pass_mark_percent": _format_percent(design.quiz.pass_mark),
     }
 

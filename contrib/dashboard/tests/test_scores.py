@@ -30,7 +30,7 @@ def test_scores_of_the_judged_captions_alone_suffice(tmp_path: Path) -> None:
         brought(study.dataset, write(tmp_path / f"{name}.jsonl", rows), name)
     evaluate_study(study=study.study, metrics=["good", "poor"])
     scores = candidate_scores(study.study)
-    assert (scores["reason"], len(scores["of"])) == ("", len(people))
+    assert (scores.reason, len(scores.row_ids)) == ("", len(people))
 
 
 def test_scores_that_replace_others_are_those_of_the_next_snapshot(tmp_path: Path) -> None:
