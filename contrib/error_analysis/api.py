@@ -67,7 +67,7 @@ class VoteSerializer(serializers.Serializer[Any]):
     used = serializers.BooleanField()
 
 
-class CloserSerializer(serializers.Serializer[Any]):
+class InspectionSerializer(serializers.Serializer[Any]):
     """A candidate pair, or a caption of an image, with people's answers and the metrics' scores."""
 
     id = serializers.CharField()
@@ -128,19 +128,20 @@ class DisagreementsView(APIView):
         ranked = find_disagreements(study, analysis, metric)
         positions = ranked.of_kind(query.get("kind", ""))
         size = page_size_of(request)
-        stamp = f"{analysis.pk} {metric} {query.get('kind', '')} {len(positions)}"
-        start = _page_start(query.get("cursor"), stamp)
-        rows = disagreements_at(study, analysis, ranked, positions[start : start + size])
+        list_id = f"{analysis.pk} {metric} {query.get('kind', '')} {len(positions)}"
+        start = _page_start(query.get("cursor"), list_id)
+        end = start + size
+        next_link = link_with_cursor(request, [end, list_id]) if end < len(positions) else None
+        previous_link = link_with_cursor(request, [max(0, start - size), list_id]) if start else None
+        disagreements = disagreements_at(study, analysis, ranked, positions[start:end])
         return Response(
             {
-                "next": link_with_cursor(request, [start + size, stamp])
-                if start + size < len(positions)
-                else None,
-                "previous": link_with_cursor(request, [max(0, start - size), stamp]) if start else None,
+                "next": next_link,
+                "previous": previous_link,
                 "metric": metric,
                 "metrics": metrics,
                 "compared": ranked.ranking.compared,
-                "results": [_disagreement_as_json(disagreement) for disagreement in rows],
+                "results": [_disagreement_as_json(disagreement) for disagreement in disagreements],
             }
         )
 
@@ -149,7 +150,7 @@ def _disagreement_as_json(disagreement: MetricDisagreement) -> dict[str, Any]:
     """Return a disagreement as ``DisagreementSerializer`` describes it."""
     judged_row, consensus = disagreement.row, disagreement.consensus
     second = getattr(judged_row, "second", None)
-    row: dict[str, Any] = as_json(
+    disagreement_json: dict[str, Any] = as_json(
         {
             "id": judged_row.key,
             "kind": judged_row.kind,
@@ -165,38 +166,42 @@ def _disagreement_as_json(disagreement: MetricDisagreement) -> dict[str, Any]:
             "scores": _scores_by_metric(disagreement.scores),
         }
     )
-    return row
+    return disagreement_json
 
 
 def _scores_by_metric(scores: ScoresByMetric) -> dict[str, list[float]]:
+    """Return one score for a caption, or two for a pair, by metric."""
     return {name: [score for score in pair if score is not None] for name, pair in scores.items()}
 
 
-def _page_start(cursor: str | None, stamp: str) -> int:
-    """Return the index of the first row of a page. A cursor is valid only for the results for which it was made."""
+def _page_start(cursor: str | None, list_id: str) -> int:
+    """Return the index of the first row of a page, which a cursor states: ``[START, LIST_ID]``.
+
+    Raise ValidationError if the cursor was made for another list.
+    """
     if cursor is None:
         return 0
     try:
-        start, cursor_stamp = read_cursor(cursor)
-        if cursor_stamp == stamp and type(start) is int and start >= 0:
+        start, cursor_list_id = read_cursor(cursor)
+        if cursor_list_id == list_id and type(start) is int and start >= 0:
             return start
     except (ValueError, TypeError):
         pass
     raise ValidationError({"cursor": ["is none of this list as it is now; start without one."]})
 
 
-class CloserView(APIView):
+class InspectionView(APIView):
     """GET /api/studies/{slug}/disagreements/{key}/"""
 
     scope: ClassVar[str] = "reports"
 
     @extend_schema(
-        responses={200: CloserSerializer, 404: NOT_EVALUATED},
+        responses={200: InspectionSerializer, 404: NOT_EVALUATED},
         operation_id="studies_closer",
         summary="One pair from all sides",
     )
     def get(self, request: Request, slug: str, key: str) -> Response:
-        """Return any candidate pair or judged caption of the study, with people's votes and what each metric counted.
+        """Return any candidate pair or judged caption of the study, with people's votes and each metric's scores.
 
         The metric and people need not disagree about it.
         """
@@ -218,14 +223,17 @@ class CloserView(APIView):
 
 
 def _votes_as_json(inspection: Inspection) -> list[dict[str, Any]]:
-    return [
-        {
-            "unit": unit.key,
-            "reference": unit.reference.text if unit.reference else None,
-            "worker": vote.worker,
-            "value": vote.value,
-            "used": vote.used,
-        }
-        for unit, votes in inspection.votes
-        for vote in votes
-    ]
+    answers = []
+    for unit, votes in inspection.votes:
+        reference = unit.reference.text if unit.reference else None
+        for vote in votes:
+            answers.append(
+                {
+                    "unit": unit.key,
+                    "reference": reference,
+                    "worker": vote.worker,
+                    "value": vote.value,
+                    "used": vote.used,
+                }
+            )
+    return answers

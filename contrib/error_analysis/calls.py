@@ -2,11 +2,11 @@
 
 from django.urls import path
 
-from contrib.error_analysis.api import CloserView, DisagreementsView
+from contrib.error_analysis.api import DisagreementsView, InspectionView
 
 STUDY = "studies/<str:slug>"
 
 urlpatterns = [
     path(f"{STUDY}/disagreements/", DisagreementsView.as_view(), name="disagreements"),
-    path(f"{STUDY}/disagreements/<str:key>/", CloserView.as_view(), name="closer"),
+    path(f"{STUDY}/disagreements/<str:key>/", InspectionView.as_view(), name="closer"),
 ]

@@ -1,4 +1,4 @@
-"""Read the rows of a ranking that a page shows, with the scores of each metric and people's answers."""
+"""Read the pairs or units at some positions of a ranking, with the scores of each metric and people's answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class MetricDisagreement:
     Attributes:
         row: the candidate pair, or the unit.
         consensus: people's consensus on it.
-        metric, people: the values of the metric and of people that are compared.
+        metric, people: the values of the metric and of people that are compared, as in ``DisagreementRanking``.
         size: the size of the disagreement, by which the list is sorted.
     """
 

@@ -1,4 +1,4 @@
-"""Read a single pair or caption with people's answers and the scores of all metrics."""
+"""Read a single candidate pair or judged caption with people's answers and the scores of all metrics."""
 
 from __future__ import annotations
 
@@ -49,36 +49,41 @@ class Inspection:
 
 
 def read_inspection(study: Study, key: str) -> Inspection:
-    """Return a candidate pair or image-caption unit by its id.
+    """Return a candidate pair or a judged caption by its id. Raise ObjectNotFound if the study has none with this id.
 
-    Raise ObjectNotFound if the study has none with this id.
+    Args:
+        key: the id of the pair or of the caption's unit.
     """
-    kind = KINDS[study.protocol]
-    if kind.compares_pairs:
-        pair = (
-            CandidatePair.objects.filter(study=study, key=key)
-            .select_related("item", "first", "second", "first_system", "second_system", "consensus")
-            .first()
+    if KINDS[study.protocol].compares_pairs:
+        return _inspect_pair(study, key)
+    return _inspect_caption(study, key)
+
+
+def _inspect_pair(study: Study, key: str) -> Inspection:
+    pair = (
+        CandidatePair.objects.filter(study=study, key=key)
+        .select_related("item", "first", "second", "first_system", "second_system", "consensus")
+        .first()
+    )
+    if pair is None:
+        raise ObjectNotFound(
+            _("Study %(slug)r has no candidate pair %(key)r.") % {"slug": study.slug, "key": key}
         )
-        if pair is None:
-            raise ObjectNotFound(
-                _("Study %(slug)r has no candidate pair %(key)r.") % {"slug": study.slug, "key": key}
-            )
-        units = list(pair.units.filter(control=False).select_related("reference").order_by("position"))
-        texts = dict(_references_of(pair.item_id))
-        chosen_texts = tuple(texts[name] for name in pair.references if name in texts)
-        consensus = Consensus.objects.filter(pair=pair).first()
-        references, captions = chosen_texts or tuple(texts.values()), (pair.first, pair.second)
-        votes = _read_votes(study, units)
-        return Inspection(
-            key=key,
-            kind=pair.kind,
-            item=pair.item,
-            captions=captions,
-            references=references,
-            consensus=consensus,
-            votes=votes,
-        )
+    units = list(pair.units.filter(control=False).select_related("reference").order_by("position"))
+    texts = dict(_references_of(pair.item_id))
+    texts_of_pair = tuple(texts[name] for name in pair.references if name in texts)
+    return Inspection(
+        key=key,
+        kind=pair.kind,
+        item=pair.item,
+        captions=(pair.first, pair.second),
+        references=texts_of_pair or tuple(texts.values()),
+        consensus=Consensus.objects.filter(pair=pair).first(),
+        votes=_read_votes(study, units),
+    )
+
+
+def _inspect_caption(study: Study, key: str) -> Inspection:
     unit = Unit.objects.filter(study=study, key=key, control=False).select_related("item", "first").first()
     if unit is None or unit.first is None:
         raise ObjectNotFound(
@@ -88,20 +93,19 @@ def read_inspection(study: Study, key: str) -> Inspection:
     references = tuple(
         text for _, text in _references_of(unit.item_id) if one_text(text) != one_text(unit.first.text)
     )
-    consensus = Consensus.objects.filter(unit=unit).first()
-    votes = _read_votes(study, [unit])
     return Inspection(
         key=key,
         kind=unit.kind,
         item=unit.item,
         captions=(unit.first,),
         references=references,
-        consensus=consensus,
-        votes=votes,
+        consensus=Consensus.objects.filter(unit=unit).first(),
+        votes=_read_votes(study, [unit]),
     )
 
 
 def _references_of(item: int) -> list[tuple[str, str]]:
+    """Return the id and the text of each reference of an image, in order."""
     rows = Caption.objects.filter(item=item, role=Caption.Role.REFERENCE).order_by("position", "pk")
     return list(rows.values_list("key", "text"))
 

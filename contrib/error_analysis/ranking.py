@@ -30,17 +30,17 @@ class DisagreementRanking:
 
 
 def quantiles(values: Floats) -> Floats:
-    """Return, for each of n values, the share of smaller values plus half of the share of equal ones: (n,)."""
+    """Return, for each of (n,) values, the share of smaller values plus half of the share of equal ones."""
     _, indices, counts = np.unique(values, return_inverse=True, return_counts=True)
-    shares = np.cumsum(counts) - counts / 2
-    return np.asarray(shares[indices] / max(values.size, 1))
+    smaller_or_half_equal = np.cumsum(counts) - counts / 2
+    return np.asarray(smaller_or_half_equal[indices] / max(values.size, 1))
 
 
 def certainty(wins: Floats, losses: Floats) -> Floats:
-    """Return confidences in [0, 1] that most people give the leading answer: (n,).
+    """Return (n,) confidences, from 0 to 1, that a majority of all people would give the leading answer.
 
-    The confidence is |2p - 1| for the posterior probability p, from a uniform prior, that the share of wins exceeds
-    one half.
+    The confidence is |2p - 1|, where p is the posterior probability, from a uniform prior, that the share of wins is
+    above one half.
 
     Args:
         wins, losses: (n,) votes.

@@ -1,4 +1,7 @@
-"""Rank the disagreements of metrics with people from a study's stored scores. Rankings are cached or made by a job."""
+"""Rank the disagreements of metrics with people, by the scores and the consensus that are stored for a study.
+
+Rankings of small studies are computed at once and cached; those of large studies are computed by a job.
+"""
 
 from __future__ import annotations
 
@@ -66,13 +69,16 @@ def find_disagreements(
             _("Metric %(metric)r was not computed for study %(slug)r; expected one of %(known)s.")
             % {"metric": metric, "slug": study.slug, "known": known_metrics}
         )
-    stamp = _cache_key(study, analysis)
+    data_version = _data_version(study, analysis)
     if wait or not _is_large(study):
-        return _rank_by_metric(study.pk, KINDS[study.protocol].compares_pairs, analysis.pk, metric, stamp)
-    return _read_job_ranking(study.pk, metric, stamp)
+        return _rank_by_metric(
+            study.pk, KINDS[study.protocol].compares_pairs, analysis.pk, metric, data_version
+        )
+    return _read_job_ranking(study.pk, metric, data_version)
 
 
-def _cache_key(study: Study, analysis: Analysis) -> tuple[Any, ...]:
+def _data_version(study: Study, analysis: Analysis) -> tuple[Any, ...]:
+    """Return a value that changes when the stored scores or people's consensus change."""
     aggregations = Analysis.objects.newest_first(study, Analysis.Kind.AGGREGATION)
     return analysis.pk, analysis.created_at, aggregations.values_list("created_at", flat=True).first()
 
@@ -82,11 +88,10 @@ def _is_large(study: Study) -> bool:
 
 
 @lru_cache(maxsize=CACHED_RANKINGS)
-def _read_job_ranking(study: int, metric: str, stamp: tuple[Any, ...]) -> RankedDisagreements:
+def _read_job_ranking(study: int, metric: str, data_version: tuple[Any, ...]) -> RankedDisagreements:
     """Return the ranking that a job computed. Raise FiguresPending while the job is running."""
-    return _decode_ranking(
-        required_figures(cached_figures(Study.objects.get(pk=study), DISAGREEMENTS))[metric]
-    )
+    encoded_rankings = required_figures(cached_figures(Study.objects.get(pk=study), DISAGREEMENTS))
+    return _decode_ranking(encoded_rankings[metric])
 
 
 def _rank_by_all_metrics(study: Study) -> dict[str, str]:
@@ -108,9 +113,16 @@ def _encode_ranking(ranked: RankedDisagreements) -> str:
     kinds, code = np.unique(np.array(ranked.kinds, dtype=np.str_), return_inverse=True)
     ranking, file = ranked.ranking, BytesIO()
     np.savez_compressed(
-        file, pks=ranked.pks, kinds=kinds, code=code.astype(np.int16), rows=ranking.rows, metric=ranking.metric,
-        people=ranking.people, size=ranking.size, compared=ranking.compared,
-    )  # fmt: skip
+        file,
+        pks=ranked.pks,
+        kinds=kinds,
+        code=code.astype(np.int16),
+        rows=ranking.rows,
+        metric=ranking.metric,
+        people=ranking.people,
+        size=ranking.size,
+        compared=ranking.compared,
+    )
     return b64encode(file.getvalue()).decode()
 
 
@@ -128,7 +140,7 @@ def _decode_ranking(text: str) -> RankedDisagreements:
 
 def _rankings_version(study: Study) -> object:
     analysis = newest_evaluation(study)
-    return [str(part) for part in _cache_key(study, analysis)] if analysis else None
+    return [str(part) for part in _data_version(study, analysis)] if analysis else None
 
 
 DISAGREEMENTS: FiguresDefinition[dict[str, str]] = add_figures(
@@ -145,16 +157,17 @@ DISAGREEMENTS: FiguresDefinition[dict[str, str]] = add_figures(
 
 @lru_cache(maxsize=CACHED_RANKINGS)
 def _rank_by_metric(
-    study: int, compares_pairs: bool, analysis: int, metric: str, stamp: tuple[Any, ...]
+    study: int, compares_pairs: bool, analysis: int, metric: str, data_version: tuple[Any, ...]
 ) -> RankedDisagreements:
-    """Rank the disagreements. The result is cached; a new ``stamp`` replaces older entries."""
+    """Rank the disagreements. The result is cached; a new ``data_version`` makes older entries useless."""
     rows = MetricScore.objects.filter(analysis=analysis, metric=metric).order_by("pk")
     return _rank_stored_pairs(study, rows) if compares_pairs else _rank_stored_captions(study, rows)
 
 
 def _rank_stored_pairs(study: int, rows: Any) -> RankedDisagreements:
     """Rank the pairs of a study by the stored scores of a metric and people's consensus."""
-    table = list(rows.values_list("pair_id", "pair__kind", "first", "second"))
+    scored_pairs = list(rows.values_list("pair_id", "pair__kind", "first", "second"))
+    pks, kinds, first_scores, second_scores = zip(*scored_pairs, strict=True) if scored_pairs else ((),) * 4
     consensus = Consensus.objects.filter(study=study)
     # the winner, and the votes for the first and the second candidate
     people_by_pair = {
@@ -165,30 +178,37 @@ def _rank_stored_pairs(study: int, rows: Any) -> RankedDisagreements:
     single_units = consensus.filter(unit__pair__consensus__n=1).values_list("unit__pair_id", "votes")
     for pk, votes in single_units:
         people_by_pair[pk] = (people_by_pair[pk][0], votes.get("1", 0), votes.get("2", 0))
-    answers = [people_by_pair.get(pk, (0, 0, 0)) for pk, *_ in table]
+    answers = [people_by_pair.get(pk, (0, 0, 0)) for pk in pks]
     winner, wins, losses = np.array(answers, dtype=np.float64).reshape(-1, 3).T
-    first, second = np.array([row[2:] for row in table], dtype=np.float64).reshape(-1, 2).T
-    ranking = rank_pairs(first, second, winner.astype(np.int64), wins, losses)
-    return _ranked_rows(table, ranking)
+    ranking = rank_pairs(
+        np.array(first_scores, dtype=np.float64),
+        np.array(second_scores, dtype=np.float64),
+        winner.astype(np.int64),
+        wins,
+        losses,
+    )
+    return _ranked_rows(pks, kinds, ranking)
 
 
 def _rank_stored_captions(study: int, rows: Any) -> RankedDisagreements:
     """Rank the captions of a study by the stored scores of a metric and people's consensus."""
-    table = list(rows.values_list("unit_id", "unit__kind", "first"))
+    scored_units = list(rows.values_list("unit_id", "unit__kind", "first"))
+    pks, kinds, scores = zip(*scored_units, strict=True) if scored_units else ((),) * 3
     consensus = Consensus.objects.filter(study=study, unit__isnull=False)
     answers = consensus.values_list("unit_id", "share", "value")
     people_by_unit = {pk: value if share is None else share for pk, share, value in answers}
-    people = [people_by_unit.get(pk) for pk, *_ in table]
-    ranking = rank_captions(
-        np.array([row[2] for row in table], dtype=np.float64),
-        np.array([np.nan if answer is None else answer for answer in people], dtype=np.float64),
-    )
-    return _ranked_rows(table, ranking)
+    people_scores = np.array([people_by_unit.get(pk) for pk in pks], dtype=np.float64)  # None becomes nan
+    ranking = rank_captions(np.array(scores, dtype=np.float64), people_scores)
+    return _ranked_rows(pks, kinds, ranking)
 
 
-def _ranked_rows(table: Sequence[tuple[Any, ...]], ranking: DisagreementRanking) -> RankedDisagreements:
-    """Return the row ids and kinds of a ranking. The rows of ``table`` begin with these two."""
-    pks = np.array([row[0] for row in table], dtype=np.int64)
-    return RankedDisagreements(
-        pks[ranking.rows], tuple(table[row][1] for row in ranking.rows.tolist()), ranking
-    )
+def _ranked_rows(
+    pks: Sequence[int], kinds: Sequence[str], ranking: DisagreementRanking
+) -> RankedDisagreements:
+    """Return a ranking with the row ids and the kinds of the ranked rows.
+
+    Args:
+        pks, kinds: those of all rows that were compared.
+    """
+    ranked_pks = np.array(pks, dtype=np.int64)[ranking.rows]
+    return RankedDisagreements(ranked_pks, tuple(kinds[row] for row in ranking.rows.tolist()), ranking)

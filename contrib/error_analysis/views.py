@@ -53,11 +53,14 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
     if analysis is None:
         return TemplateResponse(request, "evaluation/study_closer.html", context)
     metrics = list(analysis.result["metrics"])
-    requested_metric = request.GET.get("metric", metrics[-1])
-    metric = requested_metric if requested_metric in metrics else metrics[-1]
+    metric = request.GET.get("metric", "")
+    if metric not in metrics:
+        metric = metrics[-1]
     ranked = find_disagreements(study, analysis, metric, wait=False)
     kinds = sorted({kind for kind in ranked.kinds if kind})
-    kind = request.GET.get("kind", "") if request.GET.get("kind", "") in kinds else ""
+    kind = request.GET.get("kind", "")
+    if kind not in kinds:
+        kind = ""
     page = Paginator(ranked.of_kind(kind), PAGE_SIZE).get_page(request.GET.get("page"))
     disagreements = disagreements_at(study, analysis, ranked, list(page.object_list))
     context |= {
@@ -69,11 +72,15 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
         "filter_query": "&" + urlencode({"metric": metric, "kind": kind}),
         "compared_count": ranked.ranking.compared,
         "rows": [_disagreement_row(study, metric, disagreement) for disagreement in disagreements],
-        "can_select": "next-batch" in context["steps"]
-        and KINDS[study.protocol].supports_unit_ids
-        and (compares_pairs or study.source == Study.Source.DESIGNED),
+        "can_select": "next-batch" in context["steps"] and _can_be_judged_again(study),
     }
     return TemplateResponse(request, "evaluation/study_closer.html", context)
+
+
+def _can_be_judged_again(study: Study) -> bool:
+    """Return whether a new draft can ask about selected rows of the study."""
+    kind = KINDS[study.protocol]
+    return kind.supports_unit_ids and (kind.compares_pairs or study.source == Study.Source.DESIGNED)
 
 
 def _disagreement_row(study: Study, metric: str, disagreement: MetricDisagreement) -> dict[str, Any]:
@@ -82,7 +89,7 @@ def _disagreement_row(study: Study, metric: str, disagreement: MetricDisagreemen
     judged_row, consensus = disagreement.row, disagreement.consensus
     texts = [judged_row.first.text, judged_row.second.text] if compares_pairs else [judged_row.first.text]
     value = consensus.value if consensus else None
-    scores = sorted(disagreement.scores.items(), key=lambda pair: pair[0] != metric)
+    names = sorted(disagreement.scores, key=lambda name: name != metric)
     return {
         "key": judged_row.key,
         "link": f"{study_page_address(study, 'closer-look')}?{urlencode({'id': judged_row.key, 'metric': metric})}",
@@ -96,12 +103,16 @@ def _disagreement_row(study: Study, metric: str, disagreement: MetricDisagreemen
         "people_answer": _describe_people(consensus, compares_pairs),
         "people_certainty": percent(disagreement.people),
         "metric_certainty": percent(disagreement.metric),
-        "scores": [(name, *side_by_side(first, second)) for name, (first, second) in scores],
+        "scores": [(name, *side_by_side(*disagreement.scores[name])) for name in names],
     }
 
 
 def _describe_people(row: Any, compares_pairs: bool) -> str:
-    """Return people's consensus in words."""
+    """Return people's consensus in words.
+
+    Args:
+        row: the ``Consensus`` of the pair or the unit; None without one.
+    """
     if row is None:
         return _("no consensus")
     if not compares_pairs:
@@ -131,7 +142,8 @@ def side_by_side(first: float, second: float | None) -> tuple[str, str]:
 
 
 def _format_score(value: float) -> str:
-    return coefficient(value, 3) if not 0 < abs(value) < 0.0005 else "< .001"
+    would_look_like_zero = 0 < abs(value) < 0.0005
+    return "< .001" if would_look_like_zero else coefficient(value, 3)
 
 
 @study_page("closer-look", order=53, parent_page="closer")
@@ -142,6 +154,7 @@ def show_inspection(request: HttpRequest, study: Study, context: Context) -> Htt
         raise Http404 from None
     analysis = newest_evaluation(study)
     metric = request.GET.get("metric", "")
+    list_address = study_page_address(study, "closer")
     context |= {
         "inspection": inspection,
         "picture": picture_address(inspection.item),
@@ -154,9 +167,7 @@ def show_inspection(request: HttpRequest, study: Study, context: Context) -> Htt
         "people_answer": _describe_people(inspection.consensus, len(inspection.captions) == 2),
         "vote_rows": _vote_rows(study, inspection),
         "metric_rows": _metric_rows(analysis, inspection) if analysis else [],
-        "list_link": f"{study_page_address(study, 'closer')}?{urlencode({'metric': metric})}"
-        if metric
-        else study_page_address(study, "closer"),
+        "list_link": f"{list_address}?{urlencode({'metric': metric})}" if metric else list_address,
     }
     return TemplateResponse(request, "evaluation/study_closer_one.html", context)
 
@@ -169,10 +180,10 @@ def _vote_rows(study: Study, inspection: Inspection) -> list[dict[str, Any]]:
     def describe_value(value: float | None) -> str:
         if value is None:
             return "–"
-        if two_sided and kind.outcome_of(int(value)) in (1, 2):
-            return _("text %(number)s") % {"number": f"{kind.outcome_of(int(value))}"}
         if two_sided:
-            return str(SIDE_LABELS[kind.outcome_of(int(value))])
+            side = kind.outcome_of(int(value))
+            is_text = side in (1, 2)
+            return _("text %(number)s") % {"number": f"{side}"} if is_text else str(SIDE_LABELS[side])
         return labels.get(int(value), f"{value:g}")
 
     return [

@@ -28,13 +28,19 @@ MAX_KNOWN_ITEMS = 1000  # known items that one call can take
 
 @dataclass(frozen=True, slots=True)
 class CandidateItem:
-    """A unit that can become a known item. ``expected`` is its right answer in the form of a study file."""
+    """A unit that can become a known item, with its right answer in the form of a study file.
+
+    For graded relevance, for example, the right answer is "3-4" or "1-2".
+    """
 
     consensus: Consensus
     expected: Any
 
     def known_item(self) -> dict[str, Any]:
-        """Return the entry of ``controls.known`` in a study file."""
+        """Return the entry of the list ``controls.known`` in a study file.
+
+        Example: ``{"image": "1.jpg", "first": "A dog.", "expected": 1, "why": "In study s, all 3 judgments say so."}``.
+        """
         unit = self.consensus.unit
         assert unit is not None
         texts = {"reference": unit.reference, "first": unit.first, "second": unit.second}
@@ -52,7 +58,10 @@ class CandidateItem:
 
 
 def units_for_known_items(study: Study) -> QuerySet[Consensus]:
-    """Return the consensus of units of other studies with this dataset and protocol that may become known items."""
+    """Return the consensus of units that may become known items: those of other studies of this dataset and protocol.
+
+    The consensus is unanimous, as far as a query can tell, or adjudicated (see ``candidate_of``).
+    """
     return (
         Consensus.objects.filter(
             unit__study__dataset=study.dataset_id,
@@ -93,26 +102,26 @@ def take_known_items(*, study: Study, consensus_ids: Collection[int]) -> int:
     """
     kind = kind_of(study)
     rows = units_for_known_items(study).filter(pk__in=consensus_ids)
-    candidates = [candidate_of(kind, row) for row in rows]
+    candidates = [candidate_of(kind, consensus) for consensus in rows]
     items = [candidate.known_item() for candidate in candidates if candidate is not None]
     if not items:
         raise WrongState(_("No known item was added: select items on which all participants agreed."))
     controls = study.design.get("controls", {})
     known_items = list(controls.get("known", []))
-    text_fields = ("image", "reference", "first", "second")
-
-    def item_texts(item: dict[str, Any]) -> list[str]:
-        return [item.get(name, "") for name in text_fields]
-
-    known_texts = {tuple(item_texts(item)) for item in known_items}
-    new_items = [item for item in items if tuple(item_texts(item)) not in known_texts]
+    known_texts = {_item_texts(item) for item in known_items}
+    new_items = [item for item in items if _item_texts(item) not in known_texts]
     kinds = list(dict.fromkeys([*controls.get("kinds", ["reference"]), "known-good"]))
     values = study.design | {"controls": controls | {"known": known_items + new_items, "kinds": kinds}}
     change_design(study=study, design=make_design(values))
     return len(new_items)
 
 
-class TakeRequest(Parameters):
+def _item_texts(item: dict[str, Any]) -> tuple[str, ...]:
+    """Return the image and the texts of a known item, by which equal items are recognised."""
+    return tuple(item.get(name, "") for name in ("image", "reference", "first", "second"))
+
+
+class TakeKnownItemsRequest(Parameters):
     """The units to take as known items."""
 
     chosen = serializers.ListField(

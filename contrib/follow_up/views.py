@@ -21,7 +21,12 @@ from rest_framework.reverse import reverse
 
 from annotation.quality.control_figures import describe_control_item
 from contrib.follow_up.batches import more_items, next_batch
-from contrib.follow_up.known_items import TakeRequest, candidate_of, take_known_items, units_for_known_items
+from contrib.follow_up.known_items import (
+    TakeKnownItemsRequest,
+    candidate_of,
+    take_known_items,
+    units_for_known_items,
+)
 from evaluation.models import Consensus
 from judgments.access.permissions import studies_of, study_for, token_of
 from judgments.access.rights import Right
@@ -61,7 +66,7 @@ class KnownItemSerializer(RowSerializer[Consensus]):
         return candidate.expected if candidate else None
 
 
-class TakenReply(serializers.Serializer[Any]):
+class AddedKnownItemsSerializer(serializers.Serializer[Any]):
     """The number of known items that were added to the design."""
 
     added = serializers.IntegerField()
@@ -71,8 +76,11 @@ class TakenReply(serializers.Serializer[Any]):
     list=extend_schema(operation_id="studies_known_items", responses=KnownItemSerializer),
     create=extend_schema(
         operation_id="studies_take_known_items",
-        request=TakeRequest,
-        responses={200: TakenReply, 409: OpenApiResponse(description="The design is frozen, or none fits.")},
+        request=TakeKnownItemsRequest,
+        responses={
+            200: AddedKnownItemsSerializer,
+            409: OpenApiResponse(description="The design is frozen, or none fits."),
+        },
         filters=False,
     ),
 )
@@ -92,7 +100,7 @@ class KnownItemResource(Resource):
     def create(self, request: Request, slug: str) -> Response:
         """Add units to the known items of the draft's design."""
         study = study_for(request, slug, Right.CHANGE)
-        requested_ids = TakeRequest.read(request.data)["chosen"]
+        requested_ids = TakeKnownItemsRequest.read(request.data)["chosen"]
         offered_ids = list(self.get_queryset().filter(pk__in=requested_ids).values_list("pk", flat=True))
         return Response({"added": take_known_items(study=study, consensus_ids=offered_ids)})
 
@@ -148,7 +156,7 @@ def _visible_candidates(request: HttpRequest, study: Study) -> QuerySet[Consensu
 def _take_items(request: HttpRequest, study: Study) -> HttpResponse:
     """Add the selected units to the known items of the draft."""
     candidates = _visible_candidates(request, study)
-    candidates = candidates.filter(pk__in=read_posted_parameters(request, TakeRequest)["chosen"])
+    candidates = candidates.filter(pk__in=read_posted_parameters(request, TakeKnownItemsRequest)["chosen"])
     ids = list(candidates.values_list("pk", flat=True))
     added_count = take_known_items(study=study, consensus_ids=ids)
     sentence = ngettext(

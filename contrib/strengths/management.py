@@ -46,31 +46,7 @@ class Strengths(QuorumCommand):
         settings = StrengthsRequest.read(as_form_data(StrengthsRequest(), options))
         strengths = strengths_of(study, **settings)
         self.write_output(options, strengths)
-        is_luce = strengths["model"] == LUCE
-        ties = percent(strengths["ties"])
-        title = f"Log-strengths from {strengths['comparisons']:,} comparisons, {ties} without a side"
-        if is_luce:
-            title = f"Log-strengths from {strengths['comparisons']:,} choices of the best"
-        share = "best" if is_luce else "won"
-        share_keys = {"value": share, "low": f"{share}_low", "high": f"{share}_high"}
-        columns = [
-            ("system", "text"), ("strength [95 %]", "signed"), ("best rank", "count"), ("worst rank", "count"),
-            (f"{share}, % [95 %]", "share"), ("p, Holm", "p"),
-        ]  # fmt: skip
-        rows: list[tuple[Cell, ...]] = [
-            (
-                system["system"],
-                estimate_of({"value": system["strength"], **system}),
-                system["best_rank"],
-                system["worst_rank"],
-                estimate_of({name: system[key] for name, key in share_keys.items()}),
-                system["p"],
-            )
-            for system in strengths["systems"]
-        ]
-        self.say_tables([plain_table(title, columns, rows)])
-        if not is_luce:
-            self.say(MAJORITY_NOTE)
+        self._print_table(strengths, is_luce=strengths["model"] == LUCE)
         if strengths["length"]:
             effect = format_cell(strengths["length"]["value"], "signed")
             self.say(f"A standard deviation in length adds {effect} to the log-odds.")
@@ -91,3 +67,33 @@ class Strengths(QuorumCommand):
             if sentence:
                 self.say(f"Note: {sentence}")
         self.say(strengths["signature"])
+
+    def _print_table(self, strengths: dict[str, Any], *, is_luce: bool) -> None:
+        ties = percent(strengths["ties"])
+        title = f"Log-strengths from {strengths['comparisons']:,} comparisons, {ties} without a side"
+        if is_luce:
+            title = f"Log-strengths from {strengths['comparisons']:,} choices of the best"
+        share = "best" if is_luce else "won"
+        share_keys = {"value": share, "low": f"{share}_low", "high": f"{share}_high"}
+        columns = [
+            ("system", "text"),
+            ("strength [95 %]", "signed"),
+            ("best rank", "count"),
+            ("worst rank", "count"),
+            (f"{share}, % [95 %]", "share"),
+            ("p, Holm", "p"),
+        ]
+        rows: list[tuple[Cell, ...]] = [
+            (
+                system["system"],
+                estimate_of({"value": system["strength"], **system}),
+                system["best_rank"],
+                system["worst_rank"],
+                estimate_of({name: system[key] for name, key in share_keys.items()}),
+                system["p"],
+            )
+            for system in strengths["systems"]
+        ]
+        self.say_tables([plain_table(title, columns, rows)])
+        if not is_luce:
+            self.say(MAJORITY_NOTE)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db.models import F
 from django.utils.translation import gettext, gettext_noop
+from numpy.typing import NDArray
 
 from common.amounts import as_json, json_float
 from common.rows.reading import columns_of
@@ -15,7 +17,7 @@ from common.texts import word_bounds
 from contrib.strengths.parameters import LENGTH_CONTROL
 from contrib.strengths.rows import rank_bands_of, system_rows
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.records import NO_PAIR
+from evaluation.data.judgment_sets.records import NO_PAIR, JudgmentTable, Units
 from evaluation.errors import EvaluationError, NothingToRank
 from evaluation.presentation.content import rows_as_json
 from evaluation.results.agreement import judgment_clusters, side_bias
@@ -41,28 +43,67 @@ NO_ORDER_EFFECT = gettext_noop(
 )
 
 
-def strengths_of_pairs(
-    study: Study, *, model: str, control: str, weighted: bool, order_effect: bool
-) -> dict[str, Any]:
-    """Return ``strengths_of`` a study of pairs.
+@dataclass(frozen=True, slots=True, eq=False)
+class _StudyPairs:
+    """The P candidate pairs of a study, with the systems and texts of both sides."""
 
-    If ``weighted``, judgments are weighted by inverse drawing probability.
+    pks: Ints
+    keys: tuple[str, ...]
+    first_systems: NDArray[Any]
+    second_systems: NDArray[Any]
+    first_texts: tuple[str, ...]
+    second_texts: tuple[str, ...]
+
+    @classmethod
+    def for_study(cls, study: Study) -> _StudyPairs:
+        columns = ("pk", "key", "first_system__name", "second_system__name", "first__text", "second__text")
+        rows = list(CandidatePair.objects.filter(study=study).order_by("pk").values_list(*columns))
+        pks, keys, first_names, second_names, first_texts, second_texts = (
+            zip(*rows, strict=True) if rows else ((),) * len(columns)
+        )
+        return cls(
+            pks=np.array(pks, dtype=np.int64),
+            keys=keys,
+            first_systems=np.array([name or PEOPLE for name in first_names], dtype=object),
+            second_systems=np.array([name or PEOPLE for name in second_names], dtype=object),
+            first_texts=first_texts,
+            second_texts=second_texts,
+        )
+
+
+class _Comparisons(NamedTuple):
+    """The N judgments that compare two different systems.
+
+    Attributes:
+        rows: (N,) their indices in the table of judgments.
+        pair_index: (N,) the indices of their pairs in ``_StudyPairs``.
     """
-    table, units = loaders.load_judgments(study), loaders.judged_units_of(study)
-    names = ("pk", "key", "first_system__name", "second_system__name", "first__text", "second__text")
-    pairs = list(CandidatePair.objects.filter(study=study).order_by("pk").values_list(*names))
-    pair_ids, pair_keys, first_names, second_names, first_texts, second_texts = (
-        zip(*pairs, strict=True) if pairs else ((),) * len(names)
-    )
-    first_systems = np.array([name or PEOPLE for name in first_names], dtype=object)
-    second_systems = np.array([name or PEOPLE for name in second_names], dtype=object)
-    # The rows of the judgments that compare two systems, and the index of the pair of each.
+
+    rows: Ints
+    pair_index: Ints
+
+
+def _comparisons_of_systems(table: JudgmentTable, units: Units, pairs: _StudyPairs) -> _Comparisons:
     rows = np.flatnonzero(table.is_counted)
     judged_pairs = units.pair[places_in(units.pk, table.unit[rows])]
     has_pair = judged_pairs != NO_PAIR
-    rows, pair_index = rows[has_pair], places_in(np.array(pair_ids, dtype=np.int64), judged_pairs[has_pair])
-    is_comparison = first_systems[pair_index] != second_systems[pair_index]
-    rows, pair_index = rows[is_comparison], pair_index[is_comparison]
+    rows, pair_index = rows[has_pair], places_in(pairs.pks, judged_pairs[has_pair])
+    is_comparison = pairs.first_systems[pair_index] != pairs.second_systems[pair_index]
+    return _Comparisons(rows[is_comparison], pair_index[is_comparison])
+
+
+def strengths_of_pairs(
+    study: Study, *, model: str, control: str, weighted: bool, order_effect: bool
+) -> dict[str, Any]:
+    """Return the strengths of the systems of a study of pairs, as ``strengths_of`` describes them.
+
+    Args:
+        weighted: whether judgments are weighted by inverse drawing probability.
+    """
+    table, units = loaders.load_judgments(study), loaders.judged_units_of(study)
+    pairs = _StudyPairs.for_study(study)
+    comparisons = _comparisons_of_systems(table, units, pairs)
+    rows, pair_index = comparisons
     if not len(rows):
         raise NothingToRank(NO_PAIR_OF_SYSTEMS, study.slug)
     images, anonymous = loaders.clusters_of_units(study, units), loaders.is_anonymous(study)
@@ -72,21 +113,14 @@ def strengths_of_pairs(
         raise EvaluationError(gettext(NO_ORDER_EFFECT) % {"slug": study.slug})
     covariates = {}
     if control == LENGTH_CONTROL:
-        covariates["length"] = _length_difference(first_texts, second_texts)[pair_index]
+        covariates["length"] = _length_difference(pairs.first_texts, pairs.second_texts)[pair_index]
     if order_effect:
         covariates["order_effect"] = table.order_sign[rows]
     preferences = np.nan_to_num(preferences_of(table.full_value[rows]), nan=0.0)
-    # Judgments are weighted if items were chosen by usefulness, or an arena drew pairs by the answers so far.
-    judgment_weights = None
-    item_choice = design_of(study).chosen
-    if item_choice and weighted:
-        judgment_weights = 1 / np.array([item_choice.chances[key] for key in pair_keys])[pair_index]
-    elif weighted and has_chances(study):
-        judgment_weights = 1 / _chances_of(study, table.unit[rows], table.worker[rows])
-        judgment_weights /= judgment_weights.mean()
+    judgment_weights = _judgment_weights(study, table, pairs, comparisons) if weighted else None
     strengths = preference_strengths(
-        first_systems[pair_index].tolist(),
-        second_systems[pair_index].tolist(),
+        pairs.first_systems[pair_index].tolist(),
+        pairs.second_systems[pair_index].tolist(),
         preferences,
         model=model,
         covariates=np.column_stack(list(covariates.values())) if covariates else None,
@@ -95,6 +129,19 @@ def strengths_of_pairs(
     )
     result = _as_result(strengths, preferences, list(covariates))
     result |= {"control": control, "weighted": judgment_weights is not None, "side_bias": bias or None}
+    _add_standings(result["systems"], study, table, units, anonymous=anonymous)
+    return result
+
+
+def _add_standings(
+    system_results: list[dict[str, Any]],
+    study: Study,
+    table: JudgmentTable,
+    units: Units,
+    *,
+    anonymous: bool,
+) -> None:
+    """Add to each system's result its share of pairs won, and p of the best system against it, as in the verdict."""
     standings = standings_of_pairs(
         table,
         consensus_of(study, table, units),
@@ -105,28 +152,45 @@ def strengths_of_pairs(
     )
     assert standings is not None, "there are judgments of two systems"
     p_values = standings.compare().compared
-    for row in result["systems"]:
-        share_won = standings.figures[row["system"]]
-        row |= {
+    for result in system_results:
+        share_won = standings.figures[result["system"]]
+        result |= {
             "pairs": share_won["n"],
             "won": share_won["value"],
             "won_low": share_won["low"],
             "won_high": share_won["high"],
+            "p": p_values.get(result["system"]),
         }
-        row["p"] = p_values.get(row["system"])
-    return result
+
+
+def _judgment_weights(
+    study: Study, table: JudgmentTable, pairs: _StudyPairs, comparisons: _Comparisons
+) -> Floats | None:
+    """Return (N,) inverse drawing probabilities of comparisons; None if all are equal.
+
+    They differ if items were chosen by usefulness, or if an arena drew pairs by the answers so far.
+    """
+    item_choice = design_of(study).chosen
+    if item_choice:
+        return 1 / np.array([item_choice.chances[key] for key in pairs.keys])[comparisons.pair_index]
+    if has_chances(study):
+        weights = 1 / _chances_of(study, table.unit[comparisons.rows], table.worker[comparisons.rows])
+        return np.asarray(weights / weights.mean())
+    return None
 
 
 def _chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
     """Return the (N,) probabilities with which an arena drew the system pairs of judgments.
 
-    ``units`` and ``workers`` (N,) are those of the judgments. Nobody judges a unit twice, so they identify the HIT.
+    Args:
+        units, workers: (N,) row ids of the judgments' units and workers. Nobody judges a unit twice, so that these
+            identify the HIT, to which the probability belongs.
     """
     hit_units = HITUnit.objects.filter(hit__study=study, chance__isnull=False)
     judged_units = hit_units.filter(hit__assignments__judgments__unit=F("unit")).order_by()
     names = ("unit_id", "hit__assignments__worker_id", "chance")
     unit_ids, worker_ids, chances = columns_of(judged_units.values_list(*names), len(names))
-    # A code is one number for a unit and a worker.
+    # A code is one number for a unit and a worker: the unit's row id times more than any row id of a worker.
     factor = max(int(worker_ids.max()), int(workers.max())) + 1
     codes_of_chances = unit_ids.astype(np.int64) * factor + worker_ids.astype(np.int64)
     codes, first_rows = np.unique(codes_of_chances, return_index=True)
@@ -150,7 +214,12 @@ def _length_difference(first_texts: tuple[str, ...], second_texts: tuple[str, ..
 
 
 def _as_result(strengths: StrengthResult, preferences: Floats, covariates: list[str]) -> dict[str, Any]:
-    """Return strengths as JSON. ``covariates`` are the names of the coefficients, in order."""
+    """Return strengths as JSON.
+
+    Args:
+        preferences: (N,) numbers; 0 for no side.
+        covariates: the names of the coefficients, in order.
+    """
     names, bands = [str(name) for name in strengths.items.tolist()], rank_bands_of(strengths)
     effects = rows_as_json(
         value=strengths.coefficients, low=strengths.coefficient_low, high=strengths.coefficient_high
@@ -174,7 +243,7 @@ def _as_result(strengths: StrengthResult, preferences: Floats, covariates: list[
 
 def _next_comparisons(strengths: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
     """Return the system pairs for which one more judgment would give the most information, with the gain in nats."""
-    gains = np.triu(strengths.gains(), 1)
+    gains = np.triu(strengths.gains(), 1)  # each pair once
     best_cells = np.argsort(-gains, axis=None, kind="stable")[:MAX_NEXT_COMPARISONS]
     first, second = np.unravel_index(best_cells, gains.shape)
     return [

@@ -1,4 +1,4 @@
-"""Rank a study's systems by people's choices between their texts: by the model for pairs, or that for lists.
+"""Rank a study's systems by people's choices: between two texts, or of the best of several.
 
 `strengths_of` fits the model, and `cached_strengths` stores its result in the cache.
 """
@@ -43,7 +43,7 @@ def strengths_of(
         control: a covariate of pairs, such as the difference in length.
         weights: whether judgments are weighted by the inverse of their probability. In an arena this is that of the
             pair of systems, as if pairs were drawn uniformly (Chiang et al. 2024, section 5).
-        order_effect: whether to fit the log-odds that the left side adds (Davidson, Beaver 1977).
+        order_effect: whether to fit the log-odds that standing on the left adds to a text (Davidson, Beaver 1977).
 
     Raises:
         NothingToRank: no judgment is of two systems.
@@ -59,7 +59,7 @@ def strengths_of(
 
 
 def cached_strengths(study: Study, **settings: Any) -> dict[str, Any]:
-    """Return ``strengths_of`` a study, cached until judgments or events of the study change.
+    """Return the result of ``strengths_of``, which is cached until the study has new judgments or events.
 
     Raises:
         NothingToRank: as by ``strengths_of``; this error is cached, too.

@@ -30,7 +30,7 @@ CONTROLS_IN_WORDS = (
     (NO_CONTROL, pgettext_lazy("staff", "No control variable")),
     (LENGTH_CONTROL, pgettext_lazy("staff", "Length of the texts")),
 )
-# What the keys of a share and its limits end with, in the row of a system.
+# Suffixes of the keys of a share and of the ends of its interval: "won", "won_low", "won_high".
 SHARE_SUFFIXES = {"value": "", "low": "_low", "high": "_high"}
 
 
@@ -44,11 +44,13 @@ class RankingForm(forms.Form):
     order_effect = forms.BooleanField(label=pgettext_lazy("staff", "Without side bias"), required=False)
 
 
-def ranks_systems(study: Study) -> bool:
+def _has_ranking_page(study: Study) -> bool:
     return KINDS[study.protocol].compares_pairs or KINDS[study.protocol].names_best
 
 
-@study_page("ranking", order=53, has_tab=ranks_systems, section=StudySection.FINDINGS, parent_page="results")
+@study_page(
+    "ranking", order=53, has_tab=_has_ranking_page, section=StudySection.FINDINGS, parent_page="results"
+)
 def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     options: dict[str, Any] = {"model": DEFAULT_MODEL, "control": NO_CONTROL, "order_effect": False}
     form = RankingForm({name: request.GET.get(name, default) for name, default in options.items()})
@@ -81,7 +83,7 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
 
 
 def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows with formatted figures, and with positions on a common axis as SVG lengths."""
+    """Return rows with formatted figures, and with the positions of estimates on a common axis, such as "12.50%"."""
     values = [row[name] for row in systems for name in ("low", "high", "strength") if row[name] is not None]
     lowest, highest = min(values, default=0.0), max(values, default=1.0)
     axis_length = (highest - lowest) * 1.04 or 1.0  # with room at the right
