@@ -87,7 +87,7 @@ class AdjudicationResource(Resource):
     @action(detail=True, methods=["get"])
     def task(self, request: Request, pk: str) -> Response:
         """Return the unit as the adjudicator sees it."""
-        adjudication = self._own_adjudication(request)
+        adjudication = self._callers_adjudication(request)
         shown = shown_unit(
             decisions.page_unit_of(adjudication),
             design=design_of(adjudication.study),
@@ -102,11 +102,14 @@ class AdjudicationResource(Resource):
     )
     @action(detail=True, methods=["post"])
     def decide(self, request: Request, pk: str) -> Response:
-        adjudication, answer = self._own_adjudication(request), operations.DecideRequest.read(request.data)
+        adjudication, answer = (
+            self._callers_adjudication(request),
+            operations.DecideRequest.read(request.data),
+        )
         decided = decisions.decide_adjudication(
             adjudication=adjudication, answer=answer["value"], reason=answer.get("reason", "")
         )
         return Response(self.get_serializer(decided).data)
 
-    def _own_adjudication(self, request: Request) -> Adjudication:
-        return decisions.own_adjudication(user=staff_of(request), pk=self.get_object().pk)
+    def _callers_adjudication(self, request: Request) -> Adjudication:
+        return decisions.adjudication_for(user=staff_of(request), pk=self.get_object().pk)

@@ -46,12 +46,15 @@ def adjudicators(study: Study) -> QuerySet[User]:
 
 
 def may_adjudicate(user: User) -> bool:
-    """Return whether the account may open the adjudicator's pages: it may decide everywhere, or was sent a unit."""
+    """Return whether the account may open an adjudicator's pages.
+
+    It may if it can review all studies, or if a unit was sent to it.
+    """
     return user.has_perm(ADJUDICATE_PERMISSION) or Adjudication.objects.filter(adjudicator=user).exists()
 
 
 def can_be_adjudicated(study: Study) -> bool:
-    """Return whether one answer can replace the votes, which is not so for texts, lists and links."""
+    """Return whether one answer can replace the votes. Open answers, such as texts and lists, cannot be replaced."""
     return not KINDS[study.protocol].is_open
 
 
@@ -82,7 +85,7 @@ def send_to_adjudicator(
         .exclude(state=State.WITHDRAWN)
         .values_list("unit_id", flat=True)
     )
-    votes, kind, seed = _count_votes(study, rows), KINDS[study.protocol], design_of(study).seed
+    votes_by_unit, kind, seed = _count_votes(study, rows), KINDS[study.protocol], design_of(study).seed
     adjudications = []
     for unit in rows:
         if unit.pk in already_sent:
@@ -95,7 +98,7 @@ def send_to_adjudicator(
                 unit=unit,
                 adjudicator=adjudicator,
                 side=sides[0] if sides else None,
-                votes=votes.get(unit.pk, {}),
+                votes=votes_by_unit.get(unit.pk, {}),
                 sent_by=by,
             )
         )
@@ -118,7 +121,7 @@ def send_to_adjudicator(
 
 
 def _count_votes(study: Study, units: Collection[Unit]) -> dict[int, dict[str, int]]:
-    """Return the number of votes for each answer, by the unit's row id."""
+    """Return the number of votes for each answer, by the unit's row id: ``{17: {"1.0": 2, "2.0": 1}}``."""
     rows = Judgment.objects.current().filter(assignment__study=study, unit__in=units)
     votes: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for unit, value in rows.values_list("unit_id", "value"):
@@ -130,8 +133,8 @@ def waiting_adjudications(user: User) -> QuerySet[Adjudication]:
     return Adjudication.objects.filter(adjudicator=user, state=State.WAITING)
 
 
-def own_adjudication(*, user: User, pk: int) -> Adjudication:
-    """Return an adjudication of this adjudicator. Raise ObjectNotFound if it is withdrawn or somebody else's."""
+def adjudication_for(*, user: User, pk: int) -> Adjudication:
+    """Return the adjudication with this row id. Raise ObjectNotFound if it is withdrawn, or sent to another account."""
     rows = Adjudication.objects.exclude(state=State.WITHDRAWN).select_related(
         "study__dataset", "unit__item", "unit__reference", "unit__first", "unit__second"
     )

@@ -35,7 +35,7 @@ DISPUTE_CHOICES = [
 
 
 class DisputesPaginator(BoundedPaginator):
-    """A paginator that counts no more disputes than anybody would page through."""
+    """A paginator that shows at most the first 5,000 disputes, since counting more would be slow."""
 
     max_count = 5_000
 
@@ -98,7 +98,7 @@ def _disputed_consensus(study: Study, show: str, key_prefix: str) -> QuerySet[Co
 
 
 def _rows_to_show(consensus_ids: Any) -> QuerySet[Consensus]:
-    """Return the rows of a page with their texts. ``sent`` is the state of the unit's adjudication, or None."""
+    """Return the rows of a page with their texts, annotated with the state of the unit's adjudication as ``sent``."""
     active = Adjudication.objects.filter(unit=OuterRef("unit")).exclude(state=Adjudication.State.WITHDRAWN)
     return (
         Consensus.objects.filter(pk__in=consensus_ids)

@@ -60,7 +60,7 @@ def list_waiting(request: HttpRequest) -> HttpResponse:
 def decide_unit(request: HttpRequest, pk: int) -> HttpResponse:
     _require_adjudicator(request)
     try:
-        adjudication = decisions.own_adjudication(user=signed_in(request), pk=pk)
+        adjudication = decisions.adjudication_for(user=signed_in(request), pk=pk)
     except ObjectNotFound as error:
         raise Http404(str(error)) from None
     if request.method == "POST":

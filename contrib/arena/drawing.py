@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from django.db.models import F
 from annotation.models import Worker
 from common.rows.prepared import PreparedQuery, PreparedUpdate, query_parameter
 from common.rows.writing import insert_rows
-from contrib.arena.pair_table import pair_table_of
+from contrib.arena.pair_table import PairTable, pair_table_of
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.draws import rng_for
 from judgments.models import HIT, DrawState, HITUnit, Study, SystemPair, Unit
@@ -27,6 +28,7 @@ from quorum.statistics.drawing import PairDraws, prior_strengths
 RENEWAL_DIVISOR = 50  # draw from a new state once the number of answers has grown by a fiftieth
 MAX_TRIES = 8  # number of items to try for a pair of systems, to find one that is not on the page yet
 
+# Queries that are compiled once, since they run at each claim.
 _STUDY, _WORKER, _HIT = query_parameter("study"), query_parameter("worker"), query_parameter("hit")
 _NEWEST_STATE: PreparedQuery[Any] = PreparedQuery(
     lambda: DrawState.objects.filter(study=_STUDY).order_by("-number")[:1]
@@ -74,13 +76,13 @@ class DrawnUnit:
 def draw_missing_units(
     *, study: Study, hit: HIT, worker: Worker, own_captions: Collection[int]
 ) -> frozenset[int]:
-    """Draw the units to judge of a page, unless an earlier claim of the page has drawn them.
+    """Draw the units of a page, unless an earlier claim of the page has drawn them.
 
-    Return the row ids of units to leave out for this worker: none after a new draw, otherwise all drawn units of the
-    study's other pages that this worker has had.
+    Return the row ids of units to leave out for this worker: none after a new draw, otherwise all units on other pages
+    of the study that this worker has claimed.
 
-    This also reads the HIT's version and state, and stores those of a new draw. Call it in the transaction that took
-    a slot of the HIT.
+    The HIT's version and state are read, and those of a new draw are stored. Call this function in the transaction that
+    took a slot of the HIT.
 
     Args:
         own_captions: row ids of captions that the worker must not judge.
@@ -109,7 +111,7 @@ def draw_missing_units(
 
 
 def state_to_draw_from(study: Study) -> DrawState:
-    """Return the newest state from which units are drawn. If many answers were added since, create the next one."""
+    """Return the newest state from which units are drawn. If there are many answers since, create the next one."""
     answer_count = sum(_ANSWERS_BY_PAIR.all_rows(study=study.pk))
     newest = _NEWEST_STATE.first(study=study.pk)
     if newest is not None and 0 <= answer_count - newest.answers < max(1, newest.answers // RENEWAL_DIVISOR):
@@ -130,12 +132,26 @@ def state_to_draw_from(study: Study) -> DrawState:
 
 
 class PoolUnit(NamedTuple):
-    """The row ids of a unit, of its item and of its two captions."""
+    """A unit of the pool from which an arena draws: its row id, and those of its item and of its two captions."""
 
     unit: int
     item: int
     first: int
     second: int
+
+
+class DrawnPair(NamedTuple):
+    """A drawn system pair.
+
+    Attributes:
+        pair: its index in the ``PairTable``.
+        chance: the probability with which it was drawn.
+        positions: positions in the pool of the units to try for it, in this order.
+    """
+
+    pair: int
+    chance: float
+    positions: list[int]
 
 
 def draw_page(
@@ -152,35 +168,24 @@ def draw_page(
     returned.
 
     Args:
-        seen_positions: positions of units that the worker has seen before.
+        seen_positions: positions in the pool of units that the worker has seen before.
+        own_captions: row ids of captions that the worker must not judge.
     """
     design, table = design_of(study), pair_table_of(study)
     rng = rng_for(design.seed, f"arena {hit.key}")
-    answers = np.array(state.counts, dtype=np.int64).reshape(-1, 3).sum(axis=1)
-    drawing = PairDraws.from_comparisons(
-        table.first, table.second, answers, state.strengths, even=design.arena.even
-    )
-    units_left = table.unit_counts - table.count_by_pair(seen_positions)
-    drawn_pairs: list[tuple[int, float, list[int]]] = []  # pair, its chance, and positions of units to try
-    for _ in range(page_size(design)):
-        if not (units_left > 0).any():
-            break
-        pair, chance = drawing.draw(units_left > 0, rng)
-        units_left[pair] -= 1
-        positions = table.start[pair] + rng.integers(table.unit_counts[pair], size=MAX_TRIES)
-        drawn_pairs.append((pair, chance, positions.tolist()))
-    units = _read_units(study, {position for *_, positions in drawn_pairs for position in positions})
+    drawn_pairs = _draw_pairs(design, table, state, seen_positions, rng)
+    units = _read_units(study, set(chain.from_iterable(drawn.positions for drawn in drawn_pairs)))
     used_positions, page_items, page_units = set(seen_positions), set(), []
     for pair, chance, positions in drawn_pairs:
         candidates = {position: units[position] for position in positions if position not in used_positions}
         candidates = _without_own_captions(candidates, own_captions)
         if not candidates:  # the worker has seen most units of this pair, so look among all of its units
-            pool = (table.start[pair] + rng.permutation(int(table.unit_counts[pair]))).tolist()
-            unused_positions = [position for position in pool if position not in used_positions]
+            all_positions = (table.start[pair] + rng.permutation(int(table.unit_counts[pair]))).tolist()
+            unused_positions = [position for position in all_positions if position not in used_positions]
             candidates = _without_own_captions(_read_units(study, unused_positions[:MAX_TRIES]), own_captions)
         if not candidates:
             continue
-        with_new_item = [place for place, unit in candidates.items() if unit.item not in page_items]
+        with_new_item = [position for position, unit in candidates.items() if unit.item not in page_items]
         position = next(iter(with_new_item or candidates))
         used_positions.add(position)
         page_items.add(candidates[position].item)
@@ -188,14 +193,37 @@ def draw_page(
     return page_units
 
 
+def _draw_pairs(
+    design: StudyDesign,
+    table: PairTable,
+    state: DrawState,
+    seen_positions: Collection[int],
+    rng: np.random.Generator,
+) -> list[DrawnPair]:
+    """Draw a system pair for each unit of a page, among the pairs with units that the worker has not seen."""
+    answers = np.array(state.counts, dtype=np.int64).reshape(-1, 3).sum(axis=1)
+    drawing = PairDraws.from_comparisons(
+        table.first, table.second, answers, state.strengths, even=design.arena.even
+    )
+    units_left = table.unit_counts - table.count_by_pair(seen_positions)
+    drawn_pairs: list[DrawnPair] = []
+    for _ in range(page_size(design)):
+        if not (units_left > 0).any():
+            break
+        pair, chance = drawing.draw(units_left > 0, rng)
+        units_left[pair] -= 1
+        positions = table.start[pair] + rng.integers(table.unit_counts[pair], size=MAX_TRIES)
+        drawn_pairs.append(DrawnPair(pair, chance, positions.tolist()))
+    return drawn_pairs
+
+
 def _read_units(study: Study, positions: Collection[int]) -> dict[int, PoolUnit]:
-    """Return the units at these positions of the pool, in their order."""
+    """Return the units at these positions of the pool, in the order of ``positions``."""
     rows = Unit.objects.filter(study=study, position__in=positions)
+    fields = ("position", "pk", "item_id", "first_id", "second_id")
     units = {
         position: PoolUnit(unit=pk, item=item, first=first, second=second)
-        for position, pk, item, first, second in rows.values_list(
-            "position", "pk", "item_id", "first_id", "second_id"
-        )
+        for position, pk, item, first, second in rows.values_list(*fields)
     }
     return {position: units[position] for position in positions}
 
@@ -211,5 +239,5 @@ def _without_own_captions(
 
 
 def page_size(design: StudyDesign) -> int:
-    """Return the number of units to draw for a page, on which check questions may stand as well."""
+    """Return the number of units to draw for a page, besides its check questions."""
     return design.units_per_hit - design.controls.per_hit

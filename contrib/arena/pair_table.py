@@ -1,4 +1,4 @@
-"""A table of an arena's system pairs, which a process reads once, as pages are drawn from it at each claim."""
+"""A table of an arena's system pairs. A process reads it once, since pages are drawn from it at each claim."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class PairTable:
     unit_counts: Ints
 
     def count_by_pair(self, positions: Collection[int]) -> Ints:
-        """Return the number of units at these positions that belong to each pair: (P,)."""
+        """Return the (P,) numbers of units at these positions that belong to each pair."""
+        # the last pair that starts at or before a position
         pair = np.searchsorted(self.start, np.fromiter(positions, dtype=np.int64), side="right") - 1
         return np.bincount(pair, minlength=len(self.start)).astype(np.int64, copy=False)
 
@@ -42,11 +43,14 @@ def pair_table_of(study: Study) -> PairTable:
 
 @lru_cache(maxsize=64)
 def _read_pair_table(study: int, generated_at: datetime | None) -> PairTable:
-    """Read the system pairs. ``generated_at`` keeps apart studies that had the same row id at different times."""
+    """Read the system pairs, and cache them for these arguments.
+
+    ``generated_at`` tells apart studies that had the same row id at different times.
+    """
     rows = SystemPair.objects.filter(study=study).order_by("position")
     table = list(rows.values_list("first_system__name", "second_system__name", "start", "units"))
     first_names, second_names, starts, unit_counts = zip(*table, strict=True)
     systems, indices = np.unique(np.array((*first_names, *second_names)), return_inverse=True)
-    first, second = indices[: len(table)], indices[len(table) :]
+    first, second = np.split(indices, 2)
     start, units = np.array(starts, dtype=np.int64), np.array(unit_counts, dtype=np.int64)
     return PairTable(tuple(systems.tolist()), first, second, start, units)

@@ -1,4 +1,4 @@
-"""Run the baseline systems of Hodosh et al. 2013 (H13) on a dataset, and rank its test pool."""
+"""Rank the test pool of a dataset by the baseline systems of Hodosh et al. 2013 (H13), learned from its other parts."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ from contrib.ranking_systems.systems import JOINED, NEIGHBOUR, SYSTEMS
 from judgments.models import Dataset
 from quorum.numeric.arrays import Ints
 
-# The similarities of words by text kernel, for kernels in which similar words match.
+# The similarities of words by system, for systems in whose text kernel similar words match.
 SIMILARITIES = {
     "tri5-dist": (distributional_similarity,),
     "tri5-align": (alignment_similarity,),
     "tri5sem": (distributional_similarity, alignment_similarity),
 }
 PICTURE_KERNELS = {"pyramid": pyramid_kernel, "histogram": histogram_kernel}
+SINGLE_CAPTIONS = "bow1"  # the system that learns from one caption of each image
 CODEBOOK_PICTURES = 200  # H13: training images whose points make the codebooks
 Progress = Callable[[float, str], object]
 
@@ -57,7 +58,7 @@ class RankedPool:
     Attributes:
         queries: names of the Q queries: images, or captions.
         items: names of the ranked items of the pool.
-        rankings: (Q, pool) positions in the pool, best first, by system.
+        rankings: by system, the (Q, pool) indices of the ranked items for each query, best first.
         settings: the settings of the joined models, by KCCA system.
         sizes: the numbers of images for training, for development and in the pool.
     """
@@ -107,6 +108,7 @@ def rank_pool(
     image_kernels = _image_kernels(parts, image_kernel, image_power, generator, progress)
     rankings: dict[str, Ints] = {}
     settings: dict[str, list[Setting]] = {}
+    # one caption of each image at random, for the system that learns from single captions
     single_captions = [[document[int(generator.integers(len(document)))]] for document in training.documents]
     names = [name for name in SYSTEMS if name in systems and name != JOINED]
     for index, name in enumerate(names):
@@ -115,7 +117,7 @@ def rank_pool(
             overlaps = idf_overlaps(test.pool_words, training.documents, idf_of(training.documents))
             rankings[name] = rank_by_neighbours(image_kernels.test, overlaps, task)
         else:
-            documents = single_captions if name == "bow1" else training.documents
+            documents = single_captions if name == SINGLE_CAPTIONS else training.documents
             kernel = _text_kernel(name, documents)
             text_kernels = KernelValues(
                 training=kernel(documents, documents),
@@ -137,6 +139,7 @@ def rank_pool(
 
 
 def _text_kernel(name: str, documents: Sequence[Document]) -> TextKernel:
+    """Return the text kernel of a KCCA system, learned from training documents."""
     idf = idf_of(documents) if name.endswith(("-idf", "sem")) else None
     if name in SIMILARITIES:
         return SimilarTrigrams.from_training(documents, SIMILARITIES[name], idf)

@@ -1,6 +1,6 @@
 """Rank a pool's captions for its images, or its images for its captions, by the systems of Hodosh et al. 2013 (H13).
 
-See its sections 3.1 and 4.1.3.
+H13 describe them in sections 3.1 and 4.1.3.
 
 Image i of a pool belongs to caption i. The nearest-neighbour system finds the training item that is nearest to the
 query, and ranks by similarity to the other side of that item. A KCCA system projects images and captions into one
@@ -54,7 +54,7 @@ class Setting:
 
 
 def rank_by_neighbours(images: Floats, captions: Floats, task: Task) -> Ints:
-    """Return the positions in the pool for each query, best first, as a matrix (queries, pool).
+    """Return the (queries, pool) positions in the pool for each query, best first.
 
     Args:
         images, captions: (T, N) similarities of T test items with N training items.
@@ -64,9 +64,9 @@ def rank_by_neighbours(images: Floats, captions: Floats, task: Task) -> Ints:
 
 
 def rank_by_kcca(images: KernelValues, captions: KernelValues, task: Task) -> tuple[Ints, list[Setting]]:
-    """Return the positions in the pool for each query, best first, as a matrix (queries, pool).
+    """Return the (queries, pool) positions in the pool for each query, best first.
 
-    Also return the settings of the joined models.
+    Also return the settings of the models whose rankings are joined.
     """
     trials: list[tuple[Setting, Projections]] = []
     for regularisation in REGULARISATIONS:
@@ -94,12 +94,12 @@ def join_rankings(rankings: Sequence[Ints]) -> Ints:
 
 
 def rank_by_affinity(affinity: Floats) -> Ints:
-    """Return positions in the pool by decreasing affinity, as a matrix (queries, pool). Ties keep the pool's order."""
+    """Return the (queries, pool) positions in the pool by decreasing affinity. Ties keep the pool's order."""
     return np.argsort(-affinity, axis=1, kind="stable")
 
 
 def ranks_of_originals(affinity: Floats) -> Ints:
-    """Return the rank of each query's own item, from 1, as a vector."""
+    """Return the rank, from 1, of each query's original item, which has the index of the query."""
     return np.argmax(rank_by_affinity(affinity) == np.arange(len(affinity))[:, None], axis=1) + 1
 
 
@@ -126,14 +126,15 @@ def affinities(images: Floats, captions: Floats, sizes: Iterable[int]) -> Iterab
 
 
 def _dimensions_to_try(max_dimension: int) -> list[int]:
+    """Return numbers of dimensions in geometric progression, up to the largest."""
     sizes = np.geomspace(min(MIN_DIMENSION, max_dimension), max_dimension, DIMENSION_COUNT)
     return sorted(set(np.rint(sizes).astype(int).tolist()))
 
 
 def _best_settings(settings: Sequence[Setting]) -> list[int]:
-    """Return the indices of the five best settings by each R@k.
+    """Return the indices of the five best settings by each R@k, without repetition.
 
-    No setting is chosen twice, and ties go to the better median rank.
+    Ties go to the better median rank.
     """
     best_indices: list[int] = []
     for cutoff_index in range(len(CUTOFFS)):

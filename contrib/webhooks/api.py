@@ -94,8 +94,8 @@ class WebhookResource(mixins.DestroyModelMixin, Resource):
     ping = row_action(
         operations.ping, "ping", reply=DeliverySerializer, status=201, responses={409: bodies.Problem}
     )
-    rotate = row_action(operations.rotate, "rotate", reply=WebhookWithSecret)
-    switch = row_action(operations.switch, "switch", reply=WebhookSerializer)
+    rotate = row_action(operations.rotate_secret, "rotate", reply=WebhookWithSecret)
+    switch = row_action(operations.switch_webhook, "switch", reply=WebhookSerializer)
 
     def perform_destroy(self, instance: Webhook) -> None:
         operations.remove.run(instance.study, {"webhook": str(instance.pk)}, by=staff_of(self.request))
@@ -118,4 +118,6 @@ class DeliveryResource(Resource):
     ) -> QuerySet[WebhookDelivery]:
         return queryset.filter(webhook__study__in=changeable_studies(studies, request))
 
-    retry = row_action(operations.retry, "retry", reply=DeliverySerializer, responses={409: bodies.Problem})
+    retry = row_action(
+        operations.retry_delivery, "retry", reply=DeliverySerializer, responses={409: bodies.Problem}
+    )

@@ -60,7 +60,8 @@ class WebhooksConfig(Feature):
         person_erased.connect(lazy_function("contrib.webhooks.events.forget_people"), weak=False)
 
 
-def _note_submission(**about: Any) -> None:
+def _note_submission(**signal: Any) -> None:
+    # imported lazily, since the models are not loaded when this module is
     from contrib.webhooks.events import note_submission
 
-    note_submission(**about)
+    note_submission(**signal)

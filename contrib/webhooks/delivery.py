@@ -1,6 +1,7 @@
 """Sign and send the messages of webhooks.
 
-A message is marked before it is sent. If its sender dies, the message is sent again with the same id.
+A message is marked as being sent before it is sent. If the sending process dies, another one sends the message again,
+with the same id.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from judgments.access.study_log import note_event
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 (how every secret begins; none itself)
 State = WebhookDelivery.State
-MAX_ATTEMPTS = 10  # spread over about a day and a half
+MAX_ATTEMPTS = 10  # with the growing pauses, they take about a day and a half
 FIRST_PAUSE, MAX_PAUSE = 5.0, 12 * 3600.0  # seconds to wait after a failed attempt
 MESSAGES_PER_ROUND = 200
 DELETIONS_PER_ROUND = 1_000

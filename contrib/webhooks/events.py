@@ -27,7 +27,7 @@ ENDED_STATES = (State.DELIVERED, State.GIVEN_UP)
 
 
 def note_submission(*, assignment: Assignment, judgments: int, **_: Any) -> None:
-    """Write messages about a submission, if the assignment's annotation says that a webhook wants them."""
+    """Write messages about a submission, if a webhook wants them, which the assignment's annotation tells."""
     if not getattr(assignment, HEARS_OF_SUBMISSIONS):
         return
     payload = {
@@ -58,14 +58,19 @@ def note_exclusion(*, exclusion: Exclusion, **_: Any) -> None:
 
 
 def _create_deliveries(webhooks: Collection[int], event: str, key: str, payload: dict[str, Any]) -> None:
-    """Write a message to each of these webhooks (row ids). ``key`` identifies what happened, so none is told twice."""
+    """Write a message to each webhook.
+
+    Args:
+        webhooks: row ids.
+        key: identifies the event, so that no webhook gets two messages about it.
+    """
     rows = [WebhookDelivery(webhook_id=pk, event=event, key=key, payload=payload) for pk in webhooks]
     if rows:
         WebhookDelivery.objects.bulk_create(rows)
 
 
 def pseudonym_for_webhook(study: Study, worker: Worker, **_: Any) -> str:
-    """Return a pseudonym of a worker. A crowd worker's name is one already; for other workers, derive one."""
+    """Return a pseudonym of a worker. The name of a crowd's worker is a pseudonym; for others, one is derived."""
     if worker.source == Worker.Source.CROWD:
         return worker.name
     return f"w-{keyed_hash('webhook', str(study.pk), str(worker.pk))[:16]}"
@@ -82,10 +87,10 @@ def is_complete(study: Study) -> bool:
 
 
 def note_completions() -> int:
-    """Write a message per completed study and webhook; return the number of messages.
+    """Write a message to each webhook whose study has been completed; return the number of messages.
 
-    Completions are found by a query, since two simultaneous last submissions do not see each other, and studies can
-    be completed in other ways.
+    Completions are found by a query, not noticed at a submission: of two simultaneous last submissions, neither sees
+    the other, and studies can be completed in other ways.
     """
     message_count = 0
     complete_by_study: dict[int, bool] = {}

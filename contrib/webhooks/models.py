@@ -23,7 +23,8 @@ EVENTS = {
     COMPLETED: gettext_noop("all judgments were collected, or the study was closed"),
     EXCLUDED: gettext_noop("a participant was excluded"),
 }
-# name of an annotation of assignments that are locked for their submission
+# The annotation of an assignment that says whether its study has a webhook for submissions. It is read when the
+# assignment is locked for its submission, so that a study without webhooks needs no further query.
 HEARS_OF_SUBMISSIONS = "hears_of_submissions"
 
 
@@ -69,17 +70,17 @@ class Webhook(models.Model):
 
     @staticmethod
     def hears_of_submissions() -> Exists:
-        """Return an expression for whether the outer row's study has an active webhook for submissions."""
+        """Return an expression of a query: whether the row's study has an active webhook for submissions."""
         return Exists(Webhook.objects.filter(study=OuterRef("study"), active=True, submissions=True))
 
     @property
     def events(self) -> list[str]:
-        heard = {SUBMITTED: self.submissions, COMPLETED: self.completions, EXCLUDED: self.exclusions}
-        return [event for event, wanted in heard.items() if wanted]
+        is_sent = {SUBMITTED: self.submissions, COMPLETED: self.completions, EXCLUDED: self.exclusions}
+        return [event for event in is_sent if is_sent[event]]
 
 
 class WebhookDelivery(models.Model):
-    """A message to a webhook. It is stored in the transaction of the event, and afterwards sent at least once."""
+    """A message to a webhook. It is stored in the transaction of the event, and later sent at least once."""
 
     of_study = ("webhook__study",)
 

@@ -29,7 +29,7 @@ State = WebhookDelivery.State
 
 @transaction.atomic
 def add_webhook(*, study: Study, url: str, events: Collection[str], by: User | None = None) -> Webhook:
-    """Store a webhook that hears of ``events``, which are keys of EVENTS.
+    """Store a webhook for ``events``, which are keys of EVENTS.
 
     Raises:
         DesignError: the address is not permitted.
@@ -107,7 +107,7 @@ def ping(*, study: Study, by: User | None, webhook: str) -> Outcome:
 
 @operation("rotate-webhook", "Change a webhook's secret", scope="webhooks", row="webhook")
 @transaction.atomic
-def rotate(*, study: Study, by: User | None, webhook: str) -> Outcome:
+def rotate_secret(*, study: Study, by: User | None, webhook: str) -> Outcome:
     """Give a webhook a new secret. The old secret is invalid from now on."""
     row = _find_webhook(study, webhook)
     row.salt = secrets.token_hex(32)
@@ -128,7 +128,7 @@ class SwitchRequest(Parameters):
     "switch-webhook", "Switch a webhook on or off", parameters=SwitchRequest, scope="webhooks", row="webhook"
 )
 @transaction.atomic
-def switch(*, study: Study, by: User | None, webhook: str, active: bool) -> Outcome:
+def switch_webhook(*, study: Study, by: User | None, webhook: str, active: bool) -> Outcome:
     """Switch a webhook on or off.
 
     Switched off, it gives up waiting messages; switched on, it gets events from now on.
@@ -162,7 +162,7 @@ def remove(*, study: Study, by: User | None, webhook: str) -> Outcome:
 
 @operation("retry-delivery", "Send a message again", scope="webhooks", row="delivery")
 @transaction.atomic
-def retry(*, study: Study, by: User | None, delivery: str) -> Outcome:
+def retry_delivery(*, study: Study, by: User | None, delivery: str) -> Outcome:
     """Send again a message that was given up. Its id stays the same."""
     row = find_row(WebhookDelivery.objects.filter(webhook__study=study), delivery)
     if not Webhook.objects.filter(pk=row.webhook_id, active=True).update(rests_until=None):

@@ -32,17 +32,17 @@ def show_webhooks(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 def _log_context(request: HttpRequest, study: Study) -> Context:
-    """Return the webhooks of a study, the events that they can hear of, and a page of the log of messages."""
+    """Return the webhooks of a study, the events that can be sent to them, and a page of the log of messages."""
     log = WebhookDelivery.objects.filter(webhook__study=study).select_related("webhook")
     return {
         "webhooks": list(Webhook.objects.filter(study=study).select_related("made_by")),
-        "events": {event: _(about) for event, about in EVENTS.items()},
+        "events": {event: _(description) for event, description in EVENTS.items()},
         "page": Paginator(log, PAGE_SIZE).get_page(request.GET.get("page")),
     }
 
 
 def show_secret(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
-    """Show the secret once. It is in no message or session that others could read."""
+    """Show the secret once, on this page only. A message after a redirect would be stored in the session."""
     context = study_context(admin.site, request, study, active="webhooks")
     context |= {"secret": secret_of(outcome.value), "secret_webhook": outcome.value}
     answer = TemplateResponse(request, TEMPLATE, context | _log_context(request, study))
@@ -52,7 +52,7 @@ def show_secret(request: HttpRequest, study: Study, outcome: Outcome) -> HttpRes
 
 add_operation(operations.add, label="Add a webhook", fields=(), show_result=show_secret)
 add_operation(operations.ping, label="Test a webhook", fields=())
-add_operation(operations.rotate, label="Change a webhook's secret", fields=(), show_result=show_secret)
-add_operation(operations.switch, label="Turn a webhook on or off", fields=())
+add_operation(operations.rotate_secret, label="Change a webhook's secret", fields=(), show_result=show_secret)
+add_operation(operations.switch_webhook, label="Turn a webhook on or off", fields=())
 add_operation(operations.remove, label="Remove a webhook", fields=())
-add_operation(operations.retry, label="Send a message again", fields=())
+add_operation(operations.retry_delivery, label="Send a message again", fields=())

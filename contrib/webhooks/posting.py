@@ -18,7 +18,13 @@ MAX_WAIT = 999_999.0  # seconds; longer waits that a response asks for are short
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The result of a post: the HTTP status if any, the error, and the seconds that the server asked to wait."""
+    """The result of a post.
+
+    Attributes:
+        status: the HTTP status; None without a response.
+        problem: why the message was not delivered; "" if it was.
+        retry_after: the seconds that the server asked to wait before another attempt.
+    """
 
     status: int | None
     problem: str = ""
@@ -26,7 +32,10 @@ class Receipt:
 
 
 def checked_url(url: str) -> SplitResult:
-    """Return the parts of a permitted address: https or, if private addresses are allowed, http to 127.0.0.1."""
+    """Return the parts of an address. Raise BadAddress if it is not permitted.
+
+    Permitted are https and, if private addresses are allowed, http to 127.0.0.1.
+    """
     if len(url) > MAX_URL_LENGTH or any(ord(letter) <= 32 or ord(letter) > 126 for letter in url):
         raise BadAddress("it is longer than 500 characters, or holds spaces or letters beyond ASCII")
     try:
@@ -46,7 +55,7 @@ def checked_url(url: str) -> SplitResult:
 
 
 def post(url: str, *, body: bytes, headers: dict[str, str], seconds: float = POST_SECONDS) -> Receipt:
-    """Post a message once. Errors are returned in the result."""
+    """Post a message once. Errors are not raised, but returned in the result."""
     from common.http.direct import DirectTransport
 
     transport = DirectTransport(seconds=seconds, private=_allows_private_addresses())

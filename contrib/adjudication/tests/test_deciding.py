@@ -13,8 +13,8 @@ from annotation.models import Adjudication, Judgment, Worker
 from common.errors import ObjectNotFound, WrongState
 from contrib.adjudication import operations
 from contrib.adjudication.decisions import (
+    adjudication_for,
     decide_adjudication,
-    own_adjudication,
     send_to_adjudicator,
     waiting_adjudications,
     withdraw_adjudication,
@@ -149,7 +149,7 @@ def test_a_unit_goes_to_one_person_at_a_time(split_study: Study) -> None:
     (again,) = sent(split_study, otto)
     assert again.unit == one.unit
     with pytest.raises(ObjectNotFound):
-        own_adjudication(user=rita, pk=one.pk)
+        adjudication_for(user=rita, pk=one.pk)
     with pytest.raises(WrongState, match="was withdrawn"):
         decide_adjudication(adjudication=one, answer=1)
 

@@ -15,7 +15,7 @@ from PIL import Image, ImageCms
 
 from evaluation.errors import EvaluationError
 from judgments.datasets.picture_checks import PictureProblem, open_picture, prepare_decoding
-from quorum.numeric.arrays import Floats
+from quorum.numeric.arrays import Floats, Ints
 
 PICTURE_SIDE = 160  # pixels of the longer side of the scaled picture from which points are taken
 POINT_DISTANCE = 4  # pixels between two points
@@ -52,16 +52,13 @@ def read_points(path: Path) -> Points:
 
 
 def points_of(picture: Image.Image) -> Points:
-    """Return the points of a picture, which has the colours RGB."""
+    """Return the points of a picture in the mode RGB."""
     lab = np.asarray(ImageCms.applyTransform(picture, _TO_LAB), dtype=np.float64)
-    # Pillow stores a and b as signed bytes.
+    # Pillow stores the channels a and b as signed bytes, which NumPy reads as unsigned ones.
     lab[:, :, 1:] = np.where(lab[:, :, 1:] > 127, lab[:, :, 1:] - 256, lab[:, :, 1:])
     light = lab[:, :, 0] / 255
     height, width = light.shape
-    rows, columns = (
-        np.arange(POINT_DISTANCE // 2, max(size, POINT_DISTANCE // 2 + 1), POINT_DISTANCE).clip(max=size - 1)
-        for size in (height, width)
-    )
+    rows, columns = _grid_positions(height), _grid_positions(width)
     grid = np.ix_(rows, columns)
     maps = {"colour": lab, "texture": _texture_responses(light), "sift": _sift_descriptors(light)}
     positions = np.stack(np.meshgrid((rows + 0.5) / height, (columns + 0.5) / width, indexing="ij"), axis=-1)
@@ -69,6 +66,12 @@ def points_of(picture: Image.Image) -> Points:
         positions.reshape(-1, 2),
         {name: values[grid].reshape(rows.size * columns.size, -1) for name, values in maps.items()},
     )
+
+
+def _grid_positions(size: int) -> Ints:
+    """Return the pixels at which points stand along a side: every fourth, but at least one."""
+    first = POINT_DISTANCE // 2
+    return np.arange(first, max(size, first + 1), POINT_DISTANCE).clip(max=size - 1)
 
 
 def _texture_responses(light: Floats) -> Floats:

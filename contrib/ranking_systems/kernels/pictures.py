@@ -49,7 +49,7 @@ def find_codebooks(pictures: Sequence[Points], generator: np.random.Generator) -
         with warnings.catch_warnings():
             # A word that is nearest to no point stays where it began, and does no harm.
             warnings.filterwarnings("ignore", "One of the clusters is empty")
-            centres[name] = scipy.cluster.vq.kmeans2(sample, size, minit="points", rng=generator)[0]
+            centres[name], _ = scipy.cluster.vq.kmeans2(sample, size, minit="points", rng=generator)
     return centres
 
 
@@ -58,7 +58,8 @@ def histograms_of(pictures: Iterable[Points], codebooks: Mapping[str, Floats]) -
     shares_by_level: dict[str, list[list[Floats]]] = {name: [[] for _ in range(LEVELS)] for name in codebooks}
     for points in pictures:
         for name, centres in codebooks.items():
-            codes = scipy.cluster.vq.vq(points.features[name], centres)[0].astype(np.int64)
+            nearest_words, _ = scipy.cluster.vq.vq(points.features[name], centres)
+            codes = nearest_words.astype(np.int64)
             for level in range(LEVELS):
                 regions = _regions(points.positions, 2**level)
                 shares = _shares(regions, codes, region_count=4**level, word_count=len(centres))
@@ -76,6 +77,7 @@ def _regions(positions: Floats, per_side: int) -> Ints:
 
 def _shares(regions: Ints, codes: Ints, *, region_count: int, word_count: int) -> Floats:
     """Return the (regions, words) fractions of the picture's points, from the region and the word of each point."""
+    # the number of points in each cell of a flattened (regions, words) table
     counts = np.bincount(regions * word_count + codes, minlength=region_count * word_count)
     return np.asarray(counts.reshape(region_count, word_count) / regions.size)
 
@@ -86,9 +88,12 @@ def histogram_kernel(first: Histograms, second: Histograms, power: int) -> Float
     It is the mean over features of the histogram intersections, raised to ``power``. The matrix has a row for each of
     ``first``, and a column for each of ``second``.
     """
-    return _average_over_features(
-        first, second, lambda levels, other_levels: intersections(levels[0], other_levels[0]), power
-    )
+    return _average_over_features(first, second, _whole_picture_intersections, power)
+
+
+def _whole_picture_intersections(first: Sequence[Floats], second: Sequence[Floats]) -> Floats:
+    """Return the histogram intersections of one feature at the first level, which has one region."""
+    return intersections(first[0], second[0])
 
 
 def pyramid_kernel(first: Histograms, second: Histograms, power: int) -> Floats:

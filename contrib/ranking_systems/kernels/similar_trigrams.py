@@ -22,8 +22,13 @@ from quorum.numeric.compiling import compiled
 class _Captions(NamedTuple):
     """Captions as numbers and weights of words.
 
-    Caption c has the words stems[starts[c]:starts[c + 1]], and document d has the captions bounds[d] to bounds[d +
-    1] - 1. `previous_positions` has the position of each word's previous occurrence in its caption; 0 if there is none.
+    All words stand one after the other: caption c has the words stems[starts[c]:starts[c + 1]], and document d has the
+    captions from bounds[d] to bounds[d + 1] - 1.
+
+    Attributes:
+        stems: numbers of the words.
+        weights: weights of the words.
+        previous_positions: the position of each word's previous occurrence in its caption; 0 if there is none.
     """
 
     stems: Ints
@@ -67,9 +72,11 @@ class SimilarTrigrams:
         numbers = dict(self.vocabulary)  # words that are not in the vocabulary get the next numbers
         left = self._captions(first, numbers)
         right = left if first is second else self._captions(second, numbers)
-        sums = _sums(left, right, self.similarity, self.match, first is second)
-        lengths = [np.sqrt(_own_sums(side, self.similarity, self.match)) for side in (left, right)]
-        return ratio(sums, np.outer(*lengths), otherwise=0.0)
+        sums = _match_all(left, right, self.similarity, self.match, first is second)
+        left_lengths, right_lengths = (
+            np.sqrt(_self_sums(side, self.similarity, self.match)) for side in (left, right)
+        )
+        return ratio(sums, np.outer(left_lengths, right_lengths), otherwise=0.0)
 
     def _captions(self, documents: Sequence[Document], numbers: dict[str, int]) -> _Captions:
         """Encode captions. New words are added to ``numbers``."""
@@ -93,7 +100,9 @@ class SimilarTrigrams:
 
 
 @compiled
-def _sums(first: _Captions, second: _Captions, similarity: Floats, match: float, is_same: bool) -> Floats:
+def _match_all(
+    first: _Captions, second: _Captions, similarity: Floats, match: float, is_same: bool
+) -> Floats:
     """Return the sums of `_match_documents` over pairs of captions.
 
     The matrix has a row for each document of ``first``, and a column for each document of ``second``.
@@ -111,7 +120,7 @@ def _sums(first: _Captions, second: _Captions, similarity: Floats, match: float,
 
 
 @compiled
-def _own_sums(captions: _Captions, similarity: Floats, match: float) -> Floats:
+def _self_sums(captions: _Captions, similarity: Floats, match: float) -> Floats:
     """Return the sums of `_match_documents` of each document with itself."""
     sums = np.zeros(captions.bounds.size - 1)
     for row in range(sums.size):
@@ -123,32 +132,47 @@ def _own_sums(captions: _Captions, similarity: Floats, match: float) -> Floats:
 def _match_documents(
     first: _Captions, row: int, second: _Captions, column: int, similarity: Floats, match: float
 ) -> float:
-    """Return the sum over matching sequences of up to three words of two documents' captions.
+    """Return the sum over all pairs of captions of document ``row`` of first and document ``column`` of second."""
+    total = 0.0
+    for caption in range(first.bounds[row], first.bounds[row + 1]):
+        for other in range(second.bounds[column], second.bounds[column + 1]):
+            total = _add_matches(total, first, caption, second, other, similarity, match)
+    return total
+
+
+@compiled
+def _add_matches(
+    total: float,
+    first: _Captions,
+    caption: int,
+    second: _Captions,
+    other: int,
+    similarity: Floats,
+    match: float,
+) -> float:
+    """Return ``total`` plus the sum over sequences of up to three words that match in two captions.
 
     A sequence's value is the product of its words' matches. With the last words at positions (i, j), what may stand
     before them are all single words and all pairs of words at earlier positions of both captions. Their sums are in two
     tables, whose cell (i, j) has the sum over positions below i and below j.
     """
     vocabulary_size, weight = similarity.shape[0], match * match
-    total = 0.0
-    for caption in range(first.bounds[row], first.bounds[row + 1]):
-        begin, height = first.starts[caption], first.starts[caption + 1] - first.starts[caption]
-        for other in range(second.bounds[column], second.bounds[column + 1]):
-            start, width = second.starts[other], second.starts[other + 1] - second.starts[other]
-            singles = np.zeros((height + 1, width + 1))
-            pairs = np.zeros((height + 1, width + 1))
-            for i in range(height):
-                for j in range(width):
-                    word, other_word = first.stems[begin + i], second.stems[start + j]
-                    value = 1.0 if word == other_word else 0.0
-                    if word < vocabulary_size and other_word < vocabulary_size:
-                        value = similarity[word, other_word]
-                    value *= weight * first.weights[begin + i] * second.weights[start + j]
-                    total += value * (1.0 + singles[i, j] + pairs[i, j])
-                    singles[i + 1, j + 1] = singles[i, j + 1] + singles[i + 1, j] - singles[i, j] + value
-                    # As a middle word, a word counts once in a stretch: first words before its previous occurrence
-                    # are left out, which are the rows up to `top` and the columns up to `left`.
-                    top, left = first.previous_positions[begin + i], second.previous_positions[start + j]
-                    firsts = singles[i, j] - singles[top, j] - singles[i, left] + singles[top, left]
-                    pairs[i + 1, j + 1] = pairs[i, j + 1] + pairs[i + 1, j] - pairs[i, j] + value * firsts
+    begin, height = first.starts[caption], first.starts[caption + 1] - first.starts[caption]
+    start, width = second.starts[other], second.starts[other + 1] - second.starts[other]
+    singles = np.zeros((height + 1, width + 1))
+    pairs = np.zeros((height + 1, width + 1))
+    for i in range(height):
+        for j in range(width):
+            word, other_word = first.stems[begin + i], second.stems[start + j]
+            value = 1.0 if word == other_word else 0.0
+            if word < vocabulary_size and other_word < vocabulary_size:
+                value = similarity[word, other_word]
+            value *= weight * first.weights[begin + i] * second.weights[start + j]
+            total += value * (1.0 + singles[i, j] + pairs[i, j])
+            singles[i + 1, j + 1] = singles[i, j + 1] + singles[i + 1, j] - singles[i, j] + value
+            # As a middle word, a word counts once in a stretch: first words before its previous occurrence
+            # are left out, which are the rows up to `top` and the columns up to `left`.
+            top, left = first.previous_positions[begin + i], second.previous_positions[start + j]
+            firsts = singles[i, j] - singles[top, j] - singles[i, left] + singles[top, left]
+            pairs[i + 1, j + 1] = pairs[i, j + 1] + pairs[i + 1, j] - pairs[i, j] + value * firsts
     return total

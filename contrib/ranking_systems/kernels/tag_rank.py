@@ -1,11 +1,11 @@
-"""The kernel of words' positions in the sentence (Hwang, Grauman 2012).
+"""A kernel between texts that compares the positions of words in the sentence (Hwang, Grauman 2012).
 
 Hodosh et al. 2013 (H13) use it in section 3.4.2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -20,14 +20,22 @@ from quorum.numeric.compiling import compiled
 class _Vectors(NamedTuple):
     """Sparse vectors of captions.
 
-    Caption c has the words stems[starts[c]:starts[c + 1]], and document d has the captions bounds[d] to bounds[d +
-    1] - 1.
+    All words stand one after the other: caption c has the words stems[starts[c]:starts[c + 1]], in the order of their
+    numbers, with the values in the same places, and document d has the captions from bounds[d] to bounds[d + 1] - 1.
     """
 
     stems: Ints
     values: Floats
     starts: Ints
     bounds: Ints
+
+
+class _WordWeights(NamedTuple):
+    """The number of a word, and its values in the two vectors of a caption."""
+
+    stem: int
+    absolute: float
+    relative: float
 
 
 @dataclass(frozen=True)
@@ -50,47 +58,45 @@ class TagRank:
 
     @classmethod
     def from_training(cls, training: Sequence[Document]) -> TagRank:
-        by_word: dict[str, list[int]] = {}
-        for caption in chain.from_iterable(training):
-            for position, word in enumerate(caption, start=1):
-                by_word.setdefault(word, []).append(position)
-        word_positions = {word: np.sort(np.array(row, dtype=np.int64)) for word, row in by_word.items()}
+        positions_by_word = _positions_by_word(chain.from_iterable(training))
+        word_positions = {
+            word: np.sort(np.array(positions, dtype=np.int64))
+            for word, positions in positions_by_word.items()
+        }
         unscaled = cls(word_positions, 1.0, 1.0)
-        scales = [_mean_distance(vectors) for vectors in unscaled._vectors(training, {})]
-        return cls(word_positions, scales[0], scales[1])
+        absolute_vectors, relative_vectors = unscaled._vectors(training, {})
+        return cls(word_positions, _mean_distance(absolute_vectors), _mean_distance(relative_vectors))
 
     def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
         numbers: dict[str, int] = {}
         left, right = self._vectors(first, numbers), self._vectors(second, numbers)
         scales = (self.absolute_scale, self.relative_scale)
-        kernels = [_mean_similarities(*vectors) for vectors in zip(left, right, scales, strict=True)]
-        return (kernels[0] + kernels[1]) / 2
+        absolute, relative = (
+            _mean_similarities(first_vectors, second_vectors, scale)
+            for first_vectors, second_vectors, scale in zip(left, right, scales, strict=True)
+        )
+        return (absolute + relative) / 2
 
     def _vectors(self, documents: Sequence[Document], numbers: dict[str, int]) -> tuple[_Vectors, _Vectors]:
         """Return vectors of absolute and of relative word positions by caption. New words are added to `numbers`."""
-        rows: list[list[tuple[int, float, float]]] = []
+        weights_by_caption: list[list[_WordWeights]] = []
         for caption in chain.from_iterable(documents):
-            by_word: dict[str, list[int]] = {}
-            for position, word in enumerate(caption, start=1):
-                by_word.setdefault(word, []).append(position)
-            rows.append(
-                sorted(
-                    (
-                        numbers.setdefault(word, len(numbers)),
-                        self._absolute_weight(positions),
-                        self._relative_weight(word, positions),
-                    )
-                    for word, positions in by_word.items()
+            weights = [
+                _WordWeights(
+                    stem=numbers.setdefault(word, len(numbers)),
+                    absolute=self._absolute_weight(positions),
+                    relative=self._relative_weight(word, positions),
                 )
-            )
-        starts = starts_of([len(row) for row in rows])
+                for word, positions in _positions_by_word([caption]).items()
+            ]
+            weights_by_caption.append(sorted(weights))  # by number
+        starts = starts_of([len(weights) for weights in weights_by_caption])
         bounds = starts_of([len(document) for document in documents])
-        flat = list(chain.from_iterable(rows))
-        stems_of_rows = np.array([number for number, _, _ in flat], dtype=np.int64)
-        absolute, relative = (np.array([row[column] for row in flat], dtype=np.float64) for column in (1, 2))
-        return _Vectors(stems_of_rows, absolute, starts, bounds), _Vectors(
-            stems_of_rows, relative, starts, bounds
-        )
+        all_weights = list(chain.from_iterable(weights_by_caption))
+        stems = np.array([weights.stem for weights in all_weights], dtype=np.int64)
+        absolute = np.array([weights.absolute for weights in all_weights], dtype=np.float64)
+        relative = np.array([weights.relative for weights in all_weights], dtype=np.float64)
+        return _Vectors(stems, absolute, starts, bounds), _Vectors(stems, relative, starts, bounds)
 
     def _absolute_weight(self, positions: Sequence[int]) -> float:
         return float(1 / np.log2(1 + np.mean(positions)))
@@ -100,6 +106,15 @@ class TagRank:
         if occurrences is None:
             return 1.0  # the word has no training occurrences
         return float(1 - np.searchsorted(occurrences, np.mean(positions), side="right") / occurrences.size)
+
+
+def _positions_by_word(captions: Iterable[Sequence[str]]) -> dict[str, list[int]]:
+    """Return the positions, from 1, of each word in captions."""
+    positions: dict[str, list[int]] = {}
+    for caption in captions:
+        for position, word in enumerate(caption, start=1):
+            positions.setdefault(word, []).append(position)
+    return positions
 
 
 def _mean_distance(vectors: _Vectors) -> float:
@@ -120,9 +135,10 @@ def _mean_similarities(first: _Vectors, second: _Vectors, scale: float) -> Float
 
 @compiled
 def _chi_squares(first: _Vectors, second: _Vectors) -> Floats:
-    """Return the sums of (a - b)^2 / (a + b) over the words of either caption.
+    """Return the sums of (a - b)^2 / (a + b) over the words of either caption, whose values are a and b.
 
-    The matrix has a row for each caption of ``first``, and a column for each caption of ``second``.
+    The matrix has a row for each caption of ``first``, and a column for each caption of ``second``. The words of both
+    captions are visited in the order of their numbers. A word that one caption lacks adds its value in the other.
     """
     sums = np.zeros((first.starts.size - 1, second.starts.size - 1))
     for row in range(sums.shape[0]):

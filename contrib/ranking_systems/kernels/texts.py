@@ -92,6 +92,7 @@ class Trigrams:
         )
 
     def _features(self, document: Document) -> dict[tuple[str, ...], float]:
+        """Return the weighted count of each sequence of one to three words."""
         counts: defaultdict[tuple[str, ...], float] = defaultdict(float)
         for caption in document:
             for begin, word in enumerate(caption):
@@ -118,16 +119,20 @@ def idf_overlaps(first: Sequence[Document], second: Sequence[Document], idf: Map
     """
 
     def weights(document: Document) -> dict[tuple[str, int], float]:
-        # The n-th occurrence of a word is a feature of its own, so a product of features counts the smaller number.
-        counts = Counter(chain.from_iterable(document))
-        return {(word, n): idf.get(word, 0.0) ** 0.5 for word, count in counts.items() for n in range(count)}
+        # The n-th occurrence of a word is a feature of its own. So of a word that the documents have with different
+        # numbers of occurrences, the product of their features counts the smaller number.
+        features = {}
+        for word, count in Counter(chain.from_iterable(document)).items():
+            for occurrence in range(count):
+                features[word, occurrence] = idf.get(word, 0.0) ** 0.5
+        return features
 
     left, right = _feature_tables(
         [weights(document) for document in first], [weights(document) for document in second]
     )
-    sums = [(table * table).sum(axis=1) for table in (left, right)]
+    left_sums, right_sums = ((table * table).sum(axis=1) for table in (left, right))
     shared_weights = (left @ right.T).toarray()
-    return ratio(2 * shared_weights, sums[0][:, None] + sums[1][None, :], otherwise=0.0)
+    return ratio(2 * shared_weights, left_sums[:, None] + right_sums[None, :], otherwise=0.0)
 
 
 def _weighted_counts(document: Document, weight: Callable[[str], float]) -> dict[str, float]:
@@ -139,15 +144,18 @@ def _feature_tables(
     first: Sequence[Mapping[Any, float]], second: Sequence[Mapping[Any, float]]
 ) -> tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]:
     """Return the (documents, features) values of both sides as sparse tables with the same columns."""
-    numbers: dict[Any, int] = {}
-    tables = []
-    for rows in (first, second):
-        columns = [numbers.setdefault(name, len(numbers)) for row in rows for name in row]
-        values = np.array([value for row in rows for value in row.values()], dtype=np.float64)
-        tables.append((values, columns, starts_of([len(row) for row in rows])))
+    column_by_feature: dict[Any, int] = {}
+    entries = []  # of each side: values, columns, and where each document's values start
+    for documents in (first, second):
+        features = chain.from_iterable(documents)
+        columns = [column_by_feature.setdefault(feature, len(column_by_feature)) for feature in features]
+        values = chain.from_iterable(document.values() for document in documents)
+        starts = starts_of([len(document) for document in documents])
+        entries.append((np.array(list(values), dtype=np.float64), columns, starts))
+    # Both tables are created when all features of both sides have a column.
     left, right = (
-        scipy.sparse.csr_array(table, shape=(len(rows), len(numbers)))
-        for table, rows in zip(tables, (first, second), strict=True)
+        scipy.sparse.csr_array(side, shape=(len(documents), len(column_by_feature)))
+        for side, documents in zip(entries, (first, second), strict=True)
     )
     return left, right
 
@@ -158,5 +166,5 @@ def _cosines(first: Sequence[Mapping[Any, float]], second: Sequence[Mapping[Any,
     The cosine of an empty vector is 0.
     """
     left, right = _feature_tables(first, second)
-    lengths = [np.sqrt((table * table).sum(axis=1)) for table in (left, right)]
-    return ratio((left @ right.T).toarray(), np.outer(lengths[0], lengths[1]), otherwise=0.0)
+    left_lengths, right_lengths = (np.sqrt((table * table).sum(axis=1)) for table in (left, right))
+    return ratio((left @ right.T).toarray(), np.outer(left_lengths, right_lengths), otherwise=0.0)

@@ -18,12 +18,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, product
+from typing import NamedTuple
 
 import numpy as np
 import scipy  # submodules load when they are first used
 
 from contrib.ranking_systems.kernels.texts import Document
-from quorum.numeric.arrays import Floats, ratio, starts_of
+from quorum.numeric.arrays import Floats, Ints, ratio, starts_of
 
 # A function of training documents and a vocabulary of V words, which returns their (V, V) similarities.
 Similarity = Callable[[Sequence[Document], Mapping[str, int]], Floats]
@@ -60,34 +61,55 @@ def alignment_similarity(training: Sequence[Document], vocabulary: Mapping[str, 
     return _cosines(translation_probabilities(training, vocabulary), MIN_ALIGNED)
 
 
-def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[str, int]) -> Floats:
-    """Return (V, V) probabilities that the word of the row translates to the word of the column, by IBM's model 1."""
+class _Links(NamedTuple):
+    """Possible explanations of words: a word of one caption (source) may explain a word of another (target).
+
+    Attributes:
+        pairs: the link's two words as one number, source * V + target; the source V is the empty word.
+        occurrences: the number of the target's occurrence that the link may explain.
+        occurrence_count: the number of occurrences.
+    """
+
+    pairs: Ints
+    occurrences: Ints
+    occurrence_count: int
+
+
+def _collect_links(training: Sequence[Document], vocabulary: Mapping[str, int]) -> _Links:
+    """Return the links from each caption to the next captions of its image, of which the first follows the last."""
     size = len(vocabulary)
-    # A link is a pair of words, as source * size + target. `targets` has the number of the occurrence that it explains.
-    links, targets = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    target_count = 0
+    pairs, occurrences = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    occurrence_count = 0
     for document in training:
         captions = [
-            np.array([vocabulary[w] for w in caption if w in vocabulary], np.int64) for caption in document
+            np.array([vocabulary[word] for word in caption if word in vocabulary], np.int64)
+            for caption in document
         ]
         steps = range(1, min(OTHER_CAPTIONS, len(captions) - 1) + 1)
         for position, step in product(range(len(captions)), steps):
             target = captions[(position + step) % len(captions)]
             # The last source is the empty word, with which any word can be aligned.
             source = np.append(captions[position], size)
-            links.append((source[:, np.newaxis] * size + target).ravel())
-            targets.append(np.tile(np.arange(target_count, target_count + len(target)), len(source)))
-            target_count += len(target)
-    pairs, link = np.unique(np.concatenate(links), return_inverse=True)
-    link_targets = np.concatenate(targets)
+            pairs.append((source[:, np.newaxis] * size + target).ravel())
+            target_occurrences = np.arange(occurrence_count, occurrence_count + len(target))
+            occurrences.append(np.tile(target_occurrences, len(source)))
+            occurrence_count += len(target)
+    return _Links(np.concatenate(pairs), np.concatenate(occurrences), occurrence_count)
+
+
+def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[str, int]) -> Floats:
+    """Return (V, V) probabilities that the word of the row translates to the word of the column, by IBM's model 1."""
+    size = len(vocabulary)
+    links = _collect_links(training, vocabulary)
+    pairs, pair_index = np.unique(links.pairs, return_inverse=True)
     pair_sources, pair_targets = np.divmod(pairs, max(size, 1))
     probability = np.ones(len(pairs))
     for _ in range(ITERATIONS):
-        # Expectation: how probable each link is as the explanation of its target.
-        weight = probability[link]
-        weight /= np.bincount(link_targets, weight, minlength=target_count)[link_targets]
+        # Expectation: how probable each link is as the explanation of its occurrence.
+        weight = probability[pair_index]
+        weight /= np.bincount(links.occurrences, weight, minlength=links.occurrence_count)[links.occurrences]
         # Maximisation: the share of each pair among the links of its source.
-        expected = np.bincount(link, weight, minlength=len(pairs))
+        expected = np.bincount(pair_index, weight, minlength=len(pairs))
         probability = expected / np.bincount(pair_sources, expected, minlength=size + 1)[pair_sources]
     table = np.zeros((size + 1, size))
     table[pair_sources, pair_targets] = probability

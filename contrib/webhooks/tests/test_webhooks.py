@@ -29,7 +29,15 @@ from contrib.webhooks import delivery, posting
 from contrib.webhooks.delivery import MAX_ATTEMPTS, delete_old_deliveries, secret_of, send_webhooks, sign
 from contrib.webhooks.events import note_completions
 from contrib.webhooks.models import COMPLETED, EVENTS, EXCLUDED, SUBMITTED, Webhook, WebhookDelivery
-from contrib.webhooks.operations import add, add_webhook, ping_webhook, remove, retry, rotate, switch
+from contrib.webhooks.operations import (
+    add,
+    add_webhook,
+    ping_webhook,
+    remove,
+    retry_delivery,
+    rotate_secret,
+    switch_webhook,
+)
 from contrib.webhooks.tests.listening import Heard, Listener, listening
 from judgments.access.roles import give_role
 from judgments.models import Study, StudyEvent
@@ -219,8 +227,8 @@ def test_what_fails_is_tried_again_under_its_id_until_it_is_given_up(
     assert len({one.body for one in listener.heard}) == 1
     listener.status = 204
     with pytest.raises(WrongState):
-        retry.run(study, {"delivery": str(ping_webhook(webhook=webhook).pk)}, by=None)
-    retry.run(study, {"delivery": str(found.pk)}, by=None)
+        retry_delivery.run(study, {"delivery": str(ping_webhook(webhook=webhook).pk)}, by=None)
+    retry_delivery.run(study, {"delivery": str(found.pk)}, by=None)
     assert send_webhooks() == 2
     assert listener.heard[0].headers["webhook-id"] in {
         one.headers["webhook-id"] for one in listener.heard[-2:]
@@ -263,7 +271,7 @@ def test_a_server_that_wants_no_more_is_left_alone(study: Study, listener: Liste
     assert StudyEvent.objects.filter(study=study, what="webhook-gone").count() == 1
     with pytest.raises(WrongState, match="webhook is disabled"):
         ping_webhook(webhook=webhook)
-    switch.run(study, {"webhook": str(webhook.pk), "active": True}, by=None)
+    switch_webhook.run(study, {"webhook": str(webhook.pk), "active": True}, by=None)
     listener.status = 200
     ping_webhook(webhook=webhook)
     assert send_webhooks() == 1
@@ -375,7 +383,7 @@ def test_the_database_keeps_nothing_twice_and_no_secret(study: Study, listener: 
     with pytest.raises(IntegrityError), transaction.atomic():
         WebhookDelivery.objects.create(**same)
     ping_webhook(webhook=webhook)
-    rotate.run(study, {"webhook": str(webhook.pk)}, by=None)
+    rotate_secret.run(study, {"webhook": str(webhook.pk)}, by=None)
     webhook.refresh_from_db()
     other = secret_of(webhook)
     assert other != secret
