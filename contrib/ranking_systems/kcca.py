@@ -31,27 +31,30 @@ class Projections:
     Attributes:
         first, second: (N, C) weights of both sides.
         correlations: (C,) correlations, largest first.
-        means: the (N,) column means of each training kernel, which centring subtracts; None without centring.
+        first_means, second_means: the (N,) column means of both training kernels, which centring subtracts; None
+            without centring.
     """
 
     first: Floats
     second: Floats
     correlations: Floats
-    means: tuple[Floats, Floats] | None
+    first_means: Floats | None
+    second_means: Floats | None
 
     def project_first(self, kernel: Floats) -> Floats:
         """Return the (K, C) projections of items of the first side from their (K, N) kernel values."""
-        return self._centre_kernel(kernel, 0) @ self.first
+        return _centre_kernel(kernel, self.first_means) @ self.first
 
     def project_second(self, kernel: Floats) -> Floats:
         """Return the (K, C) projections of items of the second side from their (K, N) kernel values."""
-        return self._centre_kernel(kernel, 1) @ self.second
+        return _centre_kernel(kernel, self.second_means) @ self.second
 
-    def _centre_kernel(self, kernel: Floats, side: int) -> Floats:
-        if self.means is None:
-            return kernel
-        means = self.means[side]
-        return np.asarray(kernel - kernel.mean(axis=1, keepdims=True) - means + means.mean())
+
+def _centre_kernel(kernel: Floats, means: Floats | None) -> Floats:
+    """Return (K, N) kernel values after the training items are moved to a mean of 0, unless ``means`` is None."""
+    if means is None:
+        return kernel
+    return np.asarray(kernel - kernel.mean(axis=1, keepdims=True) - means + means.mean())
 
 
 def fit_kcca(first: Floats, second: Floats, regularisation: float, *, centred: bool = True) -> Projections:
@@ -71,12 +74,11 @@ def fit_kcca(first: Floats, second: Floats, regularisation: float, *, centred: b
         )
     if not regularisation >= 0:
         raise EvaluationError(f"The regularisation is {regularisation}; expected 0 or more.")
-    means = (first.mean(axis=0), second.mean(axis=0)) if centred else None
     sides = []
     for kernel in (first, second):
         if centred:
-            mean = kernel.mean(axis=0)
-            kernel = kernel - mean - mean[:, None] + mean.mean()
+            means = kernel.mean(axis=0)
+            kernel = kernel - means - means[:, None] + means.mean()
         values, vectors = np.linalg.eigh(kernel)
         is_positive = values > MIN_EIGENVALUE * max(values[-1], 0.0)
         sides.append((values[is_positive], vectors[:, is_positive]))
@@ -89,5 +91,6 @@ def fit_kcca(first: Floats, second: Floats, regularisation: float, *, centred: b
         u @ (left / np.sqrt(d**2 + regularisation * d)[:, None]),
         v @ (right.T / np.sqrt(e**2 + regularisation * e)[:, None]),
         correlations,
-        means,
+        first_means=first.mean(axis=0) if centred else None,
+        second_means=second.mean(axis=0) if centred else None,
     )

@@ -1,10 +1,11 @@
-"""The parts of a dataset on which systems are trained, choose their settings, and rank."""
+"""Read the parts of a dataset: images for training, images for choosing settings, and the images of the pool."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,9 +18,18 @@ SPLIT_NAMES = ("train", "dev", "test")
 SPLIT_ENDS = (0.6, 0.8)
 
 
+class _Reference(NamedTuple):
+    """A reference caption: its id and its text."""
+
+    key: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class DatasetPart:
-    """The images of a split, with pictures and captions. The pool has one caption of each image.
+    """The images of a split, with pictures and captions.
+
+    The pool, whose captions or images are ranked, has one caption of each image.
 
     Attributes:
         images: names of the images.
@@ -38,17 +48,18 @@ class DatasetPart:
 def read_parts(dataset: Dataset, caption: int, seed: int) -> list[DatasetPart]:
     """Return the parts for training, for choosing settings, and for the pool.
 
-    ``caption`` is the number, from 0, of the caption of each image that is in the pool. ``seed`` is that of the random
-    splits of a dataset that has none.
+    Args:
+        caption: number, from 0, of the caption of each image that is in the pool.
+        seed: seed of random splits, which a dataset without splits gets.
 
     Raises:
         EvaluationError: a part is missing in the dataset, or unusable.
     """
     items = list(dataset.items.order_by("position"))
-    captions: dict[int, list[tuple[str, str]]] = {}
+    captions: dict[int, list[_Reference]] = {}  # by row id of the image
     rows = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).order_by("position")
     for image, key, text in rows.values_list("item", "key", "text"):
-        captions.setdefault(image, []).append((key, text))
+        captions.setdefault(image, []).append(_Reference(key, text))
     splits = _splits(items, seed)
     parts = []
     for name in SPLIT_NAMES:
@@ -71,11 +82,12 @@ def _splits(items: Sequence[Item], seed: int) -> dict[int, str]:
         order = np.random.default_rng(seed).permutation(len(items)).tolist()
         ends = [round(share * len(items)) for share in SPLIT_ENDS]
         for position, item_index in enumerate(order):
-            splits[items[item_index].pk] = SPLIT_NAMES[sum(position >= end for end in ends)]
+            ended_split_count = sum(position >= end for end in ends)
+            splits[items[item_index].pk] = SPLIT_NAMES[ended_split_count]
     return splits
 
 
-def _check_image(item: Item, captions: Sequence[tuple[str, str]], caption: int, split: str) -> None:
+def _check_image(item: Item, captions: Sequence[_Reference], caption: int, split: str) -> None:
     """Raise EvaluationError if an image lacks a picture or captions, or if a name in the run would have a blank."""
     image = f"Image {item.name!r} of dataset {item.dataset.name!r}"
     if not item.picture:
@@ -86,7 +98,7 @@ def _check_image(item: Item, captions: Sequence[tuple[str, str]], caption: int, 
     if len(captions) <= (0 if split == "train" else caption):
         raise EvaluationError(f"{image} has {len(captions)} captions, expected caption number {caption}.")
     # The run names only the images and captions of the test split.
-    caption_key = captions[caption][0] if split == "test" else None
+    caption_key = captions[caption].key if split == "test" else None
     if caption_key is not None and any(map(str.isspace, item.name + caption_key)):
         raise EvaluationError(
             f"{image}, or its caption {caption_key!r}, has a blank in its name, which a TREC run cannot hold; rename "
@@ -95,10 +107,10 @@ def _check_image(item: Item, captions: Sequence[tuple[str, str]], caption: int, 
 
 
 def _make_part(
-    images: Sequence[Item], captions: Mapping[int, Sequence[tuple[str, str]]], caption: int
+    images: Sequence[Item], captions: Mapping[int, Sequence[_Reference]], caption: int
 ) -> DatasetPart:
-    # Stem all captions at once, and divide them by image.
-    stems = stems_of([text for item in images for _, text in captions[item.pk]])
+    # Stem the captions of all images at once, which is faster, and then divide them by image.
+    stems = stems_of([reference.text for item in images for reference in captions[item.pk]])
     ends = np.cumsum([len(captions[item.pk]) for item in images])[:-1].tolist()
     documents: list[Document] = [
         stems[start:end] for start, end in zip([0, *ends], [*ends, len(stems)], strict=True)
@@ -108,6 +120,6 @@ def _make_part(
         images=[item.name for item in images],
         pictures=[Path(item.picture.path) for item in images],
         documents=documents,
-        pool=[captions[item.pk][number][0] for item, number in zip(images, pool_numbers, strict=True)],
+        pool=[captions[item.pk][number].key for item, number in zip(images, pool_numbers, strict=True)],
         pool_words=[[document[number]] for document, number in zip(documents, pool_numbers, strict=True)],
     )

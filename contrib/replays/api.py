@@ -20,7 +20,7 @@ from contrib.replays.submitted_pages import finished_judgments
 from judgments.access.permissions import study_for
 
 
-class FoundSerializer(bodies.Schema):
+class FlaggedWorkerSerializer(bodies.Schema):
     """A worker whom a detector would have flagged."""
 
     worker = serializers.CharField()
@@ -45,7 +45,7 @@ class ReplaySerializer(bodies.Schema):
     workers = serializers.IntegerField()
     judgments = serializers.IntegerField()
     slots = serializers.IntegerField()
-    found = FoundSerializer(many=True)
+    found = FlaggedWorkerSerializer(many=True)
 
 
 class ReplayView(APIView):

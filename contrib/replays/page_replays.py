@@ -1,7 +1,7 @@
 """Run detectors page by page, in the order in which pages were submitted, without a database.
 
-As in a running study, detectors examine a worker only after some of the pages (`pages_since_look`), and then everything
-that the worker and others had answered until then.
+As in a running study, detectors examine a worker only after some of the pages (`pages_since_look`). They then examine
+everything that the worker and others had answered until then.
 """
 
 from __future__ import annotations
@@ -66,9 +66,12 @@ class JudgmentLog:
         return self._unexamined_counts.pop(worker, 0)
 
     def history(self, worker: int, *, fresh: int, with_others: bool, with_texts: bool) -> History:
-        """Return the history of a worker, whose last ``fresh`` judgments are new.
+        """Return the history of a worker.
 
-        ``with_others`` and ``with_texts`` say whether it has other workers' answers to the same units, and their texts.
+        Args:
+            fresh: number of the worker's latest judgments that no detector has examined.
+            with_others: whether the history has other workers' answers to the same units.
+            with_texts: whether the history has texts that other workers wrote.
         """
         judgments = self._judgments[worker]
         votes: Mapping[int, Sequence[OthersJudgment]] = {}
@@ -89,11 +92,16 @@ class JudgmentLog:
         )
 
     def control_history(self, worker: int, *, fresh: int) -> History:
+        """Return the history of a worker on control items."""
         return control_history(self._judgments[worker], answers=self.answers, fresh=fresh)
 
 
 def control_history(judgments: Sequence[OwnJudgment], *, answers: AnswerFormat, fresh: int) -> History:
-    """Return a history of the control items among ``judgments``, of which the last ``fresh`` judgments are new."""
+    """Return a history of the control items among a worker's judgments.
+
+    Args:
+        fresh: number of the latest judgments that no detector has examined.
+    """
     control_judgments = [judgment for judgment in judgments if judgment.is_control]
     new_count = sum(judgment.is_control for judgment in judgments[len(judgments) - fresh :])
     return make_history(control_judgments, {}, answers=answers, total=len(control_judgments), fresh=new_count)
@@ -118,13 +126,13 @@ def examine_latest_page(
         history = log.history(worker, fresh=fresh, with_others=with_others, with_texts=with_texts)
         findings += collect_findings(due_rules, history, judgments=total)
     control_rules = [rule for rule in applicable_rules if rule.controls_only]
-    if control_rules and (control_history := log.control_history(worker, fresh=fresh)).fresh:
-        due_control_rules = [
-            rule
-            for rule in control_rules
-            if rule.is_due(total=control_history.total, fresh=control_history.fresh)
-        ]
-        findings += collect_findings(due_control_rules, control_history, judgments=total)
+    if control_rules:
+        controls = log.control_history(worker, fresh=fresh)
+        if controls.fresh:
+            due_rules = [
+                rule for rule in control_rules if rule.is_due(total=controls.total, fresh=controls.fresh)
+            ]
+            findings += collect_findings(due_rules, controls, judgments=total)
     return findings
 
 

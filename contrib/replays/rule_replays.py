@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -49,10 +50,12 @@ class Replay:
     """The findings of one detector. The HTTP interface has these names.
 
     Attributes:
+        rule: name of the detector.
         applies: false if the detector does not fit the kind, or if no answer has the data that it needs.
-        unrecorded: whether no answer has the data that it needs.
+        unrecorded: whether a detector of texts found no answer with the data that it needs.
         workers: number of the study's workers.
-        judgments, slots: what the exclusion of all workers found would invalidate and open, as in ``FlaggedWorker``.
+        judgments, slots: numbers of judgments that the exclusion of all flagged workers would invalidate, and of slots
+            that it would open.
         found: the flagged workers.
     """
 
@@ -74,7 +77,11 @@ def replay_rule(*, study: Study, rule: str, settings: Mapping[str, Any]) -> Repl
 
 
 def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Replay]:
-    """Run each detector over the finished work in order of submission. Excluded workers are left out."""
+    """Run each detector over the finished work in order of submission. Excluded workers are left out.
+
+    Args:
+        rules: the name and the settings of each detector.
+    """
     detectors = [make_study_rule(study, name, settings) for name, settings in rules]
     if Worker.objects.filter(assignments__study=study, anonymous=True).exists():
         raise WrongState(
@@ -88,10 +95,8 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
     pages = list(pages_of(study))
     findings = replay_detectors(pages, rules=detectors, answers=answers)
     workers = _StudyWorkers.for_study(study)
-    has_data = {
-        rule.name: any(rule.can_examine(judgment) for page in pages for judgment in page.judgments)
-        for rule in detectors
-    }
+    judgments = list(chain.from_iterable(page.judgments for page in pages))
+    has_data = {rule.name: any(map(rule.can_examine, judgments)) for rule in detectors}
     return [
         _build_replay(
             rule,
@@ -106,16 +111,18 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class _StudyWorkers:
-    """What a replay says about the study's workers, by row id.
+    """Facts about the study's workers, by row id.
 
     Attributes:
-        names: the name, and whether the worker is simulated.
+        names: names of all workers.
+        simulated: the workers of rehearsals.
         judgment_counts: numbers of judgments in finished work.
         slot_counts: numbers of slots that their live work takes.
         standing: standing of those who have one in the study.
     """
 
-    names: Mapping[int, tuple[str, bool]]
+    names: Mapping[int, str]
+    simulated: frozenset[int]
     judgment_counts: Mapping[int, int]
     slot_counts: Mapping[int, int]
     standing: Mapping[int, str]
@@ -124,11 +131,10 @@ class _StudyWorkers:
     def for_study(cls, study: Study) -> _StudyWorkers:
         live_pages = Assignment.objects.filter(study=study, state__in=LIVE_STATES, hit__isnull=False)
         workers = Worker.objects.filter(assignments__study=study).distinct()
+        rows = list(workers.values_list("pk", "name", "source"))
         return cls(
-            names={
-                pk: (name, source == Worker.Source.REHEARSAL)
-                for pk, name, source in workers.values_list("pk", "name", "source")
-            },
+            names={pk: name for pk, name, _source in rows},
+            simulated=frozenset(pk for pk, _name, source in rows if source == Worker.Source.REHEARSAL),
             judgment_counts=Counter(
                 finished_judgments(study).values_list("assignment__worker_id", flat=True)
             ),
@@ -150,17 +156,16 @@ def _build_replay(
         if rule.name not in findings:
             continue
         finding = findings[rule.name]
-        name, simulated = workers.names[worker]
         flagged_workers.append(
             FlaggedWorker(
-                worker=name,
+                worker=workers.names[worker],
                 answers=finding.judgments,
                 words=finding.sentence,
                 numbers=finding.evidence,
                 judgments=workers.judgment_counts[worker],
                 slots=workers.slot_counts[worker],
                 standing=workers.standing.get(worker, Participation.Standing.ACTIVE),
-                simulated=simulated,
+                simulated=worker in workers.simulated,
             )
         )
     return Replay(
@@ -176,9 +181,12 @@ def _build_replay(
 
 
 def rules_to_replay(study: Study, names: Sequence[str] = ()) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the names and settings of the named detectors, or of all.
+    """Return the name and the settings of each named detector, or of all detectors.
 
-    Settings are the study's or, if it has none, the recommended ones. Raise WrongState if a name is unknown.
+    The settings are those of the study or, if it does not use the detector, the recommended ones.
+
+    Raises:
+        WrongState: a name is unknown.
     """
     unknown = [name for name in names if name not in RULES]
     if unknown:

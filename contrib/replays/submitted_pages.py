@@ -22,7 +22,7 @@ ASSIGNMENT_COLUMN, WORKER_COLUMN = -2, -1
 
 
 class SubmittedPage(NamedTuple):
-    """A finished page of work: the worker's row id, and the judgments with the results of control items."""
+    """A finished page of work: the row id of the worker, and the judgments, with results on control items."""
 
     worker: int
     judgments: Sequence[OwnJudgment]
@@ -58,7 +58,12 @@ def _with_control_results(
     assignment: UUID,
     controls: dict[tuple[UUID, int], OwnJudgment],
 ) -> Iterator[OwnJudgment]:
-    """Yield the judgments of an assignment's rows. ``controls`` are results by assignment and unit."""
+    """Yield the judgments in an assignment's rows, with the results of control items.
+
+    Args:
+        rows: values of the reader's columns, as ``pages_of`` reads them.
+        controls: judgments of control items with their results, by assignment and unit.
+    """
     for row in rows:
         judgment = reader.read(row)
         control = controls.get((assignment, judgment.unit))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from base64 import b32encode
-from functools import partial
 
 import segno
 from django.contrib.auth import SESSION_KEY
@@ -22,8 +21,9 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from common import rate_limits
 from common.errors import QuorumError
 
-STATE_KEY = "second_factor"  # of the state in a session
-CODE_DUE, CODE_GIVEN = "wanted", "given"  # the states
+# A session has a state under this key: whether a code must still be entered, or was entered.
+STATE_KEY = "second_factor"
+CODE_DUE, CODE_GIVEN = "wanted", "given"
 RECOVERY_CODE_COUNT = 10
 DEVICE_NAME = "second factor"
 
@@ -37,14 +37,17 @@ def has_second_factor(user: User) -> bool:
 
 
 def require_code(*, user: User, request: HttpRequest, **_: object) -> None:
-    """Require a code in a new session if its account has a second factor."""
+    """Require a code in a new session if the account has a second factor.
+
+    This is a receiver of the signal ``user_logged_in``.
+    """
     request.session.pop(STATE_KEY, None)
     if user.is_staff and has_second_factor(user):
         request.session[STATE_KEY] = CODE_DUE
 
 
 def get_or_create_pending_device(user: User) -> TOTPDevice:
-    """Return the account's device that waits for its first code."""
+    """Return the account's device that waits for its first code. Create it if there is none."""
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)  # lock, so that two windows show the same QR code
         defaults = {"name": DEVICE_NAME}
@@ -115,11 +118,15 @@ def remove_second_factor(user: User) -> bool:
 
 
 def _check_code(user: User, device: TOTPDevice | StaticDevice | None, code: str) -> None:
+    """Raise WrongCode if the device does not accept the code, and TooManyAttempts after too many wrong codes."""
     limit_key = f"code of {user.pk}"
     device_id = device.persistent_id if device is not None else ""
-    attempt = partial(verify_token, user, device_id, "".join(code.split()))
+
+    def verify() -> TOTPDevice | StaticDevice | None:
+        return verify_token(user, device_id, "".join(code.split()))
+
     # the limits of passwords hold for codes, too
-    if rate_limits.limit_failed_attempts(attempt, ("login", limit_key), ("account", limit_key)) is None:
+    if rate_limits.limit_failed_attempts(verify, ("login", limit_key), ("account", limit_key)) is None:
         raise WrongCode(
             gettext(
                 "The code is wrong. Wait for the next code of the app, and check that the clock "
@@ -129,6 +136,7 @@ def _check_code(user: User, device: TOTPDevice | StaticDevice | None, code: str)
 
 
 def _replace_recovery_codes(user: User) -> list[str]:
+    """Delete the recovery codes, create new ones, and return these."""
     StaticDevice.objects.filter(user=user).delete()
     device = StaticDevice.objects.create(user=user, name=DEVICE_NAME)
     # a code begins with a letter, since `check_code` takes a code of digits for a code of the app

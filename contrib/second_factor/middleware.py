@@ -21,7 +21,7 @@ class SecondFactorMiddleware(Middleware):
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        # workers have no session; reading one would make every page vary by cookies
+        # Workers have no session. Reading one would make every page vary by cookies, so that it could not be cached.
         if settings.SESSION_COOKIE_NAME in request.COOKIES and owes_code(request):
             factor_path = reverse("second-factor")
             open_paths = (factor_path, reverse("admin:logout"))

@@ -39,7 +39,7 @@ def second_factor(request: HttpRequest) -> HttpResponse:
 
 
 def _carry_out_form(request: HttpRequest, user: User) -> HttpResponse | None:
-    """Do what the form asks for. Return None if it asks for nothing that can be done."""
+    """Carry out the action of the form. Return None if there is no such action."""
     code, action = request.POST.get("code", "")[:40], request.POST.get("what", "")
     if action == "sign-out":
         logout(request)
