@@ -17,22 +17,19 @@ There are also rank correlations between metrics, and the captions of one item r
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from common.amounts import as_json, json_float
+from contrib.bounds.corpora import read_corpus
 from contrib.bounds.parameters import WG16_METRICS, WG16_TOKENIZER
 from evaluation.errors import EvaluationError, as_sentence
-from evaluation.presentation import rendering
-from evaluation.presentation.content import Table
-from evaluation.results.consensus.tables import rank_correlations_table
 from judgments.kinds.upper_bound import rank_correlations
 from judgments.models import Caption, Dataset
 from judgments.studies.studies import find_dataset
@@ -44,7 +41,6 @@ from quorum.metrics.held_out import (
     hold_out,
     mean_length,
     score_held_out,
-    select_long_texts,
 )
 from quorum.metrics.inputs import MetricsError, MissingTables
 from quorum.metrics.registry import metric_named
@@ -54,9 +50,6 @@ from quorum.statistics.significance import ScoreSummary, deviation_of, summary_o
 
 GIBBERISH_WORDS = 10  # number of words in the shorter random texts
 RESAMPLES = 1000  # of images, for intervals of means
-
-# The tag after a word, as in "The/at".
-_BROWN_TAG = re.compile(r"/[^/\s]+(?=\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +204,7 @@ def captions_by_image(dataset: Dataset, split: str = "") -> dict[str, list[str]]
 def _read_other_captions(name: str, dataset: Dataset) -> Sequence[str]:
     if name == dataset.name:
         raise EvaluationError(f"Dataset {name!r} is the one that is looked at; expected the names of others.")
-    return [text for texts in captions_by_image(find_dataset(name)).values() for text in texts]
+    return list(chain.from_iterable(captions_by_image(find_dataset(name)).values()))
 
 
 def computable_metrics(metrics: Iterable[str]) -> list[str]:
@@ -262,7 +255,7 @@ def compute_bounds(
         lower_folds = folds
         if max_replaced is not None:
             lower_folds = hold_out(images_with_captions, max_per_image=max_replaced, generator=generator)
-        mean_words = mean_length([text for texts in folds.images for text in texts], tokenizer)
+        mean_words = mean_length(list(chain.from_iterable(folds.images)), tokenizer)
         replacements = _draw_replacements(lower_folds, others or {}, corpus, mean_words, tokenizer, generator)
         scores = _score_folds(folds, lower_folds, replacements, list(metrics), tokenizer, progress)
     except MetricsError as error:
@@ -350,47 +343,6 @@ def _rank_captions(
     ]
 
 
-def read_corpus(path: Path, tokenizer: str = WG16_TOKENIZER) -> list[str]:
-    """Return the lines of a text file, or of a folder's files, with at least five tokens and ten characters.
-
-    Tags as in the Brown corpus of the Natural Language Toolkit (`The/at Fulton/np-tl`) are removed.
-
-    Raises:
-        EvaluationError: there is no such line.
-    """
-    if path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.is_file() and _is_corpus_file(file.name))
-    else:
-        files = [path]
-    sentences: list[str] = []
-    for file in files:
-        try:
-            lines = file.read_text(encoding="utf-8").splitlines()
-        except OSError as error:
-            raise EvaluationError(f"{file} cannot be read: {error.strerror}.") from error
-        except UnicodeDecodeError:
-            raise EvaluationError(f"{file} is no UTF-8 text, expected a sentence a line.") from None
-        sentences += [_remove_tags(line) for line in lines]
-    usable = select_long_texts(filter(None, sentences), tokenizer)
-    if not usable:
-        raise EvaluationError(
-            f"{path} holds no sentence of five words or more, expected text files with a sentence a line."
-        )
-    return usable
-
-
-def _is_corpus_file(name: str) -> bool:
-    """Return whether a file has sentences of the corpus. The Brown corpus of NLTK also has files that describe it."""
-    return not name.startswith(".") and name.upper() not in ("README", "CONTENTS", "CATS.TXT")
-
-
-def _remove_tags(line: str) -> str:
-    tokens = line.split()
-    if tokens and all("/" in word for word in tokens):
-        return " ".join(_BROWN_TAG.sub("", word) for word in tokens)
-    return line.strip()
-
-
 def tau_matrix(columns: Sequence[Floats]) -> Floats:
     """Return the (M, M) tau-b between each two of M columns of scores; nan if a column is constant."""
     taus = np.eye(len(columns))
@@ -408,7 +360,7 @@ def _draw_replacements(
     generator: np.random.Generator,
 ) -> dict[str, list[str]]:
     """Return the texts of each replacement, which the module's docstring lists."""
-    captions = [text for texts in folds.images for text in texts]
+    captions = list(chain.from_iterable(folds.images))
     replacements: dict[str, list[str]] = {}
     if len(folds.images) > 1:
         replacements["other-image"] = draw_from_other_images(folds, generator)
@@ -427,8 +379,8 @@ def _draw_replacements(
     return replacements
 
 
-def _image_means(values: Floats, folds: HeldOutCaptions) -> Floats:
-    sums = np.bincount(folds.image_of, weights=values).astype(np.float64)
+def _image_means(scores: Floats, folds: HeldOutCaptions) -> Floats:
+    sums = np.bincount(folds.image_of, weights=scores).astype(np.float64)
     return np.asarray(sums / folds.counts)
 
 
@@ -447,22 +399,6 @@ def _estimate_bound(scores: Floats, folds: HeldOutCaptions, seed: int) -> Bound:
         within_deviation=deviation_of(deviations),
         n=scores.size,
     )
-
-
-def rank_tables(result: Mapping[str, Any]) -> list[Table]:
-    """Return two tables of ``Bounds.as_json``: rank correlations within items, and ranks of one item's captions."""
-    names = result["orders"]["names"][:-1]  # the metrics; the last name is the number of words
-    columns: list[tuple[str, str] | tuple[str, str, bool]] = [("caption", "text")]
-    for name in names:
-        columns += [(f"{name}, rank", "count", True), (name, "coefficient", True)]
-    rows = []
-    for caption in result["ranked"]:
-        cells = [caption["caption"]]
-        for name in names:
-            cells += [caption["ranks"][name], caption["scores"][name]]
-        rows.append(cells)
-    ranked = rendering.table("ranked-captions", rows, columns, item=result["item"])
-    return [rank_correlations_table(result["orders"]), ranked]
 
 
 def _bound_as_json(bound: Bound) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class LeaveOneOut(QuorumCommand):
         self._print_summary(dataset.name, bounds)
 
     def _print_summary(self, dataset_name: str, bounds: Bounds) -> None:
-        from contrib.bounds.bounds import rank_tables
+        from contrib.bounds.tables import rank_tables
 
         self.say(f"{dataset_name}: {bounds.captions:,} captions of {bounds.images:,} items")
         replacements, metric_names = list(bounds.lower), list(bounds.upper)

@@ -84,15 +84,15 @@ def _tokenizers() -> list[str]:
     return list(TOKENIZERS)
 
 
-def _tables_of(result: dict[str, Any]) -> dict[str, Any]:
+def _tables_of(bounds_json: dict[str, Any]) -> dict[str, Any]:
     """Return the tables of ``Bounds.as_json``, which is a job's result, as template variables."""
-    from contrib.bounds.bounds import rank_tables
+    from contrib.bounds.tables import rank_tables
 
-    metrics = result["metrics"]
+    metrics = bounds_json["metrics"]
     replacements = list(next(iter(metrics.values()))["lower"])
-    taus = result["kendall_tau_b"]
+    taus = bounds_json["kendall_tau_b"]
     return {
-        "bounds": result,
+        "bounds": bounds_json,
         "upper_rows": [
             {"name": name, "figures": {figure: entry["upper"][figure] for figure in SHOWN_STATISTICS}}
             for name, entry in metrics.items()
@@ -106,7 +106,7 @@ def _tables_of(result: dict[str, Any]) -> dict[str, Any]:
             }
             for name, entry in metrics.items()
         ],
-        "rank_tables": rank_tables(result) if "orders" in result else [],
+        "rank_tables": rank_tables(bounds_json) if "orders" in bounds_json else [],
         "tau_tables": [
             {
                 "title": _(title),

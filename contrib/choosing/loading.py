@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 from django.utils.translation import pgettext
@@ -90,15 +91,11 @@ def _caption_population(
     batch: Batch, material: Material, images: Mapping[str, Image], items: Mapping[str, int]
 ) -> Population:
     """Return the captions of a draft's batch, as ``_pair_population`` does for pairs."""
-    units = [
-        unit
-        for hit in batch.hits
-        for unit in hit.units
-        if not unit.control and not unit.filtered and unit.first is not None
-    ]
-    captions, systems = [], []
-    for unit in units:
-        assert unit.first is not None
+    units, captions, systems = [], [], []
+    for unit in chain.from_iterable(hit.units for hit in batch.hits):
+        if unit.control or unit.filtered or unit.first is None:
+            continue
+        units.append(unit)
         image, text = images[unit.image], unit.first.text
         references = tuple(caption.text for caption in image.references if caption.text != text)
         captions.append(CaptionTexts(None, items[unit.image], unit.first.key, text, references, np.nan))

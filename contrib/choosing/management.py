@@ -49,11 +49,11 @@ class EstimateForAllItems(OperationCommand):
         print_result = self._print_savings if options["savings"] else self._print_estimates
         print_result(result)
 
-    def _print_estimates(self, result: dict[str, Any]) -> None:
-        choice = result["choice"]
+    def _print_estimates(self, estimates: dict[str, Any]) -> None:
+        choice = estimates["choice"]
         rows = [
             (row["what"], f"{row['name']} {row['kind']}".strip(), estimate_of(row), row["plain"]["value"])
-            for row in result["rows"]
+            for row in estimates["rows"]
         ]
         title = f"{choice['budget']:,} of {choice['population']:,} {choice['per']} by {choice['method']}, weighed back"
         columns = [
@@ -64,15 +64,16 @@ class EstimateForAllItems(OperationCommand):
         ]
         self.say_tables([plain_table(title, columns, rows)])
 
-    def _print_savings(self, result: dict[str, Any]) -> None:
-        for group in dict.fromkeys(row["group"] for row in result["rows"]):
-            group_rows = [row for row in result["rows"] if row["group"] == group]
+    def _print_savings(self, savings: dict[str, Any]) -> None:
+        for group in dict.fromkeys(row["group"] for row in savings["rows"]):
+            group_rows = [row for row in savings["rows"] if row["group"] == group]
             budgets = sorted({row["budget"] for row in group_rows})
             rows = []
             for method in dict.fromkeys(row["method"] for row in group_rows):
                 cells = {row["budget"]: row for row in group_rows if row["method"] == method}
                 rows.append((method, *(_format_saving(cells[budget]) for budget in budgets)))
-            title = f"{group}: error of {result['items']:,} {result['per']} sampled, and saved against a uniform sample"
+            items = f"{savings['items']:,} {savings['per']}"
+            title = f"{group}: error of {items} sampled, and saved against a uniform sample"
             columns = [("method", "text"), *((str(budget), "text") for budget in budgets)]
             self.say_tables([plain_table(title, columns, rows)])
 

@@ -110,7 +110,8 @@ class Population:
                 column = columns.setdefault((name, output_counts[item, name]), len(columns))
                 output_counts[item, name] += 1
                 cells.append((item, column, row, side))
-        item_scores = np.full((self.size, len(columns), row_scores.shape[2]), np.nan)
+        metric_count = row_scores.shape[2]
+        item_scores = np.full((self.size, len(columns), metric_count), np.nan)
         item_index, column_index, row_index, side_index = np.array(cells).T
         item_scores[item_index, column_index] = row_scores[row_index, side_index]
         return item_scores

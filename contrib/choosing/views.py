@@ -71,8 +71,8 @@ def show_choosing(request: HttpRequest, study: Study, context: Context) -> HttpR
     return TemplateResponse(request, "evaluation/study_choosing.html", context)
 
 
-def _estimate_rows(result: dict[str, Any]) -> list[dict[str, Any]]:
-    return [row | {"what": _(FIGURE_LABELS[row["what"]])} for row in result["rows"]]
+def _estimate_rows(estimates: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row | {"what": _(FIGURE_LABELS[row["what"]])} for row in estimates["rows"]]
 
 
 def _newest_savings(request: HttpRequest, study: Study) -> dict[str, Any] | None:
@@ -94,21 +94,21 @@ def _newest_savings(request: HttpRequest, study: Study) -> dict[str, Any] | None
     }
 
 
-def _group_names(result: dict[str, Any]) -> list[str]:
+def _group_names(savings: dict[str, Any]) -> list[str]:
     """Return the names of the groups of results in a result of ``compute_savings``."""
-    return list(dict.fromkeys(row["group"] for row in result["rows"]))
+    return list(dict.fromkeys(row["group"] for row in savings["rows"]))
 
 
-def _rows_of_group(result: dict[str, Any], group: str) -> list[dict[str, Any]]:
+def _rows_of_group(savings: dict[str, Any], group: str) -> list[dict[str, Any]]:
     """Return the rows of a group of results, without those of uniform samples, to which the others are compared."""
-    return [row for row in result["rows"] if row["group"] == group and row["method"] != UNIFORM]
+    return [row for row in savings["rows"] if row["group"] == group and row["method"] != UNIFORM]
 
 
-def _best_methods(result: dict[str, Any]) -> list[dict[str, Any]]:
+def _best_methods(savings: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the row of the method that saves most, for each group of results and budget."""
     best_rows = []
-    for group in _group_names(result):
-        group_rows = _rows_of_group(result, group)
+    for group in _group_names(savings):
+        group_rows = _rows_of_group(savings, group)
         for budget in sorted({row["budget"] for row in group_rows}):
             rows = [row for row in group_rows if row["budget"] == budget and row["saved"] is not None]
             best = max(rows, key=lambda row: row["saved"], default=None)
@@ -118,7 +118,7 @@ def _best_methods(result: dict[str, Any]) -> list[dict[str, Any]]:
     return best_rows
 
 
-def _savings_plot(result: dict[str, Any]) -> Any:
+def _savings_plot(savings: dict[str, Any]) -> Any:
     """Return a plot of the savings by budget, with a panel for each group of results and a curve for each method."""
     # Imported lazily, since matplotlib costs every process 60 MB and 0.3 s.
     from evaluation.presentation.content import Curve, CurvePanel, Level, LinePlot
@@ -126,16 +126,16 @@ def _savings_plot(result: dict[str, Any]) -> Any:
     from evaluation.presentation.plots.figures import curves_figure
 
     panels = []
-    for group in _group_names(result):
-        group_rows = _rows_of_group(result, group)
+    for group in _group_names(savings):
+        group_rows = _rows_of_group(savings, group)
         curves = []
         for method in dict.fromkeys(row["method"] for row in group_rows):
             rows = [row for row in group_rows if row["method"] == method]
             budgets = tuple(float(row["budget"]) for row in rows)
-            savings = tuple(
+            saved_shares = tuple(
                 None if row["saved"] is None else max(row["saved"], MIN_PLOTTED_SAVING) for row in rows
             )
-            curves.append(Curve(_(METHOD_LABELS[method]), budgets, savings))
+            curves.append(Curve(_(METHOD_LABELS[method]), budgets, saved_shares))
         level = Level(_(METHOD_LABELS[UNIFORM]), 0.0)
         panels.append(CurvePanel(_(GROUP_LABELS[group]), tuple(curves), (level,)))
     drawing = LinePlot(

@@ -45,12 +45,12 @@ class LiveCounters:
         return self.last_hour / 60
 
 
-def live_counters(study: Study, mark: ChangeMark, result: dict[str, Any]) -> LiveCounters:
-    """Return the counters. ``result`` is the result of the last snapshot, {} before the first."""
+def live_counters(study: Study, mark: ChangeMark, snapshot_result: dict[str, Any]) -> LiveCounters:
+    """Return the counters. ``snapshot_result`` is the result of the last snapshot, {} before the first."""
     now = timezone.now()
     judgments_in_snapshot = mark.snapshot.judgments if mark.snapshot else 0
     judgments = judgments_in_snapshot + mark.new_judgments
-    total_wanted = judgments_wanted(result, judgments)
+    total_wanted = judgments_wanted(snapshot_result, judgments)
     recent = Assignment.objects.filter(study=study, submitted_at__gt=now - timedelta(hours=1)).finished()
     # Use one query per counter: a single query may make the database scan every judgment.
     answers = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")

@@ -9,19 +9,19 @@ from evaluation.results.consensus.clusters import scope_sentence
 from evaluation.results.verdict import verdict_sentence
 
 
-def draw_plots(result: Mapping[str, Any]) -> dict[str, Any]:
+def draw_plots(snapshot_result: Mapping[str, Any]) -> dict[str, Any]:
     """Draw agreement over time, and metrics by pair kind.
 
     Args:
-        result: the result of a snapshot (``BoardSnapshot.result``).
+        snapshot_result: the result of a snapshot (``BoardSnapshot.result``).
     """
     # Imported lazily, since matplotlib costs every process 60 MB and 0.3 s.
     from contrib.dashboard.plots import earlier_figure, growth_figure, growth_sentence, metrics_figure
 
-    defined_rows = [row for row in result["growth"] if row["value"] is not None]
-    correlated = result["evaluation"]["correlated"]
+    defined_rows = [row for row in snapshot_result["growth"] if row["value"] is not None]
+    correlated = snapshot_result["evaluation"]["correlated"]
     kinds = {}
-    for kind, results in result["evaluation"]["kinds"].items():
+    for kind, results in snapshot_result["evaluation"]["kinds"].items():
         verdict = results["verdict"]
         sentence = f"{verdict_sentence(verdict, results['metrics'])} {scope_sentence(results)}"
         kinds[kind] = {

@@ -24,27 +24,27 @@ from quorum.numeric.arrays import places_in
 
 
 def evaluate_metrics(
-    study: Study, votes: VotesInOrder, units: Units, table: JudgmentTable, scores: CandidateScores
+    study: Study, votes: VotesInOrder, units: Units, judgments: JudgmentTable, scores: CandidateScores
 ) -> dict[str, Any]:
     """Return the results of metrics by pair kind, or under ``all`` for captions; {} without judgments or metrics.
 
     Args:
         votes: the included judgments in the order of arrival.
-        table: all judgments.
+        judgments: all judgments.
     """
     if not scores.by_metric or not len(votes):
         return {}
     decisions = _decided_units(study, units)
     if KINDS[study.protocol].compares_pairs:
         return _evaluate_on_pairs(votes, units, scores, decisions)
-    return {"all": _evaluate_on_captions(study, votes, units, table, scores, decisions)}
+    return {"all": _evaluate_on_captions(study, votes, units, judgments, scores, decisions)}
 
 
 def _evaluate_on_captions(
     study: Study,
     votes: VotesInOrder,
     units: Units,
-    table: JudgmentTable,
+    judgments: JudgmentTable,
     scores: CandidateScores,
     decisions: dict[int, float],
 ) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def _evaluate_on_captions(
         for vote_count, mean in means_so_far(votes, decisions)
     ]
     clusters = clusters_of_captions(
-        table,
+        judgments,
         scores.row_ids,
         scores.images,
         ratings=(),

@@ -39,15 +39,15 @@ PLOT_INCHES = 5.2  # inches; two plots are side by side
 LETTER_WIDTH = 0.0125 * WIDTH / PLOT_INCHES
 
 
-def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
+def growth_figure(alphas: Sequence[Mapping[str, Any]]) -> str:
     """Plot alpha with its interval by number of judgments, as SVG.
 
     Args:
-        rows: from ``agreement_so_far``, without undefined values.
+        alphas: from ``agreement_so_far``, without undefined values.
     """
-    figure, axes = _new_curves(rows[-1]["judgments"])
-    x, values = [row["judgments"] for row in rows], [row["value"] for row in rows]
-    interval_rows = [row for row in rows if row["low"] is not None]
+    figure, axes = _new_curves(alphas[-1]["judgments"])
+    x, values = [row["judgments"] for row in alphas], [row["value"] for row in alphas]
+    interval_rows = [row for row in alphas if row["low"] is not None]
     _draw_band(axes, interval_rows, ACCENT, alpha=0.2)
     axes.plot(x, values, color=ACCENT, linewidth=2)
     # leave out the first quarter of the intervals, which are so wide that they would flatten the others
@@ -62,14 +62,14 @@ def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
         fontweight="bold", color=INK, va="center",
     )  # fmt: skip
     figure.subplots_adjust(left=0.1, right=0.9, bottom=0.2, top=0.93)
-    return to_svg(figure, "growth", _("Agreement over time"), growth_sentence(rows))
+    return to_svg(figure, "growth", _("Agreement over time"), growth_sentence(alphas))
 
 
-def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
+def growth_sentence(alphas: Sequence[Mapping[str, Any]]) -> str:
     """Return sentences on the newest alpha, and on whether more judgments would change it."""
-    if not rows:
+    if not alphas:
         return _("Agreement is shown when an item has two judgments.")
-    last = rows[-1]
+    last = alphas[-1]
     if last["low"] is None:
         return _("Alpha is %(value)s. Items with two or more judgments: %(n)s.") % {
             "value": coefficient(last["value"]),
@@ -147,10 +147,10 @@ def metrics_figure(kind: str, results: Mapping[str, Any], *, correlated: bool) -
 
 
 def _draw_interval(
-    axes: Axes, y: int, row: Mapping[str, Any], format_value: Callable[[float], str], *, leads: bool
+    axes: Axes, y: int, metric_result: Mapping[str, Any], format_value: Callable[[float], str], *, leads: bool
 ) -> None:
     """Draw the value of a metric in a row, with its interval and its number."""
-    value, low, high = (row[key] for key in ("value", "low", "high"))
+    value, low, high = (metric_result[key] for key in ("value", "low", "high"))
     colour, alpha = (ACCENT, 1.0) if leads else (INK, 0.62)
     if low is not None:
         axes.plot([low, high], [y, y], color=colour, alpha=alpha, linewidth=2)
@@ -217,6 +217,6 @@ def _new_curves(judgments: int) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _draw_band(axes: Axes, rows: Sequence[Mapping[str, Any]], colour: str, *, alpha: float) -> None:
-    x, low, high = ([row[key] for row in rows] for key in ("judgments", "low", "high"))
+def _draw_band(axes: Axes, intervals: Sequence[Mapping[str, Any]], colour: str, *, alpha: float) -> None:
+    x, low, high = ([row[key] for row in intervals] for key in ("judgments", "low", "high"))
     axes.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0)

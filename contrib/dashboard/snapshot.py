@@ -135,7 +135,7 @@ def forget_snapshot(*, study: Study, **_signal: Any) -> None:
 
 
 def _sort_votes(
-    table: JudgmentTable, units: Units, images: Ints, is_included: Flags, *, anonymous: bool
+    judgments: JudgmentTable, units: Units, images: Ints, is_included: Flags, *, anonymous: bool
 ) -> VotesInOrder:
     """Return the included judgments in the order of arrival.
 
@@ -143,11 +143,11 @@ def _sort_votes(
         images: (U,) images of the units.
     """
     rows = np.flatnonzero(is_included)
-    rows = rows[np.argsort(table.pk[rows])]  # row ids grow in the order of arrival
+    rows = rows[np.argsort(judgments.pk[rows])]  # row ids grow in the order of arrival
     return VotesInOrder(
-        unit=places_in(units.pk, table.unit[rows]),
-        worker=table.worker[rows],
-        value=table.value[rows],
+        unit=places_in(units.pk, judgments.unit[rows]),
+        worker=judgments.worker[rows],
+        value=judgments.value[rows],
         image=images,
         anonymous=anonymous,
     )

@@ -124,17 +124,17 @@ def _last_verdict(study: Study) -> dict[str, Any]:
     return {"systems_verdict": aggregations.values_list("result__systems_verdict", flat=True).first()}
 
 
-def _why_no_metrics(kind: Kind, result: dict[str, Any]) -> str:
+def _why_no_metrics(kind: Kind, snapshot_result: dict[str, Any]) -> str:
     if kind.comparison.refusal:
         return _("Text metrics are not compared with these answers: %(why)s") % {
             "why": _(kind.comparison.refusal)
         }
-    reason: str = result.get("evaluation", {}).get("reason", "")
+    reason: str = snapshot_result.get("evaluation", {}).get("reason", "")
     return _(reason) if reason else ""
 
 
-def _why_no_alpha(kind: Kind, result: dict[str, Any]) -> str:
-    newest = next(reversed(result.get("growth", ())), {"n": 0})
+def _why_no_alpha(kind: Kind, snapshot_result: dict[str, Any]) -> str:
+    newest = next(reversed(snapshot_result.get("growth", ())), {"n": 0})
     # people judged the same items, so there is another reason, such as equal answers
     if newest["n"] and newest["value"] is None:
         return _("Agreement is undefined: %(why)s.") % {"why": _(str(newest.get("reason", "")))}
@@ -142,17 +142,17 @@ def _why_no_alpha(kind: Kind, result: dict[str, Any]) -> str:
     return _(why) if why else ""
 
 
-def _plots_of(result: dict[str, Any]) -> dict[str, Any]:
+def _plots_of(snapshot_result: dict[str, Any]) -> dict[str, Any]:
     """Return the stored English plots, or draw them in the reader's language."""
-    stored_plots: dict[str, Any] = result.get("drawings", {})
+    stored_plots: dict[str, Any] = snapshot_result.get("drawings", {})
     if not stored_plots or (get_language() or "en").startswith("en"):
         return stored_plots
-    figures = {name: result[name] for name in ("growth", "evaluation")}
+    figures = {name: snapshot_result[name] for name in ("growth", "evaluation")}
     return stored_plots | cached_drawing(draw_plots, figures)
 
 
-def _notes_on_worker(row: dict[str, Any], threshold: Any) -> str:
-    standing = STANDING_WORDS.get(row["standing"], "")
-    notes = [worker_note(row, threshold), _(standing) if standing else ""]
-    notes += [_("flagged by detector %(rule)s") % {"rule": rule} for rule in row["rules"]]
+def _notes_on_worker(worker_result: dict[str, Any], threshold: Any) -> str:
+    standing = STANDING_WORDS.get(worker_result["standing"], "")
+    notes = [worker_note(worker_result, threshold), _(standing) if standing else ""]
+    notes += [_("flagged by detector %(rule)s") % {"rule": rule} for rule in worker_result["rules"]]
     return "; ".join(note for note in notes if note)

@@ -17,7 +17,7 @@ MAX_WORKERS_SHOWN = 200
 
 
 def worker_results(
-    study: Study, table: JudgmentTable, records: Mapping[int, ControlRecord], threshold: float
+    study: Study, judgments: JudgmentTable, records: Mapping[int, ControlRecord], threshold: float
 ) -> dict[str, Any]:
     """Return the rows of workers, those whose work needs a review first, and the sums over their control items.
 
@@ -27,7 +27,10 @@ def worker_results(
     """
     people = loaders.worker_rows(study)
     rows = worker_figures(
-        table, people, records, loaders.work_times(study, loaders.workers_without_times(table, people))
+        judgments,
+        people,
+        records,
+        loaders.work_times(study, loaders.workers_without_times(judgments, people)),
     )
     standings = dict(
         Participation.objects.filter(study=study)
@@ -55,12 +58,12 @@ def worker_results(
             "share": right_count / seen_count if seen_count else None,
             "workers": sum(row["controls_seen"] > 0 for row in rows),
             "below": sum(row["controls_seen"] > 0 and row["controls_share"] < threshold for row in rows),
-            "set_aside": int((~table.used & ~table.control).sum()),
+            "set_aside": int((~judgments.used & ~judgments.control).sum()),
         },
     }
 
 
-def _review_order(row: Mapping[str, Any]) -> tuple[bool, int, str]:
+def _review_order(worker_result: Mapping[str, Any]) -> tuple[bool, int, str]:
     """Return a sort key: first workers who are not used, flagged, paused or excluded, then by number of judgments."""
-    needs_no_review = row["used"] and not row["rules"] and not row["standing"]
-    return needs_no_review, -row["judgments"], row["worker"]
+    needs_no_review = worker_result["used"] and not worker_result["rules"] and not worker_result["standing"]
+    return needs_no_review, -worker_result["judgments"], worker_result["worker"]

@@ -67,7 +67,7 @@ class PrintSoftLabels(QuorumCommand):
             self.say(disagreement["per_worker"]["reason"])
 
 
-def _make_tables(result: dict[str, Any]) -> list[Table]:
+def _make_tables(disagreement: dict[str, Any]) -> list[Table]:
     """Return tables of predictors and of groups, from a result of ``compute_disagreement``."""
     rows = [
         (
@@ -77,16 +77,16 @@ def _make_tables(result: dict[str, Any]) -> list[Table]:
             row["jensen_shannon"]["value"],
             row["n"],
         )
-        for row in result["predictors"]
+        for row in disagreement["predictors"]
     ]
-    rows.append(("floor", Estimate(result["entropy"]["floor"]), 0.0, None, result["units"]))
+    rows.append(("floor", Estimate(disagreement["entropy"]["floor"]), 0.0, None, disagreement["units"]))
     columns = [
         ("prediction", "text"), ("cross-entropy [95 % interval]", "coefficient"), ("above floor", "coefficient"),
         ("Jensen-Shannon", "coefficient"), ("units", "count"),
     ]  # fmt: skip
     tables = [plain_table("What predicts the distribution of answers", columns, rows)]
     group_columns = [("group", "text"), ("raters", "count"), ("agreeing pairs within", "percent")]
-    groups = result.get("groups", {})
+    groups = disagreement.get("groups", {})
     if groups and not groups["reason"]:
         model_rows = [
             (str(number), group["raters"], group["within"], group["accuracy"])
@@ -94,7 +94,7 @@ def _make_tables(result: dict[str, Any]) -> list[Table]:
         ]
         title = _format_title("Two groups of raters", groups)
         tables.append(plain_table(title, [*group_columns, ("accuracy", "percent")], model_rows))
-    for comparison in result.get("known", ()):
+    for comparison in disagreement.get("known", ()):
         group_rows = [(group["name"], group["raters"], group["within"]) for group in comparison["groups"]]
         title = _format_title(f"Raters by {comparison['by']}", comparison)
         tables.append(plain_table(title, group_columns, group_rows))

@@ -64,7 +64,7 @@ def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels
 
 
 def read_distributions(
-    lines: Iterable[str], source: str, units: set[str], values: Sequence[float]
+    lines: Iterable[str], source: str, units: set[str], possible_answers: Sequence[float]
 ) -> Iterator[tuple[str, str, Floats]]:
     """Yield the place, the unit's key and the (L,) shares of L answers that each line states.
 
@@ -73,12 +73,12 @@ def read_distributions(
     Args:
         source: the beginning of a place, to which the line number is appended.
         units: keys of the study's units.
-        values: the L possible answers, as numbers.
+        possible_answers: the L possible answers, as numbers.
 
     Raises:
         EvaluationError: a line is invalid.
     """
-    labels = [f"{value:g}" for value in values]
+    labels = [f"{value:g}" for value in possible_answers]
     units_read: set[str] = set()
     for number, line in enumerate(lines, start=1):
         if not line.strip():

@@ -86,8 +86,8 @@ def compare_predictors(
     return sorted(rows, key=_finite_or_infinite_cost)
 
 
-def _finite_or_infinite_cost(row: Mapping[str, Any]) -> float:
-    cost = row["cross_entropy"]["value"]
+def _finite_or_infinite_cost(predictor: Mapping[str, Any]) -> float:
+    cost = predictor["cross_entropy"]["value"]
     return np.inf if cost is None else float(cost)
 
 
@@ -215,14 +215,14 @@ def _mean_with_interval(values: Floats, images: Ints) -> dict[str, Any]:
 
 
 def workers_as_predictors(
-    table: JudgmentTable, soft: SoftLabels, workers: list[WorkerRow]
+    judgments: JudgmentTable, soft: SoftLabels, workers: list[WorkerRow]
 ) -> list[dict[str, Any]]:
     """Return how well each worker's answers predict the answers of the others to the same units, best first."""
-    is_counted = table.is_counted
-    unit = places_in(soft.units, table.unit[is_counted])
-    label = places_in(np.asarray(soft.labels, dtype=np.int64), table.value[is_counted].astype(np.int64))
+    is_counted = judgments.is_counted
+    unit = places_in(soft.units, judgments.unit[is_counted])
+    label = places_in(np.asarray(soft.labels, dtype=np.int64), judgments.value[is_counted].astype(np.int64))
     names = {worker.pk: worker.name for worker in workers}
-    worker = table.worker[is_counted]
+    worker = judgments.worker[is_counted]
     order = np.argsort(worker, kind="stable")
     rows = []
     # A new worker begins where the sorted column of workers changes.

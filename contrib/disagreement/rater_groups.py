@@ -23,7 +23,7 @@ NO_SHARED_UNIT = "no item has two judgments"
 
 
 def compare_groups(
-    table: JudgmentTable, workers: list[WorkerRow], soft: SoftLabels, bootstraps: int | None, seed: int
+    judgments: JudgmentTable, workers: list[WorkerRow], soft: SoftLabels, bootstraps: int | None, seed: int
 ) -> dict[str, Any]:
     """Compare a model of two groups of raters with a model of a single group.
 
@@ -32,8 +32,8 @@ def compare_groups(
     Args:
         bootstraps: number of bootstrap samples; None for the usual number, 0 to omit the test.
     """
-    is_counted = table.is_counted
-    rater_count = len(np.unique(table.worker[is_counted]))
+    is_counted = judgments.is_counted
+    rater_count = len(np.unique(judgments.worker[is_counted]))
     if bootstraps == 0:
         return {"reason": "the test was left out"}
     if rater_count < 2 * MIN_RATERS:
@@ -43,9 +43,9 @@ def compare_groups(
     if bootstraps is None:
         bootstraps = BOOTSTRAPS if is_counted.sum() < MANY_JUDGMENTS else FEW_BOOTSTRAPS
     fit = rater_groups(
-        table.unit[is_counted],
-        table.worker[is_counted],
-        table.value[is_counted],
+        judgments.unit[is_counted],
+        judgments.worker[is_counted],
+        judgments.value[is_counted],
         labels=soft.labels.tolist(),
         bootstraps=bootstraps,
         seed=seed,
@@ -74,11 +74,15 @@ def compare_groups(
 
 
 def compare_attributes(
-    study: Study, table: JudgmentTable, workers: list[WorkerRow], seed: int
+    study: Study, judgments: JudgmentTable, workers: list[WorkerRow], seed: int
 ) -> list[dict[str, Any]]:
     """Return, for each attribute of raters, whether raters agree more within its groups than between them."""
-    is_counted = table.is_counted
-    unit, worker, value = table.unit[is_counted], table.worker[is_counted], table.value[is_counted]
+    is_counted = judgments.is_counted
+    unit, worker, value = (
+        judgments.unit[is_counted],
+        judgments.worker[is_counted],
+        judgments.value[is_counted],
+    )
     rows = []
     for attribute, group_by_worker in _groups_by_attribute(study, workers).items():
         group_sizes = Counter(

@@ -12,19 +12,21 @@ from judgments.studies.designs import kind_of
 from quorum.statistics.disagreement import SoftLabels, soft_labels
 
 
-def soft_labels_of(study: Study, table: JudgmentTable) -> SoftLabels:
+def soft_labels_of(study: Study, judgments: JudgmentTable) -> SoftLabels:
     """Return the distributions of people's used answers.
 
     Raise EvaluationError as ``check_soft_labels`` does, or if no judgment is used.
     """
     check_soft_labels(study)
-    is_counted = table.is_counted
+    is_counted = judgments.is_counted
     if not is_counted.any():
         raise EvaluationError(
             _("Study %(slug)r has no judgments that are used in results; expected at least one.")
             % {"slug": study.slug}
         )
-    return soft_labels(table.unit[is_counted], table.value[is_counted], labels=kind_of(study).outcomes)
+    return soft_labels(
+        judgments.unit[is_counted], judgments.value[is_counted], labels=kind_of(study).outcomes
+    )
 
 
 def check_soft_labels(study: Study) -> None:

@@ -69,27 +69,27 @@ def _import_predictions(request: HttpRequest, study: Study) -> None:
     import_or_queue(request, upload, read, kind="import_predictions", args=job_args)
 
 
-def _disagreement_context(study: Study, result: dict[str, Any]) -> dict[str, Any]:
+def _disagreement_context(study: Study, disagreement: dict[str, Any]) -> dict[str, Any]:
     """Return the template variables for a result of ``compute_disagreement``."""
-    labels = _label_texts(study, result["labels"])
-    judges = result.get("judges", [])
-    groups = result.get("groups", {})
+    labels = _label_texts(study, disagreement["labels"])
+    judges = disagreement.get("judges", [])
+    groups = disagreement.get("groups", {})
     units = study.units.select_related("item__dataset", "reference", "first", "second")
     disputed_units = {
-        unit.key: unit for unit in units.filter(key__in=[row["unit"] for row in result["disputed"]])
+        unit.key: unit for unit in units.filter(key__in=[row["unit"] for row in disagreement["disputed"]])
     }
     pictures = {key: picture_address(unit.item) for key, unit in disputed_units.items()}
     second_group = [row for row in groups.get("members", ()) if row["group"] == SECOND_GROUP]
     return {
-        "result": result,
-        "sentence": describe_disagreement(result),
+        "result": disagreement,
+        "sentence": describe_disagreement(disagreement),
         "labels": labels,
         "predictors": [
-            row | {"name": _(BASELINES.get(row["name"], row["name"]))} for row in result["predictors"]
+            row | {"name": _(BASELINES.get(row["name"], row["name"]))} for row in disagreement["predictors"]
         ],
         "disputed_rows": [
             row | {"judged_unit": disputed_units.get(row["unit"]), "picture": pictures.get(row["unit"], "")}
-            for row in result["disputed"]
+            for row in disagreement["disputed"]
         ],
         "judges": judges[:MAX_JUDGES_SHOWN],
         "hidden_judge_count": max(0, len(judges) - MAX_JUDGES_SHOWN),
@@ -100,7 +100,7 @@ def _disagreement_context(study: Study, result: dict[str, Any]) -> dict[str, Any
         ],
         "members_of_second_group": second_group[:MAX_JUDGES_SHOWN],
         "attribute_comparisons": [
-            row | {"by": _describe_attribute(row["by"])} for row in result.get("known", ())
+            row | {"by": _describe_attribute(row["by"])} for row in disagreement.get("known", ())
         ],
     }
 
@@ -111,12 +111,12 @@ def _describe_attribute(name: str) -> str:
     return f"{_('Crowd')}: {name.removeprefix(DEMOGRAPHIC_PREFIX)}"
 
 
-def _label_texts(study: Study, values: list[Any]) -> list[str]:
+def _label_texts(study: Study, labels: list[Any]) -> list[str]:
     kind = kind_of(study)
     if kind.two_sided:
-        return [str(SIDE_LABELS[value]) for value in values]
+        return [str(SIDE_LABELS[value]) for value in labels]
     names = {choice.value: choice.text for choice in kind.choices}
-    return [names.get(value, f"{value:g}") for value in values]
+    return [names.get(value, f"{value:g}") for value in labels]
 
 
 add_step(StudyStep(name="import-predictions", label="Import", run=_import_predictions))

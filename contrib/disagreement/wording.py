@@ -14,16 +14,16 @@ SIGNIFICANCE_LEVEL = 0.05
 UNIFORM_BASELINE, CONSTANT_BASELINE = "equally likely", "same for all"
 
 
-def describe_disagreement(result: Mapping[str, Any]) -> str:
+def describe_disagreement(disagreement: Mapping[str, Any]) -> str:
     """Return sentences on the entropy of answers, the best metric, and groups of participants.
 
     No prediction can have a lower cross-entropy than the mean entropy of the answers, which is called the floor. The
     value ``above_floor`` of a predictor is its cross-entropy minus the floor.
 
     Args:
-        result: a result of ``compute_disagreement``.
+        disagreement: a result of ``compute_disagreement``.
     """
-    entropy = result["entropy"]
+    entropy = disagreement["entropy"]
     sentences = [
         _(
             "The mean entropy of people's answers to an item is %(floor)s nats (highest possible "
@@ -31,11 +31,11 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
         )
         % {"floor": coefficient(entropy["floor"]), "most": coefficient(entropy["most"])}
     ]
-    constant = next((row for row in result["predictors"] if row["name"] == CONSTANT_BASELINE), None)
+    constant = next((row for row in disagreement["predictors"] if row["name"] == CONSTANT_BASELINE), None)
     # Metrics that scored other items cannot be compared with the constant prediction.
     metrics = [
         row
-        for row in result["predictors"]
+        for row in disagreement["predictors"]
         if constant
         and row["what"] == "metric"
         and row["n"] == constant["n"]
@@ -52,7 +52,7 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
             )
             % {"metric": best["name"], "share": percent(min(max(share, 0.0), 1.0))}
         )
-    groups = result.get("groups", {})
+    groups = disagreement.get("groups", {})
     if groups and not groups["reason"]:
         sentences.append(describe_groups(groups))
     return " ".join(sentences)

@@ -164,9 +164,9 @@ def _rank_by_metric(
     return _rank_stored_pairs(study, rows) if compares_pairs else _rank_stored_captions(study, rows)
 
 
-def _rank_stored_pairs(study: int, rows: Any) -> RankedDisagreements:
+def _rank_stored_pairs(study: int, metric_scores: Any) -> RankedDisagreements:
     """Rank the pairs of a study by the stored scores of a metric and people's consensus."""
-    scored_pairs = list(rows.values_list("pair_id", "pair__kind", "first", "second"))
+    scored_pairs = list(metric_scores.values_list("pair_id", "pair__kind", "first", "second"))
     pks, kinds, first_scores, second_scores = zip(*scored_pairs, strict=True) if scored_pairs else ((),) * 4
     consensus = Consensus.objects.filter(study=study)
     # the winner, and the votes for the first and the second candidate
@@ -190,9 +190,9 @@ def _rank_stored_pairs(study: int, rows: Any) -> RankedDisagreements:
     return _ranked_rows(pks, kinds, ranking)
 
 
-def _rank_stored_captions(study: int, rows: Any) -> RankedDisagreements:
+def _rank_stored_captions(study: int, metric_scores: Any) -> RankedDisagreements:
     """Rank the captions of a study by the stored scores of a metric and people's consensus."""
-    scored_units = list(rows.values_list("unit_id", "unit__kind", "first"))
+    scored_units = list(metric_scores.values_list("unit_id", "unit__kind", "first"))
     pks, kinds, scores = zip(*scored_units, strict=True) if scored_units else ((),) * 3
     consensus = Consensus.objects.filter(study=study, unit__isnull=False)
     answers = consensus.values_list("unit_id", "share", "value")

@@ -107,30 +107,31 @@ def _disagreement_row(study: Study, metric: str, disagreement: MetricDisagreemen
     }
 
 
-def _describe_people(row: Any, compares_pairs: bool) -> str:
+def _describe_people(consensus: Any, compares_pairs: bool) -> str:
     """Return people's consensus in words.
 
     Args:
-        row: the ``Consensus`` of the pair or the unit; None without one.
+        consensus: the ``Consensus`` of the pair or the unit; None without one.
     """
-    if row is None:
+    if consensus is None:
         return _("no consensus")
     if not compares_pairs:
-        if row.share is not None:
-            return _("%(share)s %% “yes” (answers: %(n)s)") % {"share": percent_number(row.share), "n": row.n}
-        mean = DASH if row.value is None else coefficient(row.value)
-        return _("mean %(value)s (answers: %(n)s)") % {"value": mean, "n": row.n}
-    if not row.votes:
+        if consensus.share is not None:
+            share = percent_number(consensus.share)
+            return _("%(share)s %% “yes” (answers: %(n)s)") % {"share": share, "n": consensus.n}
+        mean = DASH if consensus.value is None else coefficient(consensus.value)
+        return _("mean %(value)s (answers: %(n)s)") % {"value": mean, "n": consensus.n}
+    if not consensus.votes:
         return _("text %(value)s (the winner was published without the votes)") % {
-            "value": f"{row.value:.0f}"
+            "value": f"{consensus.value:.0f}"
         }
-    wins, losses = row.votes.get("wins", 0), row.votes.get("losses", 0)
+    wins, losses = consensus.votes.get("wins", 0), consensus.votes.get("losses", 0)
     sentence = ngettext(
         "text %(value)s, chosen for %(votes)s of %(n)s item",
         "text %(value)s, chosen for %(votes)s of %(n)s references",
-        row.n,
+        consensus.n,
     )
-    return sentence % {"value": f"{row.value:.0f}", "votes": max(wins, losses), "n": row.n}
+    return sentence % {"value": f"{consensus.value:.0f}", "votes": max(wins, losses), "n": consensus.n}
 
 
 def side_by_side(first: float, second: float | None) -> tuple[str, str]:

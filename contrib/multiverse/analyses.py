@@ -66,9 +66,9 @@ class _ComparedMetrics:
         self._imported = load_imported(votes.study.dataset, metrics)
         self.computed = [name for name in metrics if name not in self._imported.names]
 
-    def _halve_references(self, rows: Sequence[Texts]) -> list[Texts]:
+    def _halve_references(self, texts: Sequence[Texts]) -> list[Texts]:
         generator = np.random.default_rng(self._votes.seed)
-        return [replace(row, references=draw_half(row.references, generator)) for row in rows]
+        return [replace(row, references=draw_half(row.references, generator)) for row in texts]
 
 
 class PairMetrics(_ComparedMetrics):

@@ -247,9 +247,9 @@ def passes_threshold(values: Floats, threshold: float, *, below: bool, inclusive
     return values >= threshold if inclusive else values > threshold
 
 
-def _mean(values: Floats | Flags, rows: Flags) -> float | None:
+def _mean(values: Floats | Flags, is_included: Flags) -> float | None:
     """Return the mean of the flagged values; None if there are none."""
-    return float(values[rows].mean()) if rows.any() else None
+    return float(values[is_included].mean()) if is_included.any() else None
 
 
 def _range_of_means(figures_by_option: Mapping[str, Mapping[str, Any]]) -> float:

@@ -22,18 +22,20 @@ MAX_POINTS = 240  # number of specifications in a curve; they are evenly spaced 
 Result = Mapping[str, Any]  # a result of compute_multiverse, or one of its conclusions
 
 
-def multiverse_section(result: Result) -> Section:
+def multiverse_section(multiverse: Result) -> Section:
     """Return the section: sentences, tables, and curves of the first and of the least stable conclusions."""
-    conclusions = result["conclusions"]
+    conclusions = multiverse["conclusions"]
     headline = [row for row in conclusions if row["name"] in (BEST_METRIC, AGREEMENT)]
     least_stable = sorted((row for row in conclusions if row not in headline), key=lambda row: row["holds"])
     shown_conclusions = (headline + least_stable)[:MAX_CURVES]
-    curves = [_curve_plot(result, row, explained=index == 0) for index, row in enumerate(shown_conclusions)]
+    curves = [
+        _curve_plot(multiverse, row, explained=index == 0) for index, row in enumerate(shown_conclusions)
+    ]
     return section(
         "multiverse",
         [curve.sentence for curve in curves],
         curves,
-        [_conclusions_table(result), _choices_table(result)],
+        [_conclusions_table(multiverse), _choices_table(multiverse)],
     )
 
 
@@ -45,7 +47,7 @@ def _claim_sentence(conclusion: Result) -> str:
     )
 
 
-def _conclusion_sentence(result: Result, conclusion: Result) -> str:
+def _conclusion_sentence(multiverse: Result, conclusion: Result) -> str:
     """Return a sentence on how many specifications support a conclusion, and which choice moves the estimate most."""
     choices = conclusion["choices"]
     means = {
@@ -64,7 +66,7 @@ def _conclusion_sentence(result: Result, conclusion: Result) -> str:
         holds=conclusion["holds"],
         clear=conclusion["clear"],
         n=conclusion["n"],
-        possible=result["universes"][conclusion["universe"]]["possible"],
+        possible=multiverse["universes"][conclusion["universe"]]["possible"],
         shows=conclusion["shows"],
         agreement=conclusion["name"] == AGREEMENT,
         moved_by=_label_of_strongest_choice(conclusion),
@@ -84,7 +86,7 @@ def _label_of_strongest_choice(conclusion: Result) -> str:
     return LABELS[name] if name and conclusion["ranges"][name] else ""
 
 
-def _curve_plot(result: Result, conclusion: Result, *, explained: bool) -> Plot:
+def _curve_plot(multiverse: Result, conclusion: Result, *, explained: bool) -> Plot:
     """Return the specification curve of a conclusion. If ``explained``, its sentence says how to read it."""
     values = np.array(conclusion["value"], dtype=np.float64)  # this turns None into nan
     # Sorting puts nan last, where it is cut off.
@@ -92,18 +94,18 @@ def _curve_plot(result: Result, conclusion: Result, *, explained: bool) -> Plot:
     shown_indices = _thin_evenly(order)
     sentence = render_sentence(
         "multiverse-curve",
-        sentence=_conclusion_sentence(result, conclusion),
+        sentence=_conclusion_sentence(multiverse, conclusion),
         explained=explained,
         drawn=len(shown_indices),
         n=len(order),
     )
-    drawing = _curve_drawing(result, conclusion, shown_indices)
-    return plot(sentence, drawing, _curve_table(result, conclusion, order))
+    drawing = _curve_drawing(multiverse, conclusion, shown_indices)
+    return plot(sentence, drawing, _curve_table(multiverse, conclusion, order))
 
 
-def _curve_table(result: Result, conclusion: Result, order: Sequence[int]) -> Table:
+def _curve_table(multiverse: Result, conclusion: Result, order: Sequence[int]) -> Table:
     """Return the estimate and the options of each specification, whose indices are in the order of the curve."""
-    universe = result["universes"][conclusion["universe"]]
+    universe = multiverse["universes"][conclusion["universe"]]
     choices = universe["choices"]
     rows = []
     for rank, index in enumerate(order, start=1):
@@ -122,9 +124,9 @@ def _curve_table(result: Result, conclusion: Result, order: Sequence[int]) -> Ta
     )
 
 
-def _curve_drawing(result: Result, conclusion: Result, shown_indices: Sequence[int]) -> Specifications:
+def _curve_drawing(multiverse: Result, conclusion: Result, shown_indices: Sequence[int]) -> Specifications:
     """Return the curve of the specifications with these indices, in this order."""
-    universe = result["universes"][conclusion["universe"]]
+    universe = multiverse["universes"][conclusion["universe"]]
     is_agreement = conclusion["name"] == AGREEMENT
     threshold = conclusion["threshold"]
     holds = passes_threshold(
@@ -162,7 +164,7 @@ def _thin_evenly(order: Sequence[int]) -> list[int]:
     return [order[position] for position in sorted(positions)]
 
 
-def _conclusions_table(result: Result) -> Table:
+def _conclusions_table(multiverse: Result) -> Table:
     return table(
         "multiverse-conclusions",
         [
@@ -177,17 +179,17 @@ def _conclusions_table(result: Result) -> Table:
                 conclusion["most"],
                 _label_of_strongest_choice(conclusion),
             )
-            for conclusion in result["conclusions"]
+            for conclusion in multiverse["conclusions"]
         ],
-        most=result["most"],
-        seed=result["seed"],
-        sampled=any(len(row["specifications"]) < row["possible"] for row in result["universes"].values()),
+        most=multiverse["most"],
+        seed=multiverse["seed"],
+        sampled=any(len(row["specifications"]) < row["possible"] for row in multiverse["universes"].values()),
     )
 
 
-def _choices_table(result: Result) -> Table:
+def _choices_table(multiverse: Result) -> Table:
     rows = []
-    for conclusion in result["conclusions"]:
+    for conclusion in multiverse["conclusions"]:
         claim = _claim_sentence(conclusion)
         for name, figures_by_option in conclusion["choices"].items():
             for option, figures in figures_by_option.items():

@@ -12,13 +12,13 @@ from judgments.models import Study
 from quorum.numeric.signatures import signature
 
 
-def multiverse_signature(study: Study, result: Mapping[str, Any]) -> str:
+def multiverse_signature(study: Study, multiverse: Mapping[str, Any]) -> str:
     """Return the signature of a result of ``compute_multiverse``. It names every choice and its options."""
-    fields: dict[str, Any] = {"protocol": study.protocol, "metrics": ",".join(result["metrics"])}
-    for name, universe in result["universes"].items():
+    fields: dict[str, Any] = {"protocol": study.protocol, "metrics": ",".join(multiverse["metrics"])}
+    for name, universe in multiverse["universes"].items():
         fields[name] = f"{len(universe['specifications'])}-of-{universe['possible']}"
         fields |= {f"{name}-{choice['name']}": ",".join(choice["options"]) for choice in universe["choices"]}
-    return signature("multiverse", fields | {"seed": result["seed"]})
+    return signature("multiverse", fields | {"seed": multiverse["seed"]})
 
 
 def stored_multiverse(
@@ -38,23 +38,23 @@ def stored_multiverse(
     return None if analysis is None else analysis.result
 
 
-def store_multiverse(study: Study, result: Mapping[str, Any], *, judgments: str) -> None:
+def store_multiverse(study: Study, multiverse: Mapping[str, Any], *, judgments: str) -> None:
     """Store a result of ``compute_multiverse`` unless it is already stored.
 
     Args:
         judgments: hash of the judgments (``Analysis.judgments``).
     """
-    key = {name: result[name] for name in ("metrics", "tokenizer", "data_hash")}
+    key = {name: multiverse[name] for name in ("metrics", "tokenizer", "data_hash")}
     if stored_multiverse(study, **key) is None:
-        settings = _settings(study, result["metrics"], result["tokenizer"])
+        settings = _settings(study, multiverse["metrics"], multiverse["tokenizer"])
         Analysis.objects.replace(
             study=study,
             what=Analysis.Kind.MULTIVERSE,
             signature=signature("multiverse", settings),
-            data_hash=result["data_hash"],
+            data_hash=multiverse["data_hash"],
             judgments=judgments,
-            settings=settings | {"choices": multiverse_signature(study, result)},
-            result=dict(result),
+            settings=settings | {"choices": multiverse_signature(study, multiverse)},
+            result=dict(multiverse),
         )
 
 

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_noop
 from common.features import lazy_function
 from judgments.importers.import_format import ImportFormat
 
+# Readers of both sets of fifty references. Their first argument is the name of the set.
 _FIFTY_DATASET = lazy_function("contrib.published_sets.fifty.FiftyDataset")
 _TRIPLETS = lazy_function("contrib.published_sets.fifty.FiftyTriplets")
 _PAIRWISE = lazy_function("contrib.published_sets.fifty.FiftyPairwise")

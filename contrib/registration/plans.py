@@ -23,14 +23,14 @@ from judgments.operations import Outcome, operation
 from judgments.studies.designs import REGISTRATION_CODE, design_of, is_registered, store_plan
 
 
-def parse_plan(values: Any) -> RegistrationPlan:
+def parse_plan(plan_table: Any) -> RegistrationPlan:
     """Return the plan in the table ``[registration]`` of a study file. Raise RegistrationError if it is invalid.
 
     Args:
-        values: the table, such as ``{"hypotheses": [{"text": "...", "claim": "cider-d > rouge-l on HC"}]}``.
+        plan_table: the table, such as ``{"hypotheses": [{"text": "...", "claim": "cider-d > rouge-l on HC"}]}``.
     """
     try:
-        return RegistrationPlan.model_validate(values)
+        return RegistrationPlan.model_validate(plan_table)
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         location = ".".join(map(str, ("registration", *problem["loc"])))

@@ -83,9 +83,9 @@ class _Comparisons(NamedTuple):
     pair_index: Ints
 
 
-def _comparisons_of_systems(table: JudgmentTable, units: Units, pairs: _StudyPairs) -> _Comparisons:
-    rows = np.flatnonzero(table.is_counted)
-    judged_pairs = units.pair[places_in(units.pk, table.unit[rows])]
+def _comparisons_of_systems(judgments: JudgmentTable, units: Units, pairs: _StudyPairs) -> _Comparisons:
+    rows = np.flatnonzero(judgments.is_counted)
+    judged_pairs = units.pair[places_in(units.pk, judgments.unit[rows])]
     has_pair = judged_pairs != NO_PAIR
     rows, pair_index = rows[has_pair], places_in(pairs.pks, judged_pairs[has_pair])
     is_comparison = pairs.first_systems[pair_index] != pairs.second_systems[pair_index]
@@ -100,24 +100,26 @@ def strengths_of_pairs(
     Args:
         weighted: whether judgments are weighted by inverse drawing probability.
     """
-    table, units = loaders.load_judgments(study), loaders.judged_units_of(study)
+    judgments, units = loaders.load_judgments(study), loaders.judged_units_of(study)
     pairs = _StudyPairs.for_study(study)
-    comparisons = _comparisons_of_systems(table, units, pairs)
+    comparisons = _comparisons_of_systems(judgments, units, pairs)
     rows, pair_index = comparisons
     if not len(rows):
         raise NothingToRank(NO_PAIR_OF_SYSTEMS, study.slug)
     images, anonymous = loaders.clusters_of_units(study, units), loaders.is_anonymous(study)
-    clusters = judgment_clusters(units, images, table.unit[rows], table.worker[rows], anonymous=anonymous)
-    bias = side_bias(table, units, images, anonymous=anonymous)
+    clusters = judgment_clusters(
+        units, images, judgments.unit[rows], judgments.worker[rows], anonymous=anonymous
+    )
+    bias = side_bias(judgments, units, images, anonymous=anonymous)
     if order_effect and not bias:
         raise EvaluationError(gettext(NO_ORDER_EFFECT) % {"slug": study.slug})
     covariates = {}
     if control == LENGTH_CONTROL:
         covariates["length"] = _length_difference(pairs.first_texts, pairs.second_texts)[pair_index]
     if order_effect:
-        covariates["order_effect"] = table.order_sign[rows]
-    preferences = np.nan_to_num(preferences_of(table.full_value[rows]), nan=0.0)
-    judgment_weights = _judgment_weights(study, table, pairs, comparisons) if weighted else None
+        covariates["order_effect"] = judgments.order_sign[rows]
+    preferences = np.nan_to_num(preferences_of(judgments.full_value[rows]), nan=0.0)
+    judgment_weights = _judgment_weights(study, judgments, pairs, comparisons) if weighted else None
     strengths = preference_strengths(
         pairs.first_systems[pair_index].tolist(),
         pairs.second_systems[pair_index].tolist(),
@@ -129,22 +131,22 @@ def strengths_of_pairs(
     )
     result = _as_result(strengths, preferences, list(covariates))
     result |= {"control": control, "weighted": judgment_weights is not None, "side_bias": bias or None}
-    _add_standings(result["systems"], study, table, units, anonymous=anonymous)
+    _add_standings(result["systems"], study, judgments, units, anonymous=anonymous)
     return result
 
 
 def _add_standings(
     system_results: list[dict[str, Any]],
     study: Study,
-    table: JudgmentTable,
+    judgments: JudgmentTable,
     units: Units,
     *,
     anonymous: bool,
 ) -> None:
     """Add to each system's result its share of pairs won, and p of the best system against it, as in the verdict."""
     standings = standings_of_pairs(
-        table,
-        consensus_of(study, table, units),
+        judgments,
+        consensus_of(study, judgments, units),
         loaders.systems_of_pairs(study),
         dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")),
         loaders.documents_of(study),
@@ -164,7 +166,7 @@ def _add_standings(
 
 
 def _judgment_weights(
-    study: Study, table: JudgmentTable, pairs: _StudyPairs, comparisons: _Comparisons
+    study: Study, judgments: JudgmentTable, pairs: _StudyPairs, comparisons: _Comparisons
 ) -> Floats | None:
     """Return (N,) inverse drawing probabilities of comparisons; None if all are equal.
 
@@ -174,7 +176,7 @@ def _judgment_weights(
     if item_choice:
         return 1 / np.array([item_choice.chances[key] for key in pairs.keys])[comparisons.pair_index]
     if has_chances(study):
-        weights = 1 / _chances_of(study, table.unit[comparisons.rows], table.worker[comparisons.rows])
+        weights = 1 / _chances_of(study, judgments.unit[comparisons.rows], judgments.worker[comparisons.rows])
         return np.asarray(weights / weights.mean())
     return None
 

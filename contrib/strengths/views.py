@@ -84,7 +84,9 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
 
 def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return rows with formatted figures, and with the positions of estimates on a common axis, such as "12.50%"."""
-    values = [row[name] for row in systems for name in ("low", "high", "strength") if row[name] is not None]
+    values: list[float] = []
+    for row in systems:
+        values += [row[name] for name in ("low", "high", "strength") if row[name] is not None]
     lowest, highest = min(values, default=0.0), max(values, default=1.0)
     axis_length = (highest - lowest) * 1.04 or 1.0  # with room at the right
 

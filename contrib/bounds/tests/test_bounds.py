@@ -12,7 +12,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from scipy.stats import kendalltau, rankdata, spearmanr, t
 
-from contrib.bounds.bounds import compute_bounds, read_corpus
+from contrib.bounds.bounds import compute_bounds
+from contrib.bounds.corpora import read_corpus
 from judgments.jobs.claims import run_job
 from judgments.models import Dataset, DatasetRole
 from quorum.metrics import score

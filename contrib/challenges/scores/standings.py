@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -76,20 +77,20 @@ def _add_missing_tests(p: dict[str, float], ids: list[int], metric: str, progres
     """
     from quorum.statistics.significance import randomization_test
 
-    loaded_scores: dict[int, np.ndarray[Any, np.dtype[np.float64]]] = {}  # by submission
+    @cache  # each submission's scores are read once
+    def scores_of(submission: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+        return image_scores(submission, metric)
+
     for row, later in enumerate(ids):
         progress(row / max(len(ids), 1), "comparing systems")
         for earlier in ids[:row]:
             key = _pair_key(earlier, later)
-            if key in p:
-                continue
-            for pk in (earlier, later):
-                if pk not in loaded_scores:
-                    loaded_scores[pk] = image_scores(pk, metric)
-            seed = earlier * SEED_FACTOR + later
-            p[key] = randomization_test(
-                loaded_scores[earlier], loaded_scores[later], reassignments=REASSIGNMENTS, seed=seed
-            ).p
+            if key not in p:
+                seed = earlier * SEED_FACTOR + later
+                test = randomization_test(
+                    scores_of(earlier), scores_of(later), reassignments=REASSIGNMENTS, seed=seed
+                )
+                p[key] = test.p
 
 
 def _pair_key(earlier: int, later: int) -> str:

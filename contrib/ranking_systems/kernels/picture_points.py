@@ -7,6 +7,7 @@ several directions and sizes) and a SIFT descriptor (Lowe 2004: 4 x 4 cells of 8
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -116,10 +117,10 @@ def _sift_descriptors(light: Floats) -> Floats:
     height, width = light.shape
     # From a pixel's position in `light` to the four cells of its descriptor along an axis of `padded`.
     offsets = [round((cell - 1.5) * SIFT_CELL_SIDE) + reach for cell in range(4)]
-    sift = np.concatenate(
-        [padded[down : down + height, right : right + width] for down in offsets for right in offsets],
-        axis=-1,
-    )
+    shifted_cells = [
+        padded[down : down + height, right : right + width] for down, right in product(offsets, repeat=2)
+    ]
+    sift = np.concatenate(shifted_cells, axis=-1)
     # As Lowe does, normalise, limit large values, and normalise again.
     for limit in (SIFT_LIMIT, np.inf):
         lengths = np.linalg.norm(sift, axis=-1, keepdims=True)

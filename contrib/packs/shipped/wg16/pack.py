@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from contrib.bounds.bounds import WG16_METRICS, Bound, Bounds, computable_metrics, compute_bounds, read_corpus
+from contrib.bounds.bounds import WG16_METRICS, Bound, Bounds, computable_metrics, compute_bounds
+from contrib.bounds.corpora import read_corpus
 from contrib.packs.estimates import heatmap_plot
 from contrib.packs.references import references_by_image
 from contrib.packs.running import Run
