@@ -106,7 +106,7 @@ def compare_pairs(name: str, folder: Path) -> None:
 
     for kind in ("", "MM") if name == "PASCAL-50S" else ("",):
         population = of_pairs(folder, kind)
-        scored = population.score_population(METRICS, "ptb")
+        scored = population.score(METRICS, "ptb")
         targets = results_to_estimate(population, scored.row_scores, METRICS)
         report(f"{name} {kind}".strip(), population, scored, targets)
 

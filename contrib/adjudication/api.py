@@ -23,7 +23,7 @@ from judgments.studies.designs import design_of
 
 
 class AdjudicationSerializer(RowSerializer[Adjudication]):
-    """A disputed unit that is sent to an adjudicator. Until they decide, the adjudicator does not see the votes."""
+    """A disputed unit that is sent to an adjudicator. The adjudicator does not see the votes before the decision."""
 
     study = Related("study.slug")
     unit = Related("unit.key")
@@ -42,7 +42,7 @@ class AdjudicationSerializer(RowSerializer[Adjudication]):
 
     @extend_schema_field(serializers.DictField(child=serializers.IntegerField(), allow_null=True))
     def get_votes(self, row: Adjudication) -> dict[str, int] | None:
-        """Return the votes at the time when the unit was sent. They are null to the adjudicator until they decide."""
+        """Return the votes at the moment of sending. They are null for the adjudicator before the decision."""
         is_own = row.adjudicator_id == self.context["request"].user.pk
         return None if is_own and row.state == Adjudication.State.WAITING else row.votes
 

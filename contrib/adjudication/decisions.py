@@ -34,7 +34,7 @@ State = Adjudication.State
 
 
 def adjudicators(study: Study) -> QuerySet[User]:
-    """Return the accounts that may decide on units of the study: those that may review it, or all studies."""
+    """Return the accounts that may decide on units of the study: those that may review this study or all studies."""
     backend = "django.contrib.auth.backends.ModelBackend"
     all_reviewers = User.objects.with_perm(ADJUDICATE_PERMISSION, backend=backend).values("pk")
     reviewer_roles = [role for role, rights in RIGHTS_BY_ROLE.items() if Right.REVIEW in rights]
@@ -151,7 +151,10 @@ def page_unit_of(adjudication: Adjudication) -> PageUnit:
 
 @transaction.atomic
 def decide_adjudication(*, adjudication: Adjudication, answer: Any, reason: str = "") -> Adjudication:
-    """Store the adjudicator's answer, which is in the order shown to them. A repeated call changes nothing.
+    """Store the adjudicator's answer. A repeated call changes nothing.
+
+    Args:
+        answer: the answer for the options in the order in which the adjudicator saw them.
 
     Raises:
         AnswerProblem: the answer is invalid.

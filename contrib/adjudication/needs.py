@@ -1,4 +1,4 @@
-"""List disputed units that wait for an adjudicator among the decisions that wait for a person."""
+"""Show on the home page how many disputed units of a study wait for their adjudicators."""
 
 from annotation.models import Adjudication
 from judgments.access.rights import Right

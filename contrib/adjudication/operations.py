@@ -77,7 +77,7 @@ def withdraw_adjudication(*, study: Study, by: User | None, adjudication: str) -
 
 
 class DecideRequest(Parameters):
-    """An adjudicator's answer, in the order that they see, and the reason."""
+    """An adjudicator's answer, for the options in the order shown, and the reason."""
 
     value = PlainNumberField()
     reason = serializers.CharField(required=False, allow_blank=True, max_length=MAX_REASON_LENGTH)

@@ -6,4 +6,7 @@ from config.features import Feature
 class ArenaConfig(Feature):
     name = "contrib.arena"
     arena_drawings = ("contrib.arena.drawing.draw_missing_units",)
-    integrity_checks = ("contrib.arena.integrity.arenas_say_how_they_drew",)
+    integrity_checks = (
+        "contrib.arena.integrity.arena_units_have_drawing_probabilities",
+        "contrib.arena.integrity.arena_pairs_count_their_answers",
+    )

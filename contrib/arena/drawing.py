@@ -60,7 +60,7 @@ _STORE_DRAW = PreparedUpdate(
 
 @dataclass(frozen=True, slots=True)
 class DrawnUnit:
-    """A drawn unit.
+    """A unit that was drawn for a page.
 
     Attributes:
         unit: its row id.

@@ -15,7 +15,9 @@ from quorum.numeric.arrays import Ints
 
 @dataclass(frozen=True, slots=True)
 class PairTable:
-    """The P system pairs of a study as columns, in order. They do not change after the study is generated.
+    """The P system pairs of a study as columns, in the order of ``SystemPair.position``.
+
+    They do not change after the study is generated.
 
     Attributes:
         systems: names of the systems.

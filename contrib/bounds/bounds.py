@@ -105,7 +105,11 @@ class Bounds:
     warnings: tuple[str, ...]
 
     def ranks(self, scores: Mapping[str, float]) -> dict[str, int]:
-        """Return, by metric, the rank of a caption of the item from its scores. Equal scores have the same rank."""
+        """Return the rank of one of the item's captions by each metric. Equal scores have the same rank.
+
+        Args:
+            scores: the caption's scores by metric.
+        """
         return {
             name: 1 + sum(other_scores[name] > score for _, other_scores in self.ranked)
             for name, score in scores.items()

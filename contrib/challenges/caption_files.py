@@ -27,12 +27,12 @@ MAX_BYTES_OF_FIELDS = 1 << 16  # bytes of a request in addition to its file
 
 
 def max_submission_bytes(image_count: int) -> int:
-    """Return the number of bytes of the largest file that a challenge with so many images accepts."""
+    """Return the number of bytes of the largest file that a challenge with ``image_count`` images accepts."""
     return BASE_BYTES + MAX_BYTES_PER_IMAGE * image_count
 
 
 def max_request_bytes(image_count: int) -> int:
-    """Return the number of bytes of the largest request that submits such a file."""
+    """Return the number of bytes of the largest request that submits a file to such a challenge."""
     return max_submission_bytes(image_count) + MAX_BYTES_OF_FIELDS
 
 

@@ -158,7 +158,7 @@ def _store_submission(
     caption_count: int,
     compressed_captions: bytes,
 ) -> Submission:
-    """Store a submission with the next numbers of the account.
+    """Store a submission, numbered among all submissions of the account and among those of the day.
 
     Raises:
         LimitReached: the account has made as many submissions as the challenge allows.

@@ -235,7 +235,7 @@ def _describe_state(challenge: Challenge) -> str:
 def _form_page(
     request: HttpRequest, challenge: Challenge, form: SubmissionForm, *, status: int = 200, error: str = ""
 ) -> HttpResponse:
-    """Show the form of a submission, with the error that prevented it."""
+    """Show the form of a submission and, if there is one, an error."""
     user = _signed_in_user(request)
     context = {
         "challenge": challenge,

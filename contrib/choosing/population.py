@@ -74,7 +74,7 @@ class Population:
         """The number of items."""
         return int(self.item.max()) + 1
 
-    def score_population(
+    def score(
         self, metrics: Sequence[str], tokenizer: str, imported: ImportedScores = NO_SCORES
     ) -> ScoredPopulation:
         """Score all rows. Raise EvaluationError if a metric cannot score them."""
@@ -122,4 +122,4 @@ def score_population(
 ) -> ScoredPopulation:
     """Score a population, also by imported metrics. Raise EvaluationError if a metric cannot score it."""
     check_imported(study.dataset, metrics)
-    return population.score_population(metrics, tokenizer, load_imported(study.dataset, metrics))
+    return population.score(metrics, tokenizer, load_imported(study.dataset, metrics))

@@ -18,7 +18,7 @@ from common.amounts import json_float
 from contrib.choosing.loading import judged_population
 from contrib.choosing.population import Population, score_population
 from contrib.choosing.selecting import UNIFORM, USUAL_METRICS, usefulness_of
-from contrib.choosing.weighing import metrics_agree, scores_by_system, wins_by_system
+from contrib.choosing.weighing import correctness_of_metrics, scores_by_system, wins_by_system
 from evaluation.data.judgment_sets.study_signatures import hash_of_judgments
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER
@@ -66,7 +66,7 @@ def results_to_estimate(population: Population, scores: Floats, metrics: Sequenc
     targets: list[tuple[str, str, Floats]] = []  # group, name and values of each result
     if population.pairs:
         winners = np.array([pair.winner for pair in population.pairs], dtype=np.float64)
-        is_right = metrics_agree(scores, winners)
+        is_right = correctness_of_metrics(scores, winners)
         targets += [("accuracy", name, is_right[:, index]) for index, name in enumerate(metrics)]
         targets += [
             ("difference", f"{metrics[first]} − {metrics[second]}", is_right[:, first] - is_right[:, second])

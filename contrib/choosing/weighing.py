@@ -154,7 +154,7 @@ class WeightedEstimator:
         }
 
 
-def metrics_agree(scores: Floats, winners: Floats) -> Floats:
+def correctness_of_metrics(scores: Floats, winners: Floats) -> Floats:
     """Return a (P, M) array: 1 if a metric names people's winner of a pair, else 0; nan for pairs without a winner.
 
     Args:
@@ -187,7 +187,7 @@ def estimate_pairs(
 ) -> list[dict[str, Any]]:
     """Estimate accuracies of metrics, their differences, and systems' wins, from (P, 2, M) scores."""
     winners = np.array([pair.winner for pair in population.pairs], dtype=np.float64)
-    is_right = metrics_agree(scores, winners)
+    is_right = correctness_of_metrics(scores, winners)
     kinds = np.array([pair.kind for pair in population.pairs])
     kind_names = [kind for kind in dict.fromkeys(kinds.tolist()) if kind]
     figures: list[EstimatedFigure] = []

@@ -37,7 +37,7 @@ def compute_disagreement(
     predictions: Mapping[str, Path] | None = None,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Return the results that docs/disagreement.md describes.
+    """Return soft labels, the comparison of their predictors, and groups of raters, as JSON (docs/disagreement.md).
 
     Args:
         bootstraps: number of bootstrap samples for the test of groups; 0 omits the test.

@@ -20,7 +20,7 @@ from judgments.api.resources import COUNTING_RESPONSE, Related, Resource, RowSer
 
 
 class PredictionSerializer(RowSerializer[Prediction]):
-    """The distributions of people's answers that a model predicts. Their figures are in the study's soft labels."""
+    """The distributions of people's answers that a model predicts. The study's soft labels say how well they fit."""
 
     study = Related("study.slug")
 
@@ -31,7 +31,7 @@ class PredictionSerializer(RowSerializer[Prediction]):
 
 @extend_schema_view(destroy=extend_schema(description=remove_predictions.description))
 class PredictionResource(mixins.DestroyModelMixin, Resource):
-    """The imported distributions of people's answers, as models predict them."""
+    """Imported distributions of people's answers, which models predict."""
 
     scope = "reports"
     queryset = Prediction.objects.select_related("study").defer("units", "shares")

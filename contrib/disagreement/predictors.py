@@ -109,10 +109,10 @@ def _model_rows(
 
 
 def _fitted_rows(study: Study, labelled: LabelledUnits, fold: Ints) -> list[dict[str, Any]]:
-    """Return a row for each predictor that is fitted to the other parts: a constant, metrics, and judges.
+    """Return a row for each predictor that is fitted to other units than it predicts: a constant, metrics, and judges.
 
     Args:
-        fold: (U,) numbers of the units' parts.
+        fold: (U,) numbers of the parts in which the units are. A predictor of a part is fitted to the other parts.
     """
     counts = labelled.soft.counts
     unit_count, label_count = counts.shape

@@ -30,7 +30,7 @@ def soft_labels_of(study: Study, judgments: JudgmentTable) -> SoftLabels:
 
 
 def check_soft_labels(study: Study) -> None:
-    """Raise EvaluationError unless the study's answers are one of a few labels."""
+    """Raise EvaluationError unless each answer in the study is one of a few labels."""
     if not has_soft_labels(study):
         raise EvaluationError(
             _(

@@ -159,7 +159,10 @@ DISAGREEMENTS: FiguresDefinition[dict[str, str]] = add_figures(
 def _rank_by_metric(
     study: int, compares_pairs: bool, analysis: int, metric: str, data_version: tuple[Any, ...]
 ) -> RankedDisagreements:
-    """Rank the disagreements. The result is cached; a new ``data_version`` makes older entries useless."""
+    """Rank the disagreements of a metric with people.
+
+    The result is cached for these arguments. ``data_version`` changes with the data.
+    """
     rows = MetricScore.objects.filter(analysis=analysis, metric=metric).order_by("pk")
     return _rank_stored_pairs(study, rows) if compares_pairs else _rank_stored_captions(study, rows)
 

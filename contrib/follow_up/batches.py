@@ -31,7 +31,7 @@ from judgments.studies.studies import create_study, next_copy_number
 MAX_ITEMS = 10_000  # rows or new items of a draft
 
 
-def _add_units_of_same_screens(study: Study, units: QuerySet[Unit]) -> QuerySet[Unit]:
+def _with_units_of_same_screens(study: Study, units: QuerySet[Unit]) -> QuerySet[Unit]:
     """Return the units, and those that were shown on the same screens.
 
     Without these, people would compare the texts with others than before.
@@ -122,7 +122,7 @@ def _check_selection(study: Study, keys: Sequence[str]) -> None:
 
 def _tables_of_listed_captions(study: Study, keys: Sequence[str]) -> dict[str, Any]:
     """Return the tables of a design by which exactly these units, and others on their screens, are judged again."""
-    units = _add_units_of_same_screens(study, study.units.filter(key__in=keys)).order_by("position")
+    units = _with_units_of_same_screens(study, study.units.filter(key__in=keys)).order_by("position")
     sampling = {
         "pairs_from": "list",
         "listed": list(units.values_list("item__name", "first__key")),

@@ -256,14 +256,17 @@ class StudyVotes:
         )
 
     def clusters_of_votes(self) -> tuple[str, ...]:
+        """Return the possible clusters of votes for intervals, the default first."""
         return (ITEM, NAIVE) if self.anonymous else (BOTH_CLUSTERS, ITEM, NAIVE)
 
     @cached_property
     def images(self) -> Ints:
+        """The images of the units, as clusters."""
         return loaders.clusters_of_units(self.study, self.units)
 
     @cached_property
     def full_depth(self) -> set[int] | None:
+        """Row ids of the units that early stopping did not end; None if the study does not stop early."""
         return loaders.full_depth_units(self.study)
 
     def alpha(self, specification: Specification) -> dict[str, Any]:

@@ -69,7 +69,7 @@ class QuizQuestion(bodies.ShownUnit):
 
 
 class QuizAnswer(bodies.Schema):
-    """An answer to a question or a known item: the option's number, or an answer of the kind."""
+    """An answer to a question (the number of an option), or to a known item (as answers to units of the kind)."""
 
     position = serializers.IntegerField(min_value=1)
     value = PlainNumberField(required=False)

@@ -25,7 +25,11 @@ ANSWER_KEY = f"{SCHEMAS}/2005-10-01/AnswerKey.xsd"
 
 
 def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTest:
-    """Return the test for a study's quiz. ``seed`` draws its questions and the order of their options."""
+    """Return the test for a study's quiz.
+
+    Args:
+        seed: determines which questions are drawn, and the order of their options.
+    """
     if not asks_anything(quiz):
         raise QuestionProblem(
             "quiz asks nothing, so there is no test to make; expected quiz.preset or quiz.questions."

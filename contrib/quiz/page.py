@@ -68,7 +68,7 @@ class QuestionResult:
 
 
 def worker_results(attempts: Iterable[QuizAttempt]) -> list[WorkerResult]:
-    """Return the results of each worker, latest attempt first."""
+    """Return the results of each worker, those with the latest attempts first."""
     rows: dict[int, WorkerResult] = {}
     for attempt in attempts:
         worker = attempt.worker

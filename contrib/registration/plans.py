@@ -50,7 +50,7 @@ def compute_outcomes(study: Study) -> list[HypothesisOutcome]:
 
 
 def registration_content(study: Study, plan: RegistrationPlan) -> dict[str, Any]:
-    """Return what a registration stores and hashes: the plan, and the design without the plan and without codes."""
+    """Return what a registration stores and hashes: the plan, and the design without plan and access codes."""
     design = shareable_design(study)
     design.pop("registration", None)
     return {"study": study.slug, "plan": plan.model_dump(mode="json"), "design": design}

@@ -25,7 +25,11 @@ class RuleSettingsRequest(Parameters):
 
 
 def settings_from_query(study: Study, rule: str, query: Mapping[str, str]) -> dict[str, float]:
-    """Return a detector's settings in the query of an address. Raise ValidationError if one is unknown or invalid."""
+    """Return the settings of a detector that the query of a URL states.
+
+    Raises:
+        ValidationError: a setting is unknown or invalid.
+    """
     defaults = make_study_rule(study, rule, {}).model_dump()
     texts = {name: text for name, text in query.items() if name != "rule"}
     unknown = next((name for name in texts if name not in defaults), None)

@@ -26,7 +26,7 @@ MAX_REPLAYED_JUDGMENTS = 50_000  # only the command replays more
 
 @dataclass(frozen=True, slots=True)
 class FlaggedWorker:
-    """A worker whom a detector would have flagged. The HTTP interface has these names.
+    """A worker whom a detector would have flagged. The HTTP interface uses the same names.
 
     Attributes:
         answers: number of answers after which the detector would have flagged the worker.
@@ -47,7 +47,7 @@ class FlaggedWorker:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The findings of one detector. The HTTP interface has these names.
+    """The findings of one detector. The HTTP interface uses the same names.
 
     Attributes:
         rule: name of the detector.

@@ -156,7 +156,7 @@ def _store_metric(
         dataset=keys.dataset,
         name=name,
         better=better,
-        keys=keys.row,
+        keys=keys.stored_keys,
         per=keys.per,
         scores=content,
         known=known_count,
@@ -174,11 +174,11 @@ class _SharedKeys:
         self._columns = columns
 
     @cached_property
-    def row(self) -> ScoreKeys:
+    def stored_keys(self) -> ScoreKeys:
         """The stored columns. At the first use, they are looked up and, if there are none, created."""
-        row = ScoreKeys.objects.filter(dataset=self.dataset, per=self.per, sha256=self.digest).first()
-        if row is not None:
-            return row
+        stored = ScoreKeys.objects.filter(dataset=self.dataset, per=self.per, sha256=self.digest).first()
+        if stored is not None:
+            return stored
         import pyarrow as pa
 
         table = pa.table(self._columns)

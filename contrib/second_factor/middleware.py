@@ -22,7 +22,7 @@ class SecondFactorMiddleware(Middleware):
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         # Workers have no session. Reading one would make every page vary by cookies, so that it could not be cached.
-        if settings.SESSION_COOKIE_NAME in request.COOKIES and owes_code(request):
+        if settings.SESSION_COOKIE_NAME in request.COOKIES and needs_code(request):
             factor_path = reverse("second-factor")
             open_paths = (factor_path, reverse("admin:logout"))
             if request.path.startswith(reverse("admin:index")) and request.path not in open_paths:
@@ -31,7 +31,7 @@ class SecondFactorMiddleware(Middleware):
                 request.user = AnonymousUser()
         response = self.get_response(request)
         has_just_signed_in = hasattr(request, SIGN_IN_ATTRIBUTE) and isinstance(request.user, User)
-        if has_just_signed_in and owes_code(request) and response.status_code == 302:
+        if has_just_signed_in and needs_code(request) and response.status_code == 302:
             return _redirect_to_second_factor(response.headers["Location"])
         return response
 
@@ -45,7 +45,7 @@ def is_required() -> bool:
     return bool(getattr(settings, "SECOND_FACTOR", False))
 
 
-def owes_code(request: HttpRequest) -> bool:
+def needs_code(request: HttpRequest) -> bool:
     """Return whether the session needs a code, or its account must still set up a second factor."""
     state = request.session.get(STATE_KEY)
     if state == CODE_GIVEN:

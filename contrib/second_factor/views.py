@@ -20,7 +20,7 @@ from django.views.decorators.http import require_http_methods
 from common.errors import QuorumError
 from contrib.second_factor import devices
 from contrib.second_factor.devices import CODE_GIVEN, STATE_KEY
-from contrib.second_factor.middleware import is_required, owes_code
+from contrib.second_factor.middleware import is_required, needs_code
 
 
 @never_cache
@@ -50,7 +50,7 @@ def _carry_out_form(request: HttpRequest, user: User) -> HttpResponse | None:
         request.session[STATE_KEY] = CODE_GIVEN
         devices.end_other_sessions(request.session, user=user)
         return _page(request, user, recovery_codes=codes)
-    if owes_code(request):
+    if needs_code(request):
         devices.check_code(user=user, code=code)
         request.session.cycle_key()
         request.session[STATE_KEY] = CODE_GIVEN
@@ -77,6 +77,6 @@ def _page(request: HttpRequest, user: User, *, status: int = 200, **extra_contex
     if not devices.has_second_factor(user):
         device = devices.get_or_create_pending_device(user)
         context |= {"qr_code": devices.qr_code_of(device), "secret": devices.totp_secret_of(device)}
-    context |= {"owes_code": owes_code(request), "is_required": is_required()}
+    context |= {"needs_code": needs_code(request), "is_required": is_required()}
     context["next_address"] = _next_address(request)
     return render(request, "admin/second_factor.html", context, status=status)

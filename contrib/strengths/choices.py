@@ -22,9 +22,14 @@ LUCE = "luce"
 def strengths_of_choices(study: Study, *, model: str, control: str, order_effect: bool) -> dict[str, Any]:
     """Return strengths and rank bands from judgments that name the best of several captions.
 
-    A caption that several systems gave counts for each of them in equal parts. The keys are those of
-    ``strengths_of_pairs``, with values that mean "none" for what only pairs have. The options of pairs must have their
-    defaults; otherwise raise EvaluationError.
+    A caption that several systems gave counts for each of them in equal parts. The result has the keys of
+    ``strengths_of_pairs``.
+
+    Args:
+        model, control, order_effect: options for pairs, which must have their defaults.
+
+    Raises:
+        EvaluationError: an option does not have its default.
     """
     if model != DEFAULT_MODEL or control != NO_CONTROL or order_effect:
         raise EvaluationError(

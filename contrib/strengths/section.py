@@ -18,9 +18,9 @@ add_wording(Path(__file__).parent / "wording.toml")
 
 
 def ranking_section(study: Study) -> Section | None:
-    """Return the section with strengths and rank bands, or None if the study does not need it.
+    """Return the section with strengths and rank bands; None if the study does not need it or cannot have it.
 
-    The verdict on systems says enough about a study with the usual answers to items of equal chances.
+    If answers are of the usual kind, and all items were drawn with equal probability, the verdict on systems suffices.
     """
     design = design_of(study)
     kind = KINDS[study.protocol]

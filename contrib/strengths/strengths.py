@@ -33,10 +33,8 @@ def strengths_of(
 ) -> dict[str, Any]:
     """Return strengths, rank bands and the next comparisons of the study's systems, as JSON.
 
-    Every included judgment of two systems is a comparison; "neither" counts as no difference. ``won`` (share of
-    pairs won) and ``p`` (the best system against each other one) are computed from the majorities of pairs, as in
-    the verdict. Intervals are clustered by item and, unless people are anonymous, by person. If people name the best
-    of several captions, strengths are those of Luce's choice model.
+    Strengths are fitted to single judgments. The share of pairs won, and p of the best system against each other one,
+    are computed from the majorities of pairs, as in the verdict.
 
     Args:
         model: the model for pairs (contrib/strengths/README.md).

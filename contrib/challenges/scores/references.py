@@ -43,7 +43,10 @@ def image_names(challenge: Challenge) -> list[str]:
 
 
 def hash_references(references: dict[str, list[str]]) -> str:
-    """Return the SHA-256 of images and their references. Each text follows its length, so that none can merge."""
+    """Return the SHA-256 of images and their references.
+
+    The length stands before each text, so that different lists of texts cannot give the same bytes.
+    """
     digest = sha256()
     for image, texts in references.items():
         for text in (image, *texts):

@@ -94,7 +94,7 @@ def compute_scores(*, submission_id: int, progress: Progress) -> ScoredSubmissio
 
 
 def store_scores(scored: ScoredSubmission) -> None:
-    """Store scores in the job's transaction, and start a job that ranks."""
+    """Store scores, and start a job that ranks the submissions to the challenge."""
     Submission.objects.filter(pk=scored.submission_id).update(
         state=scored.state,
         reason=scored.reason,

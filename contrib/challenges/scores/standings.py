@@ -40,7 +40,7 @@ class ComputedStanding:
 
 
 def compute_standing(*, slug: str, progress: Progress) -> ComputedStanding:
-    """Test each pair of submissions that was not tested before, and rank them."""
+    """Rank the submissions on the leaderboard, after a test of each pair that was not tested before."""
     # Imported lazily, since it is slow to load and not needed to show leaderboards.
     from quorum.statistics.meta import clusters_of_p_values
 

@@ -132,7 +132,11 @@ def _self_sums(captions: _Captions, similarity: Floats, match: float) -> Floats:
 def _match_documents(
     first: _Captions, row: int, second: _Captions, column: int, similarity: Floats, match: float
 ) -> float:
-    """Return the sum over all pairs of captions of document ``row`` of first and document ``column`` of second."""
+    """Return the sum of matches over all pairs of captions of two documents.
+
+    Args:
+        row, column: the numbers of the documents in ``first`` and in ``second``.
+    """
     total = 0.0
     for caption in range(first.bounds[row], first.bounds[row + 1]):
         for other in range(second.bounds[column], second.bounds[column + 1]):
