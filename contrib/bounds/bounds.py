@@ -213,15 +213,15 @@ def _read_other_captions(name: str, dataset: Dataset) -> Sequence[str]:
 
 def computable_metrics(metrics: Iterable[str]) -> list[str]:
     """Return the metrics whose tables are installed."""
-    names = []
-    for text in metrics:
-        metric = metric_named(text)
+    computable_names = []
+    for name in metrics:
+        metric = metric_named(name)
         try:
             metric.check(metric.settings({}))
         except MissingTables:
             continue
-        names.append(text)
-    return names
+        computable_names.append(name)
+    return computable_names
 
 
 def compute_bounds(

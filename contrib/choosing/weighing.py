@@ -84,13 +84,13 @@ class EstimatedFigure(NamedTuple):
     """A result to estimate, as the mean of a value over rows.
 
     Attributes:
-        what: the type of the result, such as ACCURACY.
+        measure: ACCURACY, WINS or MEAN.
         name: the metric or the system, or two of them.
         values: (N,) values; nan for rows that do not count.
         kind: the kind of pairs; "" for all.
     """
 
-    what: str
+    measure: str
     name: str
     values: Floats
     kind: str = ""
@@ -119,15 +119,14 @@ class WeightedEstimator:
         is_known = ~np.isnan(figure.values)
         chance, images, known_values = self.chance[is_known], self.images[is_known], figure.values[is_known]
         result = self._estimate_json(
-            figure.what,
+            figure.measure,
             figure.name,
             figure.kind,
             mean_of_all_items(known_values, chance, images),
             mean_of_all_items(known_values, np.ones(len(known_values)), images),
         )
-        if (
-            figure.what != MEAN
-        ):  # the value is a share, or a difference of two shares, so its interval is limited
+        # A figure other than a mean is a share, or a difference of two shares, so its interval is limited.
+        if figure.measure != MEAN:
             lower_limit = -1.0 if known_values.min() < 0 else 0.0
             for estimate in (result, result["plain"]):
                 if estimate["low"] is not None:
@@ -143,10 +142,10 @@ class WeightedEstimator:
 
     @staticmethod
     def _estimate_json(
-        what: str, name: str, kind: str, weighted: WeightedEstimate, plain: WeightedEstimate
+        measure: str, name: str, kind: str, weighted: WeightedEstimate, plain: WeightedEstimate
     ) -> dict[str, Any]:
         return {
-            "what": what,
+            "what": measure,
             "name": name,
             "kind": kind,
             **as_json(weighted, *ESTIMATE_FIELDS),

@@ -196,12 +196,12 @@ def earlier_figure(kind: str, results: Mapping[str, Any], *, correlated: bool) -
     format_value = coefficient if correlated else percent
     longest = 2 + max(len(label) for _value, label, *_sign in line_ends)
     figure.subplots_adjust(left=0.1, right=0.955 - LETTER_WIDTH * longest, bottom=0.2, top=0.93)
-    spoken = "; ".join(
+    value_list = "; ".join(
         f"{name} {format_value(defined[name][0]['value'])} – {format_value(defined[name][-1]['value'])}"
         for name in order
     )
     title = _("Results with fewer judgments. Pairs: %(kind)s") % {"kind": kind}
-    description = _("From the first results to the newest results: %(values)s.") % {"values": spoken}
+    description = _("From the first results to the newest results: %(values)s.") % {"values": value_list}
     return to_svg(figure, f"earlier-{kind.lower()}", title, description)
 
 

@@ -51,7 +51,8 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Compu
     """Read all judgments of a study, and compute the results of its dashboard, without storing them."""
     start = time.monotonic()
     kind, design = KINDS[study.protocol], design_of(study)
-    # Only of this study: one of its judgments may be committed after a judgment of another study with a higher id.
+    # This is the last judgment of this study. After the last of all studies, judgments of this study with lower ids
+    # may still be committed, and would be missed.
     newest = blocks.last_judgment_bound(study)
     event = study.events.aggregate(last=Max("pk"))["last"] or 0
     # Score before reading judgments, to use less memory.
@@ -97,7 +98,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Compu
             "reason": scores.reason,
             "correlated": not kind.compares_pairs,
         },
-        "controls": {},  # first, to keep the order of members; worker_results has the figures
+        "controls": {},  # worker_results replaces it; it stands here to keep the order of the JSON's members
         **worker_results(study, table, table.records, design.controls.threshold),
         "side_bias": bias,
         "wages": {

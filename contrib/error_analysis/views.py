@@ -138,8 +138,8 @@ def side_by_side(first: float, second: float | None) -> tuple[str, str]:
     """Format two scores with two digits, or with up to four digits if they would look equal."""
     if second is None:
         return coefficient(first), ""
-    candidates = [(coefficient(first, digits), coefficient(second, digits)) for digits in (2, 3, 4)]
-    return next((texts for texts in candidates if texts[0] != texts[1]), candidates[0])
+    formatted_pairs = [(coefficient(first, digits), coefficient(second, digits)) for digits in (2, 3, 4)]
+    return next((pair for pair in formatted_pairs if pair[0] != pair[1]), formatted_pairs[0])
 
 
 def _format_score(value: float) -> str:
@@ -207,6 +207,7 @@ def _metric_rows(analysis: Analysis, inspection: Inspection) -> list[dict[str, A
         if second is not None:
             winner = "1" if first > second else "2"
             row |= {"second": _format_score(second), "winner": _("tie") if first == second else winner}
-            agrees_with_people = row["winner"] == f"{value:.0f}" if value is not None else None
+            if value is not None:
+                agrees_with_people = row["winner"] == f"{value:.0f}"
         rows.append({**row, "agrees_with_people": agrees_with_people})
     return rows

@@ -37,7 +37,9 @@ def _with_units_of_same_screens(study: Study, units: QuerySet[Unit]) -> QuerySet
     Without these, people would compare the texts with others than before.
     """
     screens = {content.get(SCREEN) for content in units.values_list("content", flat=True)} - {None}
-    return units | study.units.filter(control=False, content__screen__in=screens) if screens else units
+    if not screens:
+        return units
+    return units | study.units.filter(control=False, content__screen__in=screens)
 
 
 @transaction.atomic

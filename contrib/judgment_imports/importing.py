@@ -87,7 +87,7 @@ def import_judgments(
     )
     criteria = mappings_by_criterion(format, path, encoding=encoding, mapping=mapping)
     refused_rows = BadRows(bad_rows) if bad_rows is not None else None
-    has_criteria = list(criteria) != [""]
+    has_criteria = list(criteria) != [""]  # the only criterion of a file without criteria is ""
     if has_criteria:
         summary = _import_criteria(options, criteria, study, mapping, refused_rows)
         is_repeated = False
@@ -199,15 +199,15 @@ def _finish_study(
     """Store the design, the fingerprint and the notes of the study, and log the import. Return the notes."""
     notes = source.notes.sentences()
     has_inferred_scale = source.setting and not source.states_scale
-    if options.dry_run or has_inferred_scale:
-        notes += filter(None, [scale_sentence(source)])
+    if (options.dry_run or has_inferred_scale) and (sentence := scale_sentence(source)):
+        notes.append(sentence)
     Study.objects.filter(pk=writer.study.pk).update(
         design=writer.study.design, fingerprint=digest, simulated=writer.simulated, notes={"sentences": notes}
     )
-    sentence = (
+    event_sentence = (
         f"{with_noun(writer.judgment_count, 'judgment')} came from a file of the format {options.format}."
     )
-    note_event(study=writer.study, what="imported", sentence=sentence, format=options.format)
+    note_event(study=writer.study, what="imported", sentence=event_sentence, format=options.format)
     return notes
 
 
@@ -296,7 +296,8 @@ def _has_judgments_of(study: Study, sources: Sequence[JudgmentSource], items: Ma
         try:
             digest = fingerprint_of(source.judgments(items, captions), source.winners(items))
         except ImportProblem as problem:
-            refusal = problem if source is sources[0] else refusal
+            if source is sources[0]:
+                refusal = problem
         else:
             if digest == study.fingerprint:
                 return True

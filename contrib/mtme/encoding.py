@@ -115,7 +115,8 @@ class MtmeEncoding(Encoding):
                 indices = cells[:, 0].astype(np.int64), cells[:, 1].astype(np.int64)
                 np.add.at(table.total, indices, cells[:, 2])
                 np.add.at(table.votes, indices, cells[:, 3])
-            self._empty_table, judged_table = None, table.without_unjudged()
+            self._empty_table = None
+            judged_table = table.without_unjudged()
             if not judged_table.votes.any():
                 raise ExportError(
                     f"No caption of a system has an answer that counts in study {work.study.slug!r}."

@@ -145,7 +145,7 @@ class CaptionMetrics(_ComparedMetrics):
         self._references = loaders.load_references(study)
         self._documents = self._references.documents()
         captions = captions_of_several_units(study, votes.table_under({}))
-        self._has_unit_captions = captions is None  # otherwise a unit is about several captions
+        self._has_unit_captions = captions is None  # otherwise several units judge each caption
         if captions is None:
             captions = self._captions_of_units()
         self._captions, counts = caption_texts(study, captions, self._references)

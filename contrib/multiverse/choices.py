@@ -34,9 +34,8 @@ TRIPLET_TIES = ("set-aside", "count")  # whether tied triplets count in the vote
 UNDECIDED_CHOICES = ("left-out", "half")  # the credit of a metric on a pair without a winner
 METRIC_TIES = ("wrong", "half", "left-out")  # the credit of a metric that scores both candidates equally
 COEFFICIENTS = ("kendall-tau-b", "kendall-tau-c")
-LEVELS = {
-    "interval": ("interval", "ordinal")
-}  # levels of measurement for alpha, by the level of the protocol
+# levels of measurement for alpha, by the level of the protocol
+LEVELS = {"interval": ("interval", "ordinal")}
 BOTH_CLUSTERS = "item-and-rater"  # clusters of votes in an interval of alpha
 # least shares of right control items, in addition to the study's own; 0 excludes nobody
 THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9)

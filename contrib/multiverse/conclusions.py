@@ -147,9 +147,10 @@ def tokenizers(metrics: Sequence[str], default: str) -> tuple[str, ...]:
     from quorum.metrics.registry import metric_named
     from quorum.metrics.text.tokenizers import TOKENIZERS
 
-    if all(metric.tokenizer or not metric.cuts_words for metric in map(metric_named, metrics)):
-        return (default,)
-    return (default, *(name for name in TOKENIZERS if name != default))
+    # A metric that splits texts into words uses the study's tokenizer unless it has a tokenizer of its own.
+    if any(metric.cuts_words and not metric.tokenizer for metric in map(metric_named, metrics)):
+        return (default, *(name for name in TOKENIZERS if name != default))
+    return (default,)
 
 
 def conclusions_of(default: SpecificationFigures) -> list[Conclusion]:
@@ -166,7 +167,9 @@ def conclusions_of(default: SpecificationFigures) -> list[Conclusion]:
     ]
     if len(worse_metrics) < len(other_metrics[:MAX_COMPARED_METRICS]):
         return conclusions  # several metrics are highest, so none is best
-    return [Conclusion(BEST_METRIC, METRICS, best, "", 0.0), *(conclusions if len(conclusions) > 1 else ())]
+    best_of_all = Conclusion(BEST_METRIC, METRICS, best, "", 0.0)
+    # With a single other metric, the conclusion about it would say the same.
+    return [best_of_all, *conclusions] if len(conclusions) > 1 else [best_of_all]
 
 
 def _alpha_conclusion(value: float) -> Conclusion:
@@ -181,16 +184,18 @@ def _metric_differences(figures: Sequence[SpecificationFigures], conclusion: Con
     If the conclusion names no worse metric, the best of all other metrics is subtracted.
     """
     low, value, high = np.full((3, len(figures)), math.nan)
-    for index, row in enumerate(figures):
-        other_names = [name for name in row.values if name != conclusion.better]
+    for index, specification_figures in enumerate(figures):
+        values, influences = specification_figures.values, specification_figures.influences
+        other_names = [name for name in values if name != conclusion.better]
         names = [conclusion.worse] if conclusion.worse else other_names
-        other_values = {name: row.values[name] for name in names if not math.isnan(row.values[name])}
-        if not other_values or math.isnan(row.values[conclusion.better]):
+        other_values = {name: values[name] for name in names if not math.isnan(values[name])}
+        if not other_values or math.isnan(values[conclusion.better]):
             continue
         best_other = max(other_values, key=lambda name: other_values[name])
-        difference = row.values[conclusion.better] - other_values[best_other]
-        influences = row.influences[conclusion.better] - row.influences[best_other]
-        half_width = row.clusters.spread(influences).half_width(CONFIDENCE)
+        difference = values[conclusion.better] - other_values[best_other]
+        influences_on_difference = influences[conclusion.better] - influences[best_other]
+        spread = specification_figures.clusters.spread(influences_on_difference)
+        half_width = spread.half_width(CONFIDENCE)
         low[index], value[index], high[index] = difference - half_width, difference, difference + half_width
     return _Estimates(low, value, high)
 
@@ -208,14 +213,17 @@ def _conclusion_json(conclusion: Conclusion, universe: Universe, estimates: _Est
     nearer_end = high if below else low  # if this end of an interval passes the threshold, all of it does
     is_clear = passes_threshold(nearer_end, threshold, below=below, inclusive=inclusive)
     is_defined = ~np.isnan(value)
-    choices: dict[str, dict[str, dict[str, Any]]] = {}
+    choices: dict[str, dict[str, dict[str, Any]]] = {}  # by name of the choice, and by option
     for column, choice in enumerate(universe.choices):
         choices[choice.name] = {}
         for index, option in enumerate(choice.options):
             has_option = is_defined & (universe.option_indices[:, column] == index)
-            figures: dict[str, Floats | Flags] = {"mean": value, "holds": holds, "clear": is_clear}
-            means = {name: _mean(figure, has_option) for name, figure in figures.items()}
-            choices[choice.name][option] = {"n": int(has_option.sum()), **means}
+            choices[choice.name][option] = {
+                "n": int(has_option.sum()),
+                "mean": _mean(value, has_option),
+                "holds": _mean(holds, has_option),
+                "clear": _mean(is_clear, has_option),
+            }
     ranges = {name: _range_of_means(figures_by_option) for name, figures_by_option in choices.items()}
     return as_json(
         {

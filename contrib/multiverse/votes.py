@@ -115,19 +115,21 @@ class StudyVotes:
             return ()
         threshold_by_excluded: dict[frozenset[int], str] = {}  # by the workers that it excludes
         for threshold in (self.control_rule.threshold, *THRESHOLDS):
-            if self._with_controls(threshold).is_counted.any():
+            if self._table_at_threshold(threshold).is_counted.any():
                 excluded_workers = self._workers_below(threshold)
                 threshold_by_excluded.setdefault(excluded_workers, str(threshold).removesuffix(".0"))
         return tuple(threshold_by_excluded.values())
 
     def _workers_below(self, threshold: float) -> frozenset[int]:
+        """Return the row ids of the workers who would be excluded if the control rule had this threshold."""
         rule = self.control_rule.model_copy(update={"threshold": threshold})
         records = self.table.records.items()
         return frozenset(
             worker for worker, record in records if rule.excludes(record.answers, record.right_answers)
         )
 
-    def _with_controls(self, threshold: float) -> JudgmentTable:
+    def _table_at_threshold(self, threshold: float) -> JudgmentTable:
+        """Return the judgments, with those of the workers below the threshold marked as not used."""
         excluded_workers = np.array(list(self._workers_below(threshold)), dtype=np.int64)
         return replace(self.table, used=self.table.used & ~np.isin(self.table.worker, excluded_workers))
 
@@ -135,7 +137,7 @@ class StudyVotes:
         """Return the judgments, marked as used or not by the specification's threshold for control items."""
         name = specification.get("controls")
         threshold = self.control_rule.threshold if name is None else float(name)
-        return self.cached_result(("votes", name), lambda: self._with_controls(threshold))
+        return self.cached_result(("votes", name), lambda: self._table_at_threshold(threshold))
 
     def counted_columns(self, specification: Specification) -> tuple[Ints, Ints, Floats]:
         """Return the (N,) unit, worker and value of each of the N votes that count."""
@@ -208,14 +210,18 @@ class StudyVotes:
         return self.cached_result(key, compute)
 
     def people_scores(self, specification: Specification, captions: Sequence[CaptionTexts]) -> Floats:
-        """Return people's (N,) scores of N captions; nan without a vote."""
+        """Return people's (N,) scores of N captions; nan without a vote.
+
+        The captions must be the same at each call, since results are cached by specification only.
+        """
         key = ("people", specification.get("controls"), specification.get("aggregation"))
         return self.cached_result(key, lambda: self._compute_people_scores(specification, captions))
 
     def _compute_people_scores(
         self, specification: Specification, captions: Sequence[CaptionTexts]
     ) -> Floats:
-        if None in {caption.unit for caption in captions}:  # of open answers, a unit has several captions
+        # If several units judge each caption, as with some open answers, captions name no unit.
+        if None in {caption.unit for caption in captions}:
             return self._scores_of_open_answers(self.table_under(specification), captions)
         pks = np.array([caption.unit for caption in captions], dtype=np.int64)
         rule = specification.get("aggregation", "")
@@ -300,7 +306,7 @@ class StudyVotes:
 
 
 def consensus_columns(units: Ints, value: Floats, share: Floats) -> ConsensusColumns:
-    """Return the consensus of N units that a model gives.
+    """Return the consensus of N units that a model gives. It has no counts of votes; each unit counts as one.
 
     Args:
         units: (N,) row ids.

@@ -135,7 +135,7 @@ class _AnonymousJudgments(JudgmentSource):
                 raise record.problem(None, actual, "every pair of image and caption once")
             if image_of_caption == image:
                 self.notes.count("own-caption")
-            for rater, value in enumerate(self._values(record), 1):
+            for rater, value in enumerate(self._judgment_values(record), 1):
                 yield JudgmentRow(
                     unit=unit,
                     worker=f"anon-{rater}",
@@ -149,7 +149,7 @@ class _AnonymousJudgments(JudgmentSource):
             raise ImportProblem(self.path, None, None, "no judgments", "at least one line")
 
     @abstractmethod
-    def _values(self, record: Record) -> list[int]:
+    def _judgment_values(self, record: Record) -> list[int]:
         """Return the values of the judgments in a line, one of each rater."""
 
 
@@ -161,7 +161,7 @@ class Flickr8kExpert(_AnonymousJudgments):
     columns = ("image", "caption id", "first", "second", "third")
     expected = "image, caption id and three grades, separated by tabs"
 
-    def _values(self, record: Record) -> list[int]:
+    def _judgment_values(self, record: Record) -> list[int]:
         grades = [record.values[column] for column in ("first", "second", "third")]
         for grade in grades:
             if grade not in ("1", "2", "3", "4"):
@@ -179,7 +179,7 @@ class Flickr8kCrowd(_AnonymousJudgments):
     columns = ("image", "caption id", "share", "yes", "no")
     expected = "image, caption id, share of yes, number of yes and number of no, separated by tabs"
 
-    def _values(self, record: Record) -> list[int]:
+    def _judgment_values(self, record: Record) -> list[int]:
         counts = [record.values[answer] for answer in ("yes", "no")]
         for count in counts:
             if not re.fullmatch(r"\d{1,4}", count):

@@ -211,7 +211,7 @@ def _clean_answers(
                 "Nothing was saved: “answers” must be a list of objects with the fields “position” and “value”."
             )
         )
-    by_position: dict[str, dict[str, Any]] = {}
+    answer_by_position: dict[str, dict[str, Any]] = {}
     unit_answers: list[Mapping[str, Any]] = []
     for answer in answers:
         position = answer.get("position") if isinstance(answer, Mapping) else None
@@ -232,14 +232,16 @@ def _clean_answers(
                 )
                 % {"position": position, "value": abbreviate(value), "most": option_count}
             )
-        if by_position.get(str(position), {"value": value}) != {"value": value}:
+        if answer_by_position.get(str(position), {"value": value}) != {"value": value}:
             raise AnswerProblem(
                 _("Nothing was saved: position %(position)d is answered twice.") % {"position": position}
             )
-        by_position[str(position)] = {"value": value}
+        answer_by_position[str(position)] = {"value": value}
     if unit_answers:
         key = answer_key(KINDS[content.design.protocol])
         page_units = list(content.page_units.values())
         stored_answers = check_answers(unit_answers, design=content.design, page_units=page_units)
-        by_position |= {position: {key: unit_answer[key]} for position, unit_answer in stored_answers.items()}
-    return by_position
+        answer_by_position |= {
+            position: {key: unit_answer[key]} for position, unit_answer in stored_answers.items()
+        }
+    return answer_by_position

@@ -55,10 +55,8 @@ class PairWriter:
         """
         if row.pair is not None or row.control or not self.compares_pairs:
             return row.pair
-        first, second = (
-            getattr(row, f"{side}_text") if getattr(row, side) is None else getattr(row, side)
-            for side in SIDES
-        )
+        first = row.first_text if row.first is None else row.first
+        second = row.second_text if row.second is None else row.second
         if first is None or second is None:
             return None
         systems = row.systems()[: len(SIDES)] if isinstance(row, CreditedRow) else ()
