@@ -71,7 +71,8 @@ class _ScoredRows(NamedTuple):
 def candidate_scores(study: Study) -> CandidateScores:
     """Score the candidates of a study by the metrics of its newest evaluation."""
     kind = KINDS[study.protocol]
-    metrics, tokenizer, *_imported = requested_metrics = _requested_metrics(study)
+    requested_metrics = _requested_metrics(study)
+    metrics, tokenizer, *_imported_ids = requested_metrics
     scored, reason = _ScoredRows([], {}), ""
     if kind.comparison.refusal:
         reason = kind.comparison.refusal

@@ -113,12 +113,12 @@ def _people_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
     backend = backend_for(design)
     source = panel_title(design) if design.crowd.backend == "external" else _(backend.title)
     if not backend.sends_people:
-        sentence_by_way = {
+        sentence_by_access = {
             "open": _("Anyone with the link to the study on this installation."),
             "code": _("Anyone who has the link and the code of the study."),
             "invited": _("Only people who receive a personal invitation."),
         }
-        source = sentence_by_way[design.access.join]
+        source = sentence_by_access[design.access.join]
     yield ChecklistLine(_("How participants are recruited"), source, "ARR D2")
     if facts.place_count:
         places = ngettext("%(n)s page of work", "%(n)s pages of work", facts.place_count)
@@ -196,8 +196,8 @@ def _task_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
         "CR (b)(1)",
     )
     check_count = items_in_groups(design, design.controls.per_hit)
-    check_answer = (
-        ngettext(
+    if check_count:
+        check_answer = ngettext(
             "Each page of work contains %(n)s check question: an item with a known right answer. "
             "Participants are not told which item it is. Say in the consent text that there are "
             "check questions.",
@@ -205,26 +205,22 @@ def _task_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
             "Participants are not told which items these are. Say in the consent text that there "
             "are check questions.",
             check_count,
-        )
-        % {"n": check_count}
-        if check_count
-        else _("No. There are no check questions.")
-    )
+        ) % {"n": check_count}
+    else:
+        check_answer = _("No. There are no check questions.")
     check_answer = f"{check_answer} {describe_pass_mark(design)}".rstrip()
     yield ChecklistLine(_("Is anything not told to participants?"), check_answer, "45 CFR 46.116(f)")
-    exclusion_answer = (
-        _(
+    if design.rules:
+        exclusion_answer = _(
             "Detectors look for answers that are too fast or careless: %(rules)s. A person "
             "decides about each flag, except for detectors that exclude automatically. Exclusions "
             "can be lifted. Participants can appeal against rejected work."
-        )
-        % {"rules": ", ".join(f"{rule.rule} ({rule.action})" for rule in design.rules)}
-        if design.rules
-        else _(
+        ) % {"rules": ", ".join(f"{rule.rule} ({rule.action})" for rule in design.rules)}
+    else:
+        exclusion_answer = _(
             "No detector checks how participants answer. Researchers can exclude a participant; "
             "they must give a reason, which is logged."
         )
-    )
     yield ChecklistLine(_("When are participants excluded?"), exclusion_answer, "CR (c)(2)")
 
 
@@ -239,27 +235,25 @@ def _pay_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
         )
         return
     seconds = float(describe_effort(facts.study)["seconds"])
-    answer = _("%(reward)s for each page of work (%(duration)s)") % {
+    reward_answer = _("%(reward)s for each page of work (%(duration)s)") % {
         "reward": spell_cents(reward, currency),
         "duration": spell_duration(seconds),
     }
     if seconds:
         wage = round(reward * SECONDS_PER_HOUR / seconds)
-        answer += _("; at the expected speed, this is %(wage)s per hour") % {
+        reward_answer += _("; at the expected speed, this is %(wage)s per hour") % {
             "wage": spell_cents(wage, currency)
         }
-    yield ChecklistLine(_("What participants are paid"), f"{answer}.", "ARR D2, CR (c)(3)")
+    yield ChecklistLine(_("What participants are paid"), f"{reward_answer}.", "ARR D2, CR (c)(3)")
     floor = design.crowd.floor_cents_per_hour
-    answer = (
-        _(
+    if floor:
+        floor_answer = _(
             "At least %(floor)s per hour of active time. Participants who work more slowly are paid "
             "the difference."
-        )
-        % {"floor": spell_cents(floor, currency)}
-        if floor
-        else _("No. There is no wage floor, so slower participants earn less per hour.")
-    )
-    yield ChecklistLine(_("Is a wage guaranteed?"), answer, "ARR D2", "crowd.floor_cents_per_hour")
+        ) % {"floor": spell_cents(floor, currency)}
+    else:
+        floor_answer = _("No. There is no wage floor, so slower participants earn less per hour.")
+    yield ChecklistLine(_("Is a wage guaranteed?"), floor_answer, "ARR D2", "crowd.floor_cents_per_hour")
     yield ChecklistLine(_("Is the pay adequate where participants live?"), "", "ARR D2")
     yield ChecklistLine(
         _("What happens if work is rejected?"),
@@ -314,16 +308,18 @@ def _withdrawal_answer(design: StudyDesign) -> str:
     return f"{stops} " + _("To have their data erased, they write to the contact above.")
 
 
-def _data_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
-    study, design = facts.study, facts.design
+def _collected_data(design: StudyDesign) -> list[str]:
+    """Return the data that the study collects about a participant, a phrase for each."""
     comes_from_crowd = backend_for(design).sends_people
-    items = [
-        _(
+    if comes_from_crowd:
+        identity = _(
             "a pseudonym that is computed from the participant’s id at the crowd; the id is stored "
             "separately from all answers"
         )
-        if comes_from_crowd
-        else _("a name that the participant chooses"),
+    else:
+        identity = _("a name that the participant chooses")
+    collected_data = [
+        identity,
         _("answers, and the order and side in which options were shown"),
         _(
             "times: when the participant joined, when each page was taken and submitted, and active "
@@ -333,19 +329,23 @@ def _data_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
         _("whether a text was pasted, and how often it was edited"),
     ]
     if design.consent:
-        items.append(_("the version of the consent text, and the time of consent"))
+        collected_data.append(_("the version of the consent text, and the time of consent"))
     if design.workers.countries and not comes_from_crowd:
-        items.append(_("the country that the participant names"))
+        collected_data.append(_("the country that the participant names"))
     if asks_anything(design.quiz):
-        items.append(_("answers to the quiz"))
+        collected_data.append(_("answers to the quiz"))
     if design.crowd.reward_cents:
-        items.append(_("the amount that was paid"))
+        collected_data.append(_("the amount that was paid"))
     if design.crowd.demographics:
         demographics = ", ".join(str(DEMOGRAPHICS.get(entry, entry)) for entry in design.crowd.demographics)
-        items.append(_("information that the crowd sends: %(named)s") % {"named": demographics})
-    yield ChecklistLine(
-        _("Data that are collected"), "\n".join(f"- {entry}" for entry in items), "GDPR 13, 30(1)(c), P"
-    )
+        collected_data.append(_("information that the crowd sends: %(named)s") % {"named": demographics})
+    return collected_data
+
+
+def _data_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
+    study, design = facts.study, facts.design
+    collected_list = "\n".join(f"- {phrase}" for phrase in _collected_data(design))
+    yield ChecklistLine(_("Data that are collected"), collected_list, "GDPR 13, 30(1)(c), P")
     yield ChecklistLine(
         _("Data that are not collected"),
         _(
@@ -383,32 +383,28 @@ def _data_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
 
 def _retention_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
     days = facts.design.retention.identities_days
-    answer = (
-        ngettext(
+    answer = ""
+    if days:
+        answer = ngettext(
             "Names, ids and demographics are removed %(n)s day after the study closes. The answers are kept "
             "without names.",
             "Names, ids and demographics are removed %(n)s days after the study closes. The answers are kept "
             "without names.",
             days,
-        )
-        % {"n": days}
-        if days
-        else ""
-    )
+        ) % {"n": days}
     yield ChecklistLine(
         _("How long participants can be identified"),
         answer,
         "GDPR 5(1)(e), 13(2)(a), P",
         "retention.identities_days",
     )
-    erased_data = (
-        _("The identity of the participant and all their answers.")
-        if facts.design.erasure.way == "all"
-        else _(
+    if facts.design.erasure.way == "all":
+        erased_data = _("The identity of the participant and all their answers.")
+    else:
+        erased_data = _(
             "The identity of the participant and all texts that they wrote. Other answers are "
             "kept without a name (GDPR 17(3)(d), recital 26)."
         )
-    )
     yield ChecklistLine(
         _("Data that are erased on request"),
         erased_data

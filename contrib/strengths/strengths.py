@@ -69,7 +69,7 @@ def cached_strengths(study: Study, **settings: Any) -> dict[str, Any]:
     judgments = Judgment.objects.filter(assignment__study=study)
     last_judgment_bound: int
     strengths: dict[str, Any]
-    last_judgment_bound, strengths = cache.get(cache_key) or (-1, {})
+    last_judgment_bound, strengths = cache.get(cache_key) or (-1, {})  # -1: nothing is cached
     if last_judgment_bound < 0 or judgments.filter(pk__gt=last_judgment_bound).exists():
         last_judgment_bound = blocks.last_judgment_bound(study)
         try:
