@@ -102,10 +102,8 @@ class AdjudicationResource(Resource):
     )
     @action(detail=True, methods=["post"])
     def decide(self, request: Request, pk: str) -> Response:
-        adjudication, answer = (
-            self._callers_adjudication(request),
-            operations.DecideRequest.read(request.data),
-        )
+        adjudication = self._callers_adjudication(request)
+        answer = operations.DecideRequest.read(request.data)
         decided = decisions.decide_adjudication(
             adjudication=adjudication, answer=answer["value"], reason=answer.get("reason", "")
         )

@@ -34,9 +34,8 @@ COST_IS_INFINITE = gettext_noop(
     "the prediction gives probability 0 to an answer that was given, so the cross-entropy is infinite"
 )
 
-SUM_TOLERANCE = (
-    2e-3  # how much a sum of shares may differ from 1, since shares may be rounded to three digits
-)
+# how much a sum of shares may differ from 1, since shares may be rounded to three digits
+SUM_TOLERANCE = 2e-3
 
 
 def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels) -> Floats:

@@ -61,7 +61,7 @@ class JudgmentTableUse(TableUse):
             raise UploadRefused(f"{gettext('Scale of the answers')}: {error}.") from None
         return {
             "good_rows": "good_rows" in values,
-            "design": study_text(files.get("design")) or args.get("design", ""),
+            "design": text_of_study_file(files.get("design")) or args.get("design", ""),
             "scale": scale,
         }
 
@@ -85,7 +85,7 @@ def _scale_of_first_rows(table: UploadTable, protocol: str) -> str:
         return ""
 
 
-def study_text(file: UploadedFile | None) -> str:
+def text_of_study_file(file: UploadedFile | None) -> str:
     """Return the text of a study file; "" if there is no file. Raise UploadRefused if it is not a study file."""
     if file is None:
         return ""

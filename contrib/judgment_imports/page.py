@@ -6,7 +6,13 @@ from django import forms
 from django.utils.translation import gettext_lazy, gettext_noop
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from contrib.judgment_imports.columns import DESIGN_HELP, IMPORT_JOB, SCALE_HELP, clean_scale, study_text
+from contrib.judgment_imports.columns import (
+    DESIGN_HELP,
+    IMPORT_JOB,
+    SCALE_HELP,
+    clean_scale,
+    text_of_study_file,
+)
 from judgments.datasets.views.forms import UploadForm, add_upload, short_name
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, read_layouts
 from judgments.kinds import KINDS
@@ -59,7 +65,7 @@ class JudgmentsForm(UploadForm):
 
     def arguments(self) -> dict[str, str]:
         values = {name: self.cleaned_data[name] for name in ("study", "protocol", "scale")}
-        return values | {"design": study_text(self.cleaned_data["design"])}
+        return values | {"design": text_of_study_file(self.cleaned_data["design"])}
 
 
 add_upload("judgments", JudgmentsForm)

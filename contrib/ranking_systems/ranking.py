@@ -60,7 +60,8 @@ def rank_by_neighbours(images: Floats, captions: Floats, task: Task) -> Ints:
         images, captions: (T, N) similarities of T test items with N training items.
     """
     queries, pool = (images, captions) if task == "annotation" else (captions, images)
-    return rank_by_affinity(pool.T[queries.argmax(axis=1)])
+    nearest_training_items = queries.argmax(axis=1)  # of each query
+    return rank_by_affinity(pool.T[nearest_training_items])
 
 
 def rank_by_kcca(images: KernelValues, captions: KernelValues, task: Task) -> tuple[Ints, list[Setting]]:

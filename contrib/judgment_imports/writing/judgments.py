@@ -35,12 +35,14 @@ class JudgmentWriter:
         simulated: whether a row is marked as simulated.
     """
 
-    def __init__(self, study: Study, dataset: Dataset, items: dict[str, int], references: set[str]) -> None:
+    def __init__(
+        self, study: Study, dataset: Dataset, items: dict[str, int], reference_keys: set[str]
+    ) -> None:
         self.study = study
         self.kind: Kind = KINDS[study.protocol]
         self.items = items
         self.systems = SystemWriter(dataset)
-        self.captions = CaptionWriter(dataset, references)
+        self.captions = CaptionWriter(dataset, reference_keys)
         self.pairs = PairWriter(study, self.captions, self.systems, items)
         self.units = UnitWriter(study, self.captions, self.pairs)
         self.hits = HitWriter(study)
@@ -59,7 +61,7 @@ class JudgmentWriter:
         self.assignments.add(rows)
         if self.kind.marks is not None:
             self.captions.load_texts(rows)
-        insert_rows(Judgment, JUDGMENT_FIELDS, (self._values(row) for row in rows if not row.revision))
+        insert_rows(Judgment, JUDGMENT_FIELDS, (self._column_values(row) for row in rows if not row.revision))
         for row in rows:
             if row.revision:
                 self._add_revision(row)
@@ -104,7 +106,7 @@ class JudgmentWriter:
 
         If the file does not have the replaced answer, store the number of earlier answers instead of the link.
         """
-        values = dict(zip(JUDGMENT_FIELDS, self._values(row), strict=True))
+        values = dict(zip(JUDGMENT_FIELDS, self._column_values(row), strict=True))
         former_judgment = Judgment.objects.filter(
             assignment_id=values["assignment_id"], unit_id=values["unit_id"], replaced_by__isnull=True
         ).first()
@@ -121,7 +123,7 @@ class JudgmentWriter:
             return answer
         return marks.shift(answer, written=row.first_text, stored=stored_text)
 
-    def _values(self, row: JudgmentRow) -> tuple[Any, ...]:
+    def _column_values(self, row: JudgmentRow) -> tuple[Any, ...]:
         """Return the values of the columns ``JUDGMENT_FIELDS``, in their order."""
         return (
             self.assignments.id_of(row),

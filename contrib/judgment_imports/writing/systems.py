@@ -46,7 +46,7 @@ class SystemWriter:
         self.by_name = {compose_name(name): system for name, system in existing.items()} | existing
         self.partly_known = {task: set(names) for task, names in self.dataset.known_in_part.items()}
         self.added_captions: set[CreditedCaption] = set()
-        self.without_rank: dict[CreditedCaption, None] = {}
+        self.without_rank: dict[CreditedCaption, None] = {}  # an ordered set
         self.systems_added = self.outputs_added = 0
 
     def add(self, rows: Iterable[CreditedRow]) -> None:

@@ -40,14 +40,14 @@ class UnitWriter:
                 first_rows.setdefault(row.unit, row)
         first_position = len(self.ids)
         values = (
-            self._values(row, position)
+            self._column_values(row, position)
             for position, row in enumerate(first_rows.values(), start=first_position)
         )
         insert_rows(Unit, UNIT_FIELDS, values)
         units = Unit.objects.filter(study=self.study, position__gte=first_position)
         self.ids.update(units.values_list("key", "pk"))
 
-    def _values(self, row: JudgmentRow, position: int) -> tuple[Any, ...]:
+    def _column_values(self, row: JudgmentRow, position: int) -> tuple[Any, ...]:
         """Return the values of the columns ``UNIT_FIELDS``, in their order."""
         pair = self.pairs.key_of(row)
         return (

@@ -79,6 +79,7 @@ def _texture_responses(light: Floats) -> Floats:
     """Return the (H, W, D) strengths of D kinds of edges and bars at each pixel of ``light`` (H, W)."""
     responses = []
     for size in TEXTURE_SIZES:
+        # the derivatives of the smoothed picture along its rows (y) and columns (x)
         dy, dx, dyy, dxx, dxy = (
             scipy.ndimage.gaussian_filter(light, size, order=order)
             for order in ((1, 0), (0, 1), (2, 0), (0, 2), (1, 1))
@@ -95,19 +96,15 @@ def _sift_descriptors(light: Floats) -> Floats:
     """Return the (H, W, 128) SIFT descriptors around each pixel of ``light`` (H, W), of one orientation and size."""
     dy, dx = (scipy.ndimage.gaussian_filter(light, 1.0, order=order) for order in ((1, 0), (0, 1)))
     strength = np.hypot(dx, dy)
-    # The response at a pixel is divided between the two nearest directions.
-    turn = (np.arctan2(dy, dx) / (2 * np.pi) * SIFT_DIRECTIONS) % SIFT_DIRECTIONS
-    low = np.floor(turn).astype(np.int64) % SIFT_DIRECTIONS
-    share = turn - np.floor(turn)
+    # The gradient's direction at each pixel, from 0 to 8. The strength is divided between the two nearest of the
+    # directions 0 to 7, in proportion to their nearness.
+    direction = (np.arctan2(dy, dx) / (2 * np.pi) * SIFT_DIRECTIONS) % SIFT_DIRECTIONS
+    share_of_upper = (direction - np.floor(direction))[..., None]
+    lower_direction = (np.floor(direction).astype(np.int64) % SIFT_DIRECTIONS)[..., None]
+    upper_direction = (lower_direction + 1) % SIFT_DIRECTIONS
     by_direction = np.zeros((*light.shape, SIFT_DIRECTIONS))
-    np.put_along_axis(by_direction, low[..., None], (strength * (1 - share))[..., None], axis=-1)
-    high = ((low + 1) % SIFT_DIRECTIONS)[..., None]
-    np.put_along_axis(
-        by_direction,
-        high,
-        np.take_along_axis(by_direction, high, axis=-1) + (strength * share)[..., None],
-        axis=-1,
-    )
+    np.put_along_axis(by_direction, lower_direction, strength[..., None] * (1 - share_of_upper), axis=-1)
+    np.put_along_axis(by_direction, upper_direction, strength[..., None] * share_of_upper, axis=-1)
     # The mean responses in cells around each pixel, of which 4 x 4 make a descriptor.
     cells = scipy.ndimage.uniform_filter(
         by_direction, size=(SIFT_CELL_SIDE, SIFT_CELL_SIDE, 1), mode="nearest"
