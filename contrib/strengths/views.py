@@ -76,13 +76,13 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "reasons": [(gettext(reason), gettext(reason) == reason) for reason in reasons],
         "strengths": strengths,
         "scope": scope_sentence(strengths),
-        "rows": _rows(strengths["systems"]),
+        "rows": _system_rows(strengths["systems"]),
         "length": {name: with_sign(value) for name, value in (strengths["length"] or {}).items()},
     }
     return TemplateResponse(request, "evaluation/study_ranking.html", context)
 
 
-def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _system_rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return rows with formatted figures, and with the positions of estimates on a common axis, such as "12.50%"."""
     values: list[float] = []
     for row in systems:
