@@ -50,7 +50,7 @@ WORKERS_CODE = (
     "judgments/design/scale.py", "judgments/design/wordings.py",
     "contrib/error_spans/kind", "contrib/hit_templates/filling.py", "contrib/hit_templates/kind.py",
     "contrib/hit_templates/answers.py", "contrib/hit_templates/html",
-    "contrib/quiz/attempts.py", "contrib/quiz/errors.py", "contrib/quiz/explanations.py",
+    "contrib/quiz/attempts", "contrib/quiz/errors.py",
     "judgments/kinds",
 )  # fmt: skip
 WORKERS_TEMPLATES = (

@@ -14,12 +14,12 @@ from django.utils import timezone
 from annotation.models.assignments import FINISHED_STATES
 from annotation.money.wages import pay_of_sessions, wages_of
 from contrib.dashboard.drawings import draw_plots
-from contrib.dashboard.metric_results import evaluate_metrics
 from contrib.dashboard.models import BoardSnapshot
 from contrib.dashboard.replay import VotesInOrder, agreement_so_far
+from contrib.dashboard.results.metrics import evaluate_metrics
+from contrib.dashboard.results.workers import worker_results
 from contrib.dashboard.scores import CandidateScores, candidate_scores, stored_scores
 from contrib.dashboard.staleness import first_answers
-from contrib.dashboard.worker_results import worker_results
 from evaluation.data.judgment_sets import blocks, loaders
 from evaluation.data.judgment_sets.records import JudgmentTable, Units
 from evaluation.data.judgment_sets.study_signatures import signature_of_study

@@ -16,9 +16,9 @@ from annotation.work.joining import require_participation
 from annotation.work.sheet.units import PageUnit
 from common.errors import ObjectNotFound
 from common.parameters import Parameters, PlainNumberField
-from contrib.quiz.attempt_content import content_of, question_at, quiz_picture_url
-from contrib.quiz.attempts import answer_attempt, find_attempt, quiz_status, start_attempt
-from contrib.quiz.explanations import explain_answer, may_explain
+from contrib.quiz.attempts.content import content_of, question_at, quiz_picture_url
+from contrib.quiz.attempts.explanations import explain_answer, may_explain
+from contrib.quiz.attempts.taking import answer_attempt, find_attempt, quiz_status, start_attempt
 from judgments.api.filters import filters_of, study_filter
 from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.models import Study

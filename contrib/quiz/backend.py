@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from annotation.models import QuizAttempt, Worker
 from annotation.work.quiz import QualificationTest, QuizBackend
-from contrib.quiz.attempts import qualification_of, quiz_status
+from contrib.quiz.attempts.taking import qualification_of, quiz_status
 from contrib.quiz.errors import QUIZ_ADDRESS, QuizFailed, QuizNotPassed
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study

@@ -13,9 +13,9 @@ from django.template.response import TemplateResponse
 
 from annotation.models import QuizAttempt
 from common.amounts import percent
-from contrib.quiz.attempt_content import AttemptContent, contents_for_current_quiz, quiz_units
-from contrib.quiz.attempts import qualification_of
-from contrib.quiz.explanations import labelled_texts
+from contrib.quiz.attempts.content import AttemptContent, contents_for_current_quiz, quiz_units
+from contrib.quiz.attempts.explanations import labelled_texts
+from contrib.quiz.attempts.taking import qualification_of
 from contrib.quiz.questions import preset_of, questions_of, questions_per_attempt
 from judgments.admin.base import picture_address
 from judgments.design.quiz import asks_anything

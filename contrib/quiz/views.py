@@ -20,14 +20,14 @@ from annotation.work.sheet.texts import read_design
 from annotation.work.worksheet import shows_pictures, steps_of
 from common.amounts import spell_number
 from common.errors import ObjectNotFound
-from contrib.quiz.attempt_content import (
+from contrib.quiz.attempts.content import (
     AttemptContent,
     content_of,
     quiz_picture_url,
     translate_content,
 )
-from contrib.quiz.attempts import QuizStatus, answer_attempt, find_attempt, quiz_status, start_attempt
-from contrib.quiz.explanations import explain_answer, may_explain
+from contrib.quiz.attempts.explanations import explain_answer, may_explain
+from contrib.quiz.attempts.taking import QuizStatus, answer_attempt, find_attempt, quiz_status, start_attempt
 from contrib.quiz.questions import questions_per_attempt
 from judgments.kinds import KINDS
 from judgments.models import Study

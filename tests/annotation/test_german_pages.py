@@ -25,6 +25,9 @@ from contrib.demo.management import OPEN_STUDIES
 from contrib.quiz.attempt_content import content_of, translate_content
 from contrib.quiz.attempts import start_attempt
 from contrib.quiz.explanations import labelled_texts
+from contrib.quiz.attempts.content import content_of, translate_content
+from contrib.quiz.attempts.explanations import labelled_texts
+from contrib.quiz.attempts.taking import start_attempt
 from contrib.quiz.questions import ENGLISH
 from contrib.quiz.tests.quizzing import take
 from judgments.design.reading.checking import make_design

@@ -3,8 +3,8 @@
 from typing import Any
 
 from annotation.models import QuizAttempt
-from contrib.quiz.attempt_content import AttemptContent, content_of
-from contrib.quiz.attempts import answer_attempt, start_attempt
+from contrib.quiz.attempts.content import AttemptContent, content_of
+from contrib.quiz.attempts.taking import answer_attempt, start_attempt
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.annotation.casting import Person, make_dataset, make_study

@@ -12,10 +12,10 @@ from django.test.utils import CaptureQueriesContext
 from annotation.errors import AlreadyEnded, AnswerProblem
 from annotation.models import Assignment, QuizAttempt, Worker
 from annotation.work.claims import claim_assignment
-from contrib.quiz.attempt_content import content_of, quiz_units
-from contrib.quiz.attempts import answer_attempt, quiz_status, start_attempt
+from contrib.quiz.attempts.content import content_of, quiz_units
+from contrib.quiz.attempts.explanations import ExplainedAnswer
+from contrib.quiz.attempts.taking import answer_attempt, quiz_status, start_attempt
 from contrib.quiz.errors import QuizFailed, QuizNotPassed
-from contrib.quiz.explanations import ExplainedAnswer
 from contrib.quiz.tests.quizzing import PROTOCOLS, QUESTIONS, quizzed, right_answers, take
 from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from contrib.rehearsals.simulation.run import rehearse

@@ -15,7 +15,7 @@ from django.utils import timezone
 from annotation.crowds.mturk.notifications import amazon as sns_requests
 from annotation.models import Assignment, CrowdSession, Judgment, Participation, Publication, QuizAttempt
 from annotation.work.slots.release import expire_overdue
-from contrib.quiz.attempt_content import content_of
+from contrib.quiz.attempts.content import content_of
 from contrib.quiz.tests.quizzing import QUESTIONS, right_answers
 from judgments.models import Job, Study
 from tests.annotation.crowds.framing import (

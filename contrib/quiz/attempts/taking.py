@@ -19,7 +19,7 @@ from annotation.errors import AlreadyEnded, AnswerProblem, NotJoined
 from annotation.models import Participation, QuizAttempt, Worker
 from annotation.work.answers.checks import abbreviate, answer_key, check_answers
 from common.errors import ObjectNotFound
-from contrib.quiz.attempt_content import AttemptContent, content_of, quiz_units
+from contrib.quiz.attempts.content import AttemptContent, content_of, quiz_units
 from contrib.quiz.errors import QuizFailed
 from contrib.quiz.questions import draw_keys, questions_of, reaches_pass_mark
 from judgments.design.quiz import asks_anything

@@ -15,7 +15,7 @@ from annotation.work.answers.checks import answer_key
 from annotation.work.sheet.texts import translated_text
 from annotation.work.sheet.units import PageUnit
 from common.markup import render_markdown
-from contrib.quiz.attempt_content import AttemptContent
+from contrib.quiz.attempts.content import AttemptContent
 from judgments.kinds import KINDS, Kind
 
 

@@ -1,0 +1,1 @@
+"""The results of metrics and of workers on a dashboard."""
