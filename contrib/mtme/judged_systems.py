@@ -114,9 +114,9 @@ def collect_systems(study: Study, systems: Sequence[int]) -> JudgedSystems:
     # If a system has several captions of an image, take the one that it ranks first.
     outputs = Output.objects.annotations().filter(system__in=systems).order_by("-rank", "-pk")
     fields = ("system", "item", "caption", "caption__text_key")
-    for system, item, *caption in outputs.values_list(*fields).iterator(ROWS_PER_BATCH):
+    for system, item, caption, key in outputs.values_list(*fields).iterator(ROWS_PER_BATCH):
         if item in table.segments:
-            table.set_caption(table.systems[system], table.segments[item], *caption)
+            table.set_caption(table.systems[system], table.segments[item], caption, key)
     if KINDS[study.protocol].compares_pairs:
         _add_systems_of_pairs(study, table)
     return table
