@@ -22,9 +22,6 @@ from annotation.work.sheet.texts import translated_text
 from common.errors import DesignError
 from contrib.demo import FOLDER
 from contrib.demo.management import OPEN_STUDIES
-from contrib.quiz.attempt_content import content_of, translate_content
-from contrib.quiz.attempts import start_attempt
-from contrib.quiz.explanations import labelled_texts
 from contrib.quiz.attempts.content import content_of, translate_content
 from contrib.quiz.attempts.explanations import labelled_texts
 from contrib.quiz.attempts.taking import start_attempt
