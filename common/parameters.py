@@ -14,6 +14,8 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 from rest_framework.utils.html import is_html_input
 
+from common.rows.ids import MAX_BIGINT
+
 MAX_REASON_LENGTH = 500
 MAX_FILE_LENGTH = 20_000_000
 
@@ -158,7 +160,7 @@ class FileText(serializers.CharField):
 
 class RowId(serializers.IntegerField):
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(min_value=1, max_value=2**63 - 1, **kwargs)
+        super().__init__(min_value=1, max_value=MAX_BIGINT, **kwargs)
 
 
 class Reason(Parameters):

@@ -26,6 +26,7 @@ from annotation.money.previews import (
     preview_top_ups,
 )
 from common.errors import WrongState
+from common.rows.ids import is_row_id
 from judgments.models import Study
 from judgments.operations import Outcome, operation
 
@@ -66,12 +67,8 @@ def bonus(
 
 
 def _check_no_newer_bonus(session: CrowdSession, seen: str) -> None:
-    """Raise WrongState if a bonus for the session was ordered after the page loaded.
-
-    Args:
-        seen: the row id of the newest outbox call when the page loaded, as the form posts it.
-    """
-    last_seen_id = int(seen) if seen.isdecimal() and len(seen) < 18 else 0
+    """Raise WrongState if a bonus was ordered after the page loaded. ``seen`` is the row id of the newest call then."""
+    last_seen_id = int(seen) if is_row_id(seen) else 0
     if CrowdCall.objects.filter(session=session, kind=Ability.BONUS, pk__gt=last_seen_id).exists():
         raise WrongState(
             _(

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from django.db import connection, models
 
 from common.rows.batches import ROWS_PER_BATCH, batched
+from common.rows.ids import MAX_BIGINT
 from common.rows.prepared import server_side_plans
 from quorum.numeric.arrays import Ints
 
 MAX_PREPARED_ROWS = 30  # rows that are written by a prepared statement
 ROWS_PER_STATEMENT = 100  # rows that SQLite inserts by one statement
-MAX_INTEGER = 2**63 - 1
 MAX_CACHED_VALUES = 20_000
 UNCONVERTED_FIELDS = (
     models.IntegerField,
@@ -199,7 +199,7 @@ def _literal_of(column: list[Any]) -> str:
     if value is None:
         return "NULL"
     # SQLite would turn a larger literal into a float
-    if isinstance(value, int) and -MAX_INTEGER <= value <= MAX_INTEGER:
+    if isinstance(value, int) and -MAX_BIGINT <= value <= MAX_BIGINT:
         return str(int(value))
     return f"'{value}'" if value in ("", "{}") else ""
 

@@ -17,6 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.errors import unknown_value
+from common.rows.ids import ID_REGEX, MAX_ID_DIGITS
 from judgments.api.paging import MAX_PAGE_SIZE, link_with_cursor, page_size_of, read_cursor
 from quorum.numeric.names import nearest_name
 
@@ -73,8 +74,8 @@ def _parameter_problems(filter_field: Filter | None, request: Request, name: str
     if len(values) > 1:
         yield "is given twice; expected it once."
     for text in values:
-        if isinstance(filter_field, NumberFilter) and not re.fullmatch(r"-?[0-9]{1,18}", text):
-            yield "must be a whole number of at most 18 digits."
+        if isinstance(filter_field, NumberFilter) and not re.fullmatch(f"-?{ID_REGEX}", text):
+            yield f"must be a whole number of at most {MAX_ID_DIGITS} digits."
         if isinstance(filter_field, ChoiceFilter | TypedChoiceFilter | ModelChoiceFilter) and not text:
             yield "is empty; expected one of its values."
 

@@ -23,6 +23,7 @@ from rest_framework.viewsets import GenericViewSet
 from common.files import can_be_stored
 from common.parameters import Parameters
 from contrib.challenges.caption_files import max_request_bytes, max_submission_bytes, states_more_bytes
+from common.rows.ids import ID_REGEX
 from contrib.challenges.challenges import find_challenge
 from contrib.challenges.errors import SubmissionRefused
 from contrib.challenges.forms import SubmissionBody, SubmissionForm
@@ -221,7 +222,7 @@ class SubmissionResource(
     queryset = Submission.objects.select_related("challenge")
     serializer_class = SubmissionSerializer
     orderings: ClassVar[dict[str, str]] = {"id": "pk"}
-    lookup_value_regex = "[0-9]{1,18}"
+    lookup_value_regex = ID_REGEX
 
     def get_queryset(self) -> QuerySet[Submission]:
         return super().get_queryset().filter(user=self.request.user.pk)
@@ -274,7 +275,7 @@ class SubmissionJobResource(OpenToParticipants, mixins.RetrieveModelMixin, Gener
 
     queryset = Job.objects.filter(kind=SUBMIT_JOB_KIND)
     serializer_class = JobSerializer
-    lookup_value_regex = "[0-9]{1,18}"
+    lookup_value_regex = ID_REGEX
 
     def get_queryset(self) -> QuerySet[Job]:
         return super().get_queryset().filter(created_by=self.request.user.pk)

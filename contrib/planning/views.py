@@ -10,6 +10,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
 from common.errors import QuorumError, WrongState
+from common.rows.ids import is_row_id
 from contrib.planning.assumptions import Assumptions, assumptions_for, read_assumptions
 from contrib.planning.form import PlanningForm, initial_values
 from contrib.planning.operations import start_power_plan, use_plan
@@ -27,7 +28,6 @@ from judgments.studies.study_page import add_start_page, add_step, study_page, s
 
 MAX_PILOTS = 50
 MAX_EARLIER_PLANS = 20
-BIGINT_DIGITS = 19  # numbers with fewer digits fit into a row id
 
 
 @study_page(
@@ -83,7 +83,7 @@ def show_plan_without_study(request: HttpRequest, context: Context) -> HttpRespo
             return redirect("admin:judgments_study_start_plan")
     done_plans = plans.filter(state=Job.State.DONE)
     pk = request.GET.get("plan", "")
-    shown_plan = done_plans.filter(pk=pk).first() if pk.isdecimal() and len(pk) < BIGINT_DIGITS else None
+    shown_plan = done_plans.filter(pk=pk).first() if is_row_id(pk) else None
     job = shown_plan or done_plans.first()
     plan: dict[str, Any] | None = job.result if job else None
     start_values = Assumptions().model_dump(mode="json") | (plan["settings"] if plan else {})

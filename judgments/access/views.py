@@ -15,8 +15,10 @@ from django.template.response import TemplateResponse
 from django.utils.http import urlencode
 
 from common.files import guard_formula
+from common.rows.ids import is_row_id
+from judgments.access.permission_names import PermissionNamesAdmin
+from judgments.access.tokens import SCOPES, create_token, revoke_token
 from judgments.admin.base import (
-    MAX_KEY_DIGITS,
     MAX_OFFERED,
     BoundedPaginator,
     in_words,
@@ -94,8 +96,7 @@ def _filter_events(request: HttpRequest, events: QuerySet[StudyEvent]) -> QueryS
     if by == "platform":
         return events.filter(by=None)
     if by:
-        is_key = by.isdecimal() and len(by) <= MAX_KEY_DIGITS
-        return events.filter(by=int(by)) if is_key else events.none()
+        return events.filter(by=int(by)) if is_row_id(by) else events.none()
     return events
 
 

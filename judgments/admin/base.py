@@ -34,6 +34,7 @@ from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
 
 from common.amounts import thousands
+from common.rows.ids import is_row_id
 from judgments.access.rights import Person
 from judgments.access.visible_rows import may_view, visible_rows
 from judgments.datasets.scaling import small_address
@@ -43,7 +44,6 @@ from judgments.studies.designs import design_of
 PER_PAGE = 50
 MAX_COUNTED_ROWS = 50_000
 MAX_OFFERED = 100  # choices of a filter
-MAX_KEY_DIGITS = 18  # no row has a longer number
 
 Row = TypeVar("Row", bound=Model)
 
@@ -208,8 +208,7 @@ class BoundedChoices(RelatedFieldListFilter):
         rows = list(available.order_by("-pk")[: self.max_count + 1])
         self.has_more = len(rows) > self.max_count
         rows = rows[: self.max_count]
-        selected = map(str, self.lookup_val or ())
-        selected_keys = [key for key in selected if key.isdecimal() and len(key) <= MAX_KEY_DIGITS]
+        selected_keys = [key for key in map(str, self.lookup_val or ()) if is_row_id(key)]
         if self.has_more and selected_keys:
             rows += available.filter(pk__in=selected_keys[:1]).exclude(pk__in=[row.pk for row in rows])
         return sorted(((row.pk, str(row)) for row in rows), key=lambda choice: choice[1].casefold())

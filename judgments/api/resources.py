@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.viewsets import GenericViewSet
 
 from common.parameters import PlainNumberField
+from common.rows.ids import ID_REGEX
 from judgments.access.permissions import limited_token_of, staff_of
 from judgments.models import Dataset
 from judgments.models.datasets import NumberField as NumberColumn
@@ -69,4 +70,4 @@ class Resource(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[
     scope: ClassVar[str] = "studies"
     published: ClassVar[bool] = False
     orderings: ClassVar[dict[str, str]] = {"id": "pk"}
-    lookup_value_regex = "[0-9]{1,18}"
+    lookup_value_regex = ID_REGEX

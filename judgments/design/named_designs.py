@@ -12,6 +12,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext
 
 from common.errors import ObjectNotFound, did_you_mean
+from common.rows.ids import is_row_id
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS
 from judgments.design.reading.study_files import read_toml
@@ -22,7 +23,6 @@ from judgments.studies.designs import design_of
 
 CHANGE_EVENT = "design-changed"
 MAX_EARLIER_DESIGNS = 50
-MAX_ID_DIGITS = 18  # every number of these digits is within the range of row ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,7 @@ def _design_changes(study: Study) -> QuerySet[StudyEvent]:
 
 
 def _earlier_design(study: Study, number: str) -> NamedDesign:
-    is_id = number.isdecimal() and len(number) <= MAX_ID_DIGITS
-    event = _design_changes(study).filter(pk=number).first() if is_id else None
+    event = _design_changes(study).filter(pk=number).first() if is_row_id(number) else None
     if event is None:
         raise ObjectNotFound(
             gettext("Study %(slug)r has no earlier design %(number)r.")

@@ -26,6 +26,7 @@ from annotation.money import previews
 from annotation.money.views import idempotency
 from common.errors import ObjectNotFound
 from common.parameters import Parameters
+from common.rows.ids import is_row_id
 from judgments.access.permissions import require_right, staff_of, studies_of, study_for
 from judgments.models import Study
 from judgments.operations import Operation
@@ -141,7 +142,7 @@ class CallView(MoneyView):
     def study_and_row(self, request: Request) -> tuple[Study, dict[str, Any]]:
         id_text = self.kwargs["id"]
         calls = CrowdCall.objects.filter(study__in=studies_of(request)).select_related("study")
-        is_id = id_text.isascii() and id_text.isdecimal() and len(id_text) <= 18
+        is_id = id_text.isascii() and is_row_id(id_text)
         call = calls.filter(pk=int(id_text)).first() if is_id else None
         if call is None:
             raise ObjectNotFound(_("There is no request %(key)r to the crowd.") % {"key": id_text[:20]})

@@ -25,6 +25,7 @@ from rest_framework.reverse import reverse
 
 from common.downloads import bytes_download, file_download
 from common.errors import ObjectNotFound
+from common.rows.ids import is_row_id
 from evaluation.data.export.downloads import JOB_KIND, exported_file
 from evaluation.data.export.formats import FORMATS, Format, formats_for
 from evaluation.data.export.operations import ExportRequest, start_export
@@ -234,7 +235,7 @@ def _describe_format(file_format: Format) -> tuple[str, str, str]:
 @study_page("download", order=66)
 def download(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
     number = request.GET.get("job", "")
-    job = Job.objects.filter(pk=number, args__study=study.slug).first() if number.isdecimal() else None
+    job = Job.objects.filter(pk=number, args__study=study.slug).first() if is_row_id(number) else None
     if job is None:
         raise Http404
     file = exported_file(job=job, by=signed_in(request), manifest="manifest" in request.GET)
