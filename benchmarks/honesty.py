@@ -92,7 +92,7 @@ def study_of(
                 text = texts[unit][min(place, len(texts[unit]) - 1)]
                 if worker in copying and rng.random() < copied:
                     text = _vary_text(program[int(rng.integers(PROGRAM))], rng)
-                given.append(OwnJudgment(start // SIZE, unit, NAN, NAN, written=WrittenAnswer(text)))
+                given.append(OwnJudgment(start // SIZE, unit, NAN, NAN, written_answer=WrittenAnswer(text)))
             pages.append(SubmittedPage(worker, given))
     shuffled = [pages[at] for at in rng.permutation(len(pages)).tolist()]
     return [_page_at(page, at) for at, page in enumerate(shuffled)], copying
@@ -100,9 +100,9 @@ def study_of(
 
 def _page_at(page: SubmittedPage, at: int) -> SubmittedPage:
     given = [
-        one._replace(written=one.written._replace(position=at))
+        one._replace(written_answer=one.written_answer._replace(position=at))
         for one in page.judgments
-        if one.written is not None
+        if one.written_answer is not None
     ]
     return SubmittedPage(page.worker, given)
 
@@ -195,7 +195,7 @@ def print_typing(folder: Path) -> None:
         speeds += [keys_per_second(one) for one in counted]
         spreads += [spread for one in counted if (spread := relative_gap_spread(one)) is not None]
         given = [
-            OwnJudgment(0, unit, NAN, NAN, written=WrittenAnswer("", signals))
+            OwnJudgment(0, unit, NAN, NAN, written_answer=WrittenAnswer("", signals))
             for unit, signals in enumerate(counted)
         ]
         flagged += bool(replay_detectors([SubmittedPage(1, given)], rules=[rule], answers=ANSWERS))

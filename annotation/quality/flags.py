@@ -287,7 +287,9 @@ def _examine_worker(assignment: Assignment, rules: Sequence[Rule], pages: int) -
         findings += collect_findings(general_rules, history, judgments=total)
     if control_rules := [rule for rule in rules if rule.controls_only and rule.least <= total]:
         history = control_history_of(study, assignment.worker, pages=pages)
-        due_rules = [rule for rule in control_rules if rule.is_due(total=history.total, fresh=history.fresh)]
+        due_rules = [
+            rule for rule in control_rules if rule.is_due(total=history.total, new_count=history.new_count)
+        ]
         findings += collect_findings(due_rules, history, judgments=total)
     return findings
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from annotation.models import Assignment, Judgment, Worker
 from annotation.models.assignments import FINISHED_STATES
+from annotation.models.judgments import JudgmentQuerySet
 from annotation.quality.controls import ControlAnswer, control_answers
 from annotation.quality.detectors.history import (
     MAX_TEXTS_OF_OTHERS,
@@ -26,8 +28,8 @@ from judgments.kinds import KINDS, Kind
 from judgments.models import Study, Unit
 from judgments.studies.designs import kind_of
 
-# The columns to read for answers that are values, for other open answers, and for texts that people write. The HIT
-# stands for the assignment, since its integer key is faster to read than a UUID.
+# The columns of judgments to read: for answers that are numbers, for open answers, and for open answers that are texts
+# by people. The HIT identifies the assignment of a worker, since its integer key is faster to read than a UUID.
 VALUE_COLUMNS = ("assignment__hit_id", "unit_id", "value", "presented", "seconds")
 OPEN_COLUMNS = (*VALUE_COLUMNS, "signals")
 WRITTEN_COLUMNS = (*OPEN_COLUMNS, "answer", "assignment__hit__key", "assignment__worker__name", "pk")
@@ -36,7 +38,7 @@ WRITTEN_COLUMNS = (*OPEN_COLUMNS, "answer", "assignment__hit__key", "assignment_
 def answer_format_of(study: Study) -> AnswerFormat:
     """Return the form of a study's answers, which says which detectors apply."""
     kind = kind_of(study)
-    # read the stored JSON, as in _with_design_settings
+    # read the stored JSON, as in rules._with_design_settings
     writing = study.design.get("writing", {})
     return AnswerFormat.from_values(
         kind.outcomes,
@@ -50,7 +52,7 @@ def answer_format_of(study: Study) -> AnswerFormat:
 
 @dataclass(slots=True)
 class JudgmentReader:
-    """A reader that converts rows of ``columns`` into judgments.
+    """A converter of judgments' database rows (tuples of the columns ``columns``) into ``OwnJudgment``.
 
     Attributes:
         assignment_numbers: the number of each assignment, from 0 in the order read, by the row id of its HIT.
@@ -67,33 +69,29 @@ class JudgmentReader:
         return cls(KINDS[study.protocol], {}, study.design["seed"] if has_hidden_line else None)
 
     def read(self, row: tuple[Any, ...]) -> OwnJudgment:
-        """Return the judgment with the values of ``columns``. Further values may follow them in the row."""
+        """Return the judgment of a row, which begins with the values of ``columns``. Further values are ignored."""
         hit, unit, value, presented, seconds = row[: len(VALUE_COLUMNS)]
-        shown_answer = is_left = pasted = NAN
-        written = None
-        if value is None:
-            pasted = float(is_pasted(row[OPEN_COLUMNS.index("signals")]))
-            written = self._read_text(row) if self.kind.writes_captions else None
-        else:
-            value = self.kind.outcome_of(value)
-            shown_answer = self.kind.sides.from_canonical(
-                value, side=presented == Judgment.Presented.SECOND_LEFT
-            )
-            is_left = float(shown_answer == 1) if presented and shown_answer in (1, 2) else NAN
-        return OwnJudgment(
+        judgment = OwnJudgment(
             assignment=self.assignment_numbers.setdefault(hit, len(self.assignment_numbers)),
             unit=unit,
-            seen=shown_answer,
-            value=NAN if value is None else value,
-            left=is_left,
+            shown_value=NAN,
+            value=NAN,
             seconds=NAN if seconds is None else seconds,
-            pasted=pasted,
-            written=written,
         )
+        if value is None:
+            return judgment._replace(
+                is_pasted=float(is_pasted(row[OPEN_COLUMNS.index("signals")])),
+                written_answer=self._read_text(row) if self.kind.writes_captions else None,
+            )
+        value = self.kind.outcome_of(value)
+        shown_value = self.kind.sides.from_canonical(value, side=presented == Judgment.Presented.SECOND_LEFT)
+        is_on_a_side = presented and shown_value in (1, 2)  # 1 is the left option, 2 the right one
+        chose_left = float(shown_value == 1) if is_on_a_side else NAN
+        return judgment._replace(value=value, shown_value=shown_value, chose_left=chose_left)
 
     def _read_text(self, row: tuple[Any, ...]) -> WrittenAnswer:
-        signals, text, hit_key, worker, position = row[len(VALUE_COLUMNS) : len(WRITTEN_COLUMNS)]
-        word = "" if self.seed is None else hidden_word(seed=self.seed, hit=hit_key or "", worker=worker)
+        signals, text, hit_key, worker_name, position = row[len(VALUE_COLUMNS) : len(WRITTEN_COLUMNS)]
+        word = "" if self.seed is None else hidden_word(seed=self.seed, hit=hit_key or "", worker=worker_name)
         return WrittenAnswer(text, signals, word, position)
 
     @property
@@ -108,7 +106,10 @@ def count_submitted_pages(study: Study, worker: int) -> int:
 
 
 def count_worker_judgments(study: Study, worker: int) -> int:
-    """Return the number of a worker's submitted judgments, whether they are used or not. Revisions do not count."""
+    """Return the number of a worker's submitted judgments, whether they are used or not.
+
+    A revised judgment counts once.
+    """
     finished = Assignment.objects.filter(study=study, worker=worker, submitted_at__isnull=False)
     return Judgment.objects.filter(assignment__in=finished, replaces__isnull=True).count()
 
@@ -132,35 +133,43 @@ def history_of(
     # assignments are numbered in order, so the latest ``pages`` have the highest numbers
     first_new_number = len(reader.assignment_numbers) - pages
     new_count = sum(judgment.assignment >= first_new_number for judgment in judgments)
-    judgments_of_others: defaultdict[int, list[OthersJudgment]] = defaultdict(list)
+    others_judgments = valid_judgments.exclude(assignment__worker=worker)
+    judgments_of_others: Mapping[int, Sequence[OthersJudgment]] = {}
     if with_others:
         units = [judgment.unit for judgment in judgments]
-        others_rows = valid_judgments.filter(unit__in=units).exclude(assignment__worker=worker)
-        for unit, value, seconds in others_rows.values_list("unit_id", "value", "seconds"):
-            judgments_of_others[unit].append(
-                OthersJudgment(
-                    value=NAN if value is None else reader.kind.outcome_of(value),
-                    seconds=NAN if seconds is None else seconds,
-                )
-            )
-    others_texts: list[OthersText] = []
+        judgments_of_others = _judgments_by_unit(others_judgments.filter(unit__in=units), reader.kind)
+    others_texts: Sequence[OthersText] = ()
     if with_texts:
-        others_rows = valid_judgments.filter(assignment__study=study).exclude(assignment__worker=worker)
-        text_rows = others_rows.order_by("-pk").values_list(
-            "assignment__worker_id", "unit_id", "answer", "pk"
-        )
-        others_texts = [
-            OthersText(worker=author, unit=unit, text=str(text), position=pk)
-            for author, unit, text, pk in text_rows[:MAX_TEXTS_OF_OTHERS]
-        ]
+        others_texts = _latest_texts(others_judgments.filter(assignment__study=study))
     return make_history(
         judgments,
         judgments_of_others,
-        answers=answer_format_of(study),
+        answer_format=answer_format_of(study),
         total=total,
-        fresh=new_count,
+        new_count=new_count,
         others_texts=others_texts,
     )
+
+
+def _judgments_by_unit(judgments: JudgmentQuerySet, kind: Kind) -> Mapping[int, Sequence[OthersJudgment]]:
+    judgments_by_unit: defaultdict[int, list[OthersJudgment]] = defaultdict(list)
+    for unit, value, seconds in judgments.values_list("unit_id", "value", "seconds"):
+        judgments_by_unit[unit].append(
+            OthersJudgment(
+                value=NAN if value is None else kind.outcome_of(value),
+                seconds=NAN if seconds is None else seconds,
+            )
+        )
+    return judgments_by_unit
+
+
+def _latest_texts(judgments: JudgmentQuerySet) -> list[OthersText]:
+    """Return the latest ``MAX_TEXTS_OF_OTHERS`` texts among these judgments, the latest first."""
+    rows = judgments.order_by("-pk").values_list("assignment__worker_id", "unit_id", "answer", "pk")
+    return [
+        OthersText(worker=author, unit=unit, text=str(text), position=pk)
+        for author, unit, text, pk in rows[:MAX_TEXTS_OF_OTHERS]
+    ]
 
 
 def control_history_of(study: Study, worker: Worker, *, pages: int) -> History:
@@ -171,12 +180,18 @@ def control_history_of(study: Study, worker: Worker, *, pages: int) -> History:
     kind = kind_of(study)
     judgments = [control_judgment(answer, kind, number) for number, answer in enumerate(answers)]
     new_count = sum(answer.assignment in new_pages for answer in answers)
-    return make_history(judgments, {}, answers=answer_format_of(study), total=len(judgments), fresh=new_count)
+    return make_history(
+        judgments, {}, answer_format=answer_format_of(study), total=len(judgments), new_count=new_count
+    )
 
 
 def control_judgment(answer: ControlAnswer, kind: Kind, assignment_number: int) -> OwnJudgment:
-    """Return an answer to a control item as a judgment that says only whether it is right, or equals the first one."""
-    is_right = float(kind.is_right(answer.answer, answer.expected))
-    is_repeated = answer.control_kind == Unit.ControlKind.REPEATED
-    right, agrees = (NAN, is_right) if is_repeated else (is_right, NAN)
-    return OwnJudgment(assignment_number, answer.unit, seen=NAN, value=NAN, right=right, agrees=agrees)
+    """Return an answer to a control item as a judgment.
+
+    It has only ``is_right`` or, for a repeated unit, only ``is_consistent``.
+    """
+    judgment = OwnJudgment(assignment_number, answer.unit, shown_value=NAN, value=NAN)
+    is_as_expected = float(kind.is_right(answer.answer, answer.expected))
+    if answer.control_kind == Unit.ControlKind.REPEATED:
+        return judgment._replace(is_consistent=is_as_expected)
+    return judgment._replace(is_right=is_as_expected)

@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 
 from annotation.models import QualityRule
 from annotation.quality.detectors import RULES, make_rule
-from annotation.quality.detectors.answers import ControlAccuracy
 from annotation.quality.detectors.base import Rule
+from annotation.quality.detectors.correctness import ControlAccuracy
 from annotation.quality.histories import answer_format_of
 from common.errors import DesignError, WrongState
 from judgments.access.study_log import note_event

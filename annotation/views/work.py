@@ -26,8 +26,8 @@ from annotation.views.sheet_page import render_sheet, save_form_draft
 from annotation.views.visitors import frame_of, own_assignment_of, session_of, worker_of
 from annotation.work.answers.revisions import last_revisable_assignment
 from annotation.work.claims import claim_assignment
-from annotation.work.joining import has_reached_limit
 from annotation.work.leases import retake_assignment
+from annotation.work.requirements import has_reached_limit
 from annotation.work.sheet.texts import read_design
 from annotation.work.sheet.units import PageUnit, page_units_of
 from annotation.work.slots.candidates import RETRY_SECONDS, free_hit_for, may_get_a_hit_later

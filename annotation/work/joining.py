@@ -1,9 +1,8 @@
-"""Let people join a study by a name, and check the study's requirements.
+"""Let people join a study by a name.
 
 A worker gets two secrets, of which only hashes are stored. The token is in a cookie and identifies the worker in each
 request. The resume code, with the name, gives a new token in another browser. Depending on the design, joining also
-needs the study's code, an invitation, or consent. Workers declare their country. Approved work is counted on this
-installation.
+needs the study's code, an invitation, or consent.
 """
 
 from __future__ import annotations
@@ -16,153 +15,41 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
-from django.db.models import CharField, Count, Q
+from django.db.models import CharField
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.crowds.people import uses_public_link
 from annotation.errors import (
-    CountryProblem,
     JoinRefused,
     NameProblem,
     NameTaken,
     NotJoined,
-    RequirementNotMet,
 )
-from annotation.models import Assignment, Invitation, Participation, Worker
-from annotation.models.assignments import LIVE_STATES
+from annotation.models import Invitation, Participation, Worker
 from annotation.models.people import NAME_LENGTH, NAME_MARK
 from annotation.privacy.consent import record_agreement, store_first_version
-from annotation.work.quiz import quiz_backend
+from annotation.work.requirements import check_requirements, checked_country
 from common import rate_limits
-from common.amounts import spell_number
 from common.audit import log_about
 from common.errors import ObjectNotFound, WrongState
 from common.rows.prepared import PreparedQuery, query_parameter
 from judgments.access.study_log import note_event
-from judgments.design.countries import COUNTRIES, country_name
-from judgments.design.quiz import asks_anything
-from judgments.design.requirements import Workers, approval_is_enough
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.keys import content_key
 from judgments.models import Study
 from judgments.studies.codes import CAPITALS, LETTERS, random_code
 from judgments.studies.designs import design_of
 
-# states of assignments that count towards workers.hits_at_most
-COUNTED_STATES = (*LIVE_STATES, "invalidated")
-INVITATION_LENGTH = 12  # 59 bits cannot be guessed
+INVITATION_LENGTH = 12  # characters; they have 59 random bits, too many to be guessed
 MAX_INVITATIONS = 500  # invitations made at a time
 TOKEN_BYTES = 32  # random bytes
-RESUME_CODE_BYTES = 12
+RESUME_CODE_BYTES = 12  # random bytes
 
 
 def hash_secret(secret: str) -> str:
     """Return the hash of a token or a resume code. A fast hash suffices, since these have many random bits."""
     return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def check_requirements(*, requirements: Workers, worker: Worker | None, country: str = "") -> None:
-    """Check that a worker meets the requirements.
-
-    Args:
-        worker: None for a new worker.
-        country: the code of the country that the worker declares now; "" if they declare none.
-
-    Raises:
-        CountryProblem: the worker declared another country before.
-        RequirementNotMet: a requirement is not met.
-    """
-    known_country = worker.country if worker is not None else ""
-    if known_country and country not in ("", known_country):
-        raise CountryProblem(
-            _(
-                "You told us earlier that you live in %(country)s. If this has changed, write to the researchers."
-            )
-            % {"country": country_name(known_country)}
-        )
-    if requirements.countries:
-        country = known_country or country
-        if not country:
-            raise RequirementNotMet(_("Please say in which country you live; this study asks for it."))
-        if country not in requirements.countries:
-            raise RequirementNotMet(
-                _("This study is for people who do not live in %(country)s.")
-                % {"country": country_name(country)}
-            )
-    _check_qualifications(requirements, worker)
-    if not requirements.approval_above and not requirements.approved_at_least:
-        return
-    approved, rejected = _count_reviews(worker) if worker is not None else (0, 0)
-    if approved < requirements.approved_at_least:
-        raise RequirementNotMet(
-            _(
-                "This study is for people whose work on this site was approved before. Approved pages of work: you "
-                "need at least %(wanted)s and have %(approved)s."
-            )
-            % {"wanted": requirements.approved_at_least, "approved": approved}
-        )
-    if requirements.approval_above and not approval_is_enough(
-        approved, rejected, requirements.approval_above
-    ):
-        raise RequirementNotMet(
-            _(
-                "You can join this study only if more than %(share)s %% of your work on this site was approved."
-            )
-            % {"share": spell_number(requirements.approval_above * 100)}
-        )
-
-
-def _check_qualifications(requirements: Workers, worker: Worker | None) -> None:
-    if not requirements.requires and not requirements.forbids:
-        return
-    own_names = set(worker.qualifications.values_list("name", flat=True)) if worker is not None else set()
-    if not own_names.issuperset(requirements.requires):
-        raise RequirementNotMet(_("This study is only for people whom the researchers have selected."))
-    if own_names.intersection(requirements.forbids):
-        raise RequirementNotMet(_("This study is only for people who did not take part in an earlier study."))
-
-
-def _count_reviews(worker: Worker) -> tuple[int, int]:
-    """Return the numbers of the worker's approved and of their rejected assignments."""
-    counts = Assignment.objects.filter(worker=worker).aggregate(
-        approved=Count("pk", filter=Q(state=Assignment.State.APPROVED)),
-        rejected=Count("pk", filter=Q(state=Assignment.State.REJECTED)),
-    )
-    return counts["approved"], counts["rejected"]
-
-
-def check_may_work(*, study: Study, design: StudyDesign, worker: Worker) -> None:
-    """Check that a worker may take a HIT. Simulated workers and models always may.
-
-    Raises:
-        RequirementNotMet: the person does not meet a requirement of the study.
-        NotAdmitted: the person has not passed the quiz.
-    """
-    if not worker.is_person:
-        return
-    check_requirements(requirements=design.requirements_checked_here, worker=worker)
-    if asks_anything(design.quiz):
-        quiz_backend().check_passed(study=study, design=design, worker=worker)
-
-
-def has_reached_limit(*, study: Study, design: StudyDesign, worker: Worker) -> bool:
-    """Return whether a person has taken as many HITs as the design allows (``workers.hits_at_most``)."""
-    limit = design.workers.hits_at_most
-    if not limit or not worker.is_person:
-        return False
-    return Assignment.objects.filter(study=study, worker=worker, state__in=COUNTED_STATES).count() >= limit
-
-
-def checked_country(code: str) -> str:
-    """Return the code of a country in capitals; "" stays "". Raise CountryProblem if there is no such country."""
-    code = code.strip().upper()
-    if code and code not in COUNTRIES:
-        raise CountryProblem(
-            _("%(code)r is not a country code; expected two letters of ISO 3166-1, such as US.")
-            % {"code": code}
-        )
-    return code
 
 
 def instructions_version(design: StudyDesign) -> str:
@@ -190,7 +77,7 @@ class JoinResult:
 
     Attributes:
         token: the worker's token, for the cookie.
-        resume: the resume code of a new worker; None for others, since only its hash is stored.
+        resume: the resume code of a new worker; None for others, whose code is stored only as a hash.
     """
 
     worker: Worker
@@ -230,11 +117,11 @@ def join_study(
     """Let a worker join an open study.
 
     A name that is in use in the study is refused unless it is the name of ``known_worker``. If the name is in use
-    only in other studies, it is stored with a mark.
+    only in other studies, it is stored with a mark, such as "Anna #1a2b3c4d".
 
     Args:
         code: the study's code, or the code of an invitation.
-        known_worker: the worker whose token came with the request. Another name makes another worker.
+        known_worker: the worker whose token came with the request. If ``name`` is not their name, a new worker joins.
 
     Raises:
         NameProblem, NameTaken: the name is invalid or in use.
@@ -242,7 +129,7 @@ def join_study(
         CountryProblem, RequirementNotMet: see ``check_requirements``.
     """
     name, code, country = checked_name(name), _clean_code(code), checked_country(country)
-    if known_worker and not (known_worker.is_called(name) and known_worker.source == Worker.Source.LOCAL):
+    if known_worker and (known_worker.source != Worker.Source.LOCAL or not known_worker.is_called(name)):
         known_worker = None
     old_participation = _find_participation(study, known_worker)
     if old_participation is None:
@@ -373,10 +260,10 @@ def _check_may_join(study: Study, design: StudyDesign, code: str, consent: bool)
 def _find_or_create_worker(
     study: Study, name: str, known_worker: Worker | None, country: str
 ) -> tuple[Worker, str, str | None]:
-    """Return the worker, their token and, for a new worker, the resume code (else None).
+    """Return the worker, their token and the resume code. It is None for ``known_worker``, who has one already.
 
     Raises:
-        NameProblem: the name ends like a name with a mark.
+        NameProblem: the name ends like a stored name with a mark.
         NameTaken: the name is in use in the study.
     """
     if known_worker is not None:
@@ -388,7 +275,7 @@ def _find_or_create_worker(
         raise NameProblem(
             _("A name cannot end with # and eight letters or digits; please choose another one.")
         )
-    # with a mark, a name can be in use in several studies
+    # stored names are unique; with a mark, people in several studies can have the same name
     for stored_name in (name, f"{name} #{secrets.token_hex(4)}"):
         with suppress(IntegrityError), transaction.atomic():
             worker = Worker.objects.create(
@@ -444,7 +331,7 @@ def join_from_crowd(*, study: Study, worker: Worker, consent: bool) -> Participa
 def _find_or_create_participation(
     study: Study, worker: Worker, code: str, consent: bool, *, is_new_worker: bool
 ) -> Participation:
-    """Return the worker's participation in the study. A new one uses up the invitation with this code."""
+    """Return the worker's participation in the study. Create it if there is none, and use the invitation ``code``."""
     design = design_of(study)
     consent_version = store_first_version(study)
     values = {
@@ -452,9 +339,9 @@ def _find_or_create_participation(
         "consented_at": timezone.now() if consent_version and consent else None,
         "completion_code": random_code(CAPITALS, 8),
     }
-    if is_new_worker:
+    if is_new_worker:  # nobody else knows the worker yet, so no query needs to look for a participation
         participation, is_new = Participation.objects.create(study=study, worker=worker, **values), True
-    else:  # another window may join at the same moment
+    else:  # the same worker may join in another window at the same moment
         participation, is_new = Participation.objects.get_or_create(
             study=study, worker=worker, defaults=values
         )
@@ -464,7 +351,7 @@ def _find_or_create_participation(
 
 
 def _use_invitation(study: Study, worker: Worker, code: str) -> None:
-    """Use up an invitation. One guarded update does it, so that two people cannot use the same invitation."""
+    """Mark an invitation as used. A single update checks and marks it, so that two people cannot both use it."""
     unused_invitation = Invitation.objects.filter(study=study, code=code, used_at=None)
     if not unused_invitation.update(used_at=timezone.now(), worker=worker):
         raise JoinRefused(_("Somebody else has already used this invitation."))

@@ -1,10 +1,11 @@
 """Change a running study: pause and resume it, add workers or time, end slots and leases, reopen units, invite.
 
-The design is frozen by then, so additions are stored in the HITs and in the study's log. A HIT counts its slots in
-four fields: ``required``, all that it asks for; ``extra``, those of them that were added to the design; ``open_slots``,
-those that are offered now; and ``spared``, those that are not offered, since nobody needs them.
+The design of a running study cannot change, so additions are stored in the HITs and in the study's log. A HIT (page of
+work) counts its slots, the places for workers, in four fields: ``required`` is the number of all slots, ``extra`` of
+those that the design does not have, ``open_slots`` of those that are offered now, and ``spared`` of those that are not
+offered because their answers are not needed. The other slots are taken.
 
-The first half of the module has the changes, which other code calls, too. In the second half, operations make them
+The first half of the module has the changes, which other modules also call. In the second half, operations make them
 available to people: they add the parameters, the command and a sentence about the result.
 """
 
@@ -53,8 +54,8 @@ from judgments.studies.designs import design_of, stops_early
 
 MAX_WORKERS = 100  # workers added at a time
 MAX_MINUTES = 7 * 24 * 60  # a week
-MAX_JUDGMENTS_PER_UNIT = 32_000  # fits the column on every database
-LIVE_PUBLICATIONS = (Publication.State.PUBLISHED, Publication.State.PLANNED)
+MAX_WORKERS_PER_HIT = 32_000  # fits the column of HIT.required on every database
+LIVE_PUBLICATION_STATES = (Publication.State.PUBLISHED, Publication.State.PLANNED)
 
 
 @transaction.atomic
@@ -70,12 +71,12 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
     _require_open(study, _("only an open study can be paused"))
     study.paused_at = timezone.now()
     study.save(update_fields=["paused_at"])
-    calls = ask_to_expire(study=study, by=by, is_pause=True, why=why)
+    call_count = ask_to_expire(study=study, by=by, is_pause=True, why=why)
     release_reserved(study=study)
-    crowd = (
-        f" The crowd is asked to let nobody new in, for {with_noun(calls, 'publication')}." if calls else ""
-    )
-    note_event(study=study, what="paused", sentence=f"Paused: no more claims.{crowd}", why=why, by=by)
+    sentence = "Paused: no more claims."
+    if call_count:
+        sentence += f" The crowd is asked to let nobody new in, for {with_noun(call_count, 'publication')}."
+    note_event(study=study, what="paused", sentence=sentence, why=why, by=by)
 
 
 @commit_as_one_order
@@ -91,9 +92,11 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
         return
     study.paused_at = None
     study.save(update_fields=["paused_at"])
-    calls = reopen_publications(study=study, since=paused_at, by=by, why=why) if study.platform else 0
-    crowd = f" The crowd is asked to offer {with_noun(calls, 'publication')} again." if calls else ""
-    note_event(study=study, what="resumed", sentence=f"Resumed.{crowd}", why=why, by=by)
+    call_count = reopen_publications(study=study, since=paused_at, by=by, why=why) if study.platform else 0
+    sentence = "Resumed."
+    if call_count:
+        sentence += f" The crowd is asked to offer {with_noun(call_count, 'publication')} again."
+    note_event(study=study, what="resumed", sentence=sentence, why=why, by=by)
 
 
 def _lock_and_reload(study: Study) -> None:
@@ -121,20 +124,21 @@ def extend_study(
     by: User | None = None,
     what: str = "extended",
 ) -> int:
-    """Add ``workers`` to HITs if the budget suffices. Return the number of HITs.
+    """Add slots to HITs if the budget suffices. Return the number of HITs.
 
     Args:
+        workers: the number of slots to add to each HIT.
         hits: keys of HITs; None for all HITs of the study.
-        what: the name of the log entry.
+        what: the code of the log entry.
     """
     _lock_open_study(study)
     selected_hits = _hit_ids_of(study, hits)
     lock_for_settling(study=study, hits=selected_hits)
     rows = HIT.objects.filter(pk__in=selected_hits).order_by("pk").select_for_update(no_key=True)
-    if any(row.required + workers > MAX_JUDGMENTS_PER_UNIT for row in rows):
+    if any(row.required + workers > MAX_WORKERS_PER_HIT for row in rows):
         raise WrongState(
             _("Nothing was changed: the maximum number of participants for a page of work is %(most)s.")
-            % {"most": thousands(MAX_JUDGMENTS_PER_UNIT)}
+            % {"most": thousands(MAX_WORKERS_PER_HIT)}
         )
     if stops_early(study):
         # the new slots are not offered at first; update_outcomes then offers as many as are needed
@@ -147,13 +151,12 @@ def extend_study(
             required=F("required") + workers, open_slots=F("open_slots") + workers, extra=F("extra") + workers
         )
     _offer_slots(study, selected_hits, workers, why=why, by=by)
-    scope = (
-        "every page of work"
-        if hits is None
-        else f"{len(selected_hits):,} pages of work"
-        if len(selected_hits) > 1
-        else "one page of work"
-    )
+    if hits is None:
+        scope = "every page of work"
+    elif len(selected_hits) > 1:
+        scope = f"{len(selected_hits):,} pages of work"
+    else:
+        scope = "one page of work"
     note_event(
         study=study,
         what=what,
@@ -190,15 +193,22 @@ def _hit_ids_of(study: Study, keys: Collection[str] | None) -> list[int]:
 
 
 def _offer_slots(study: Study, hits: list[int], workers: int, *, why: str, by: User | None) -> None:
-    """Ask the crowd to offer the slots added to each of ``hits``. If the study is paused, resuming offers them."""
+    """Ask the crowd to offer the slots that were added to HITs. If the study is paused, resuming offers them.
+
+    Args:
+        hits: row ids of the HITs.
+        workers: the number of slots that were added to each.
+    """
     backend = backend_of(study)
     if study.paused_at is not None or Ability.PUBLISH not in backend.can or not study.platform:
         return
     publications = Publication.objects.filter(
-        study=study, platform=study.platform, state__in=LIVE_PUBLICATIONS
+        study=study, platform=study.platform, state__in=LIVE_PUBLICATION_STATES
     ).select_related("study")
     study_publication = publications.filter(hit=None).last()
-    if study_publication is not None:  # at a panel, a place is a session of several HITs
+    if (
+        study_publication is not None
+    ):  # a panel publishes the whole study; one of its places is for several HITs
         session_count = ceil(workers * len(hits) / design_of(study).panel.hits)
         ask_to_extend(publication=study_publication, places=session_count, by=by, why=why)
         return
@@ -214,7 +224,7 @@ def _offer_slots(study: Study, hits: list[int], workers: int, *, why: str, by: U
 
 @transaction.atomic
 def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = None) -> int:
-    """Give every assignment in progress more time, and return the number of assignments."""
+    """Give every assignment in progress more time. Return the number of assignments."""
     leases = Assignment.objects.with_lease(timezone.now()).filter(study=study)
     lease_count = leases.update(expires_at=F("expires_at") + timedelta(minutes=minutes))
     if not lease_count:
@@ -236,9 +246,10 @@ def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = Non
 def expire_assignments(
     *, study: Study, why: str, assignments: Collection[UUID] | None = None, by: User | None = None
 ) -> int:
-    """Expire the given assignments, or all assignments whose lease has ended; return their number.
+    """End leases: reopen the slots of assignments, and keep their drafts. Return the number of assignments.
 
-    Drafts are kept, and slots are reopened.
+    Args:
+        assignments: ids of assignments in progress; None for all whose lease has run out.
     """
     leases = Assignment.objects.filter(study=study, state__in=LEASED_STATES)
     is_by_time = assignments is None
@@ -263,7 +274,7 @@ def expire_assignments(
 
 @transaction.atomic
 def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | None = None) -> int:
-    """Close the open slots of the HITs with these keys, and return the number of slots. Current leases continue."""
+    """Close the open slots of the HITs with these keys. Return the number of slots. Current leases continue."""
     if stops_early(study):
         raise WrongState(
             _(
@@ -323,7 +334,7 @@ def reopen_units(
 
 
 def _lock_open_study(study: Study) -> None:
-    """Lock and reload a study to which work is added. Raise WrongState unless it is open."""
+    """Lock a study to which work is added, and read it again. Raise WrongState unless it is open."""
     _lock_and_reload(study)
     if study.state != Study.State.OPEN:
         raise WrongState(
@@ -369,7 +380,7 @@ def resume(*, study: Study, by: User | None, why: str) -> Outcome:
 
 
 class ExtendRequest(Reason):
-    """One of: workers to add to all HITs or to the named ones, minutes to add to every lease, hours at the crowd."""
+    """What to add: workers to all HITs or to those given, minutes to every lease, or hours at the crowd."""
 
     one_of = (("workers", "minutes", "hours"),)
     exclusive_pairs = (("hits", "minutes"), ("hits", "hours"))
@@ -460,7 +471,7 @@ def extend(
 
 
 class ExpireRequest(Reason):
-    """Assignments in progress, or HITs with open slots. The default is all assignments whose lease has ended."""
+    """Assignments whose lease ends, or HITs whose open slots close. By default, all leases that ran out end."""
 
     exclusive_pairs = (("assignments", "hits"),)
 
@@ -483,7 +494,7 @@ def expire(
     assignments: Collection[UUID] | None = None,
     hits: Collection[str] | None = None,
 ) -> Outcome:
-    """Close the open slots of ``hits``, or else end leases. Saved answers are kept."""
+    """Close the open slots of ``hits`` or, if they are None, end leases. Saved answers are kept."""
     if hits is not None:
         slot_count = expire_slots(study=study, hits=hits, why=why, by=by)
         sentence = ngettext("One open place was closed.", "%(slots)s open places were closed.", slot_count)

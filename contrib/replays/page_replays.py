@@ -48,9 +48,14 @@ class JudgmentLog:
         self._judgments[page.worker].extend(page.judgments)
         for judgment in page.judgments:
             self._votes[judgment.unit].append((page.worker, OthersJudgment(judgment.value, judgment.seconds)))
-            if judgment.written is not None:
+            if judgment.written_answer is not None:
                 self._texts.append(
-                    OthersText(page.worker, judgment.unit, judgment.written.text, judgment.written.position)
+                    OthersText(
+                        page.worker,
+                        judgment.unit,
+                        judgment.written_answer.text,
+                        judgment.written_answer.position,
+                    )
                 )
 
     def judgment_count(self, worker: int) -> int:
@@ -85,9 +90,9 @@ class JudgmentLog:
         return make_history(
             judgments,
             votes,
-            answers=self.answers,
+            answer_format=self.answers,
             total=len(judgments),
-            fresh=fresh,
+            new_count=fresh,
             others_texts=others_texts,
         )
 
@@ -104,7 +109,9 @@ def control_history(judgments: Sequence[OwnJudgment], *, answers: AnswerFormat, 
     """
     control_judgments = [judgment for judgment in judgments if judgment.is_control]
     new_count = sum(judgment.is_control for judgment in judgments[len(judgments) - fresh :])
-    return make_history(control_judgments, {}, answers=answers, total=len(control_judgments), fresh=new_count)
+    return make_history(
+        control_judgments, {}, answer_format=answers, total=len(control_judgments), new_count=new_count
+    )
 
 
 def examine_latest_page(
@@ -117,7 +124,9 @@ def examine_latest_page(
     total = log.judgment_count(worker)
     applicable_rules = [rule for rule in rules if rule.applies_to(log.answers)]
     due_rules = [
-        rule for rule in applicable_rules if not rule.controls_only and rule.is_due(total=total, fresh=fresh)
+        rule
+        for rule in applicable_rules
+        if not rule.controls_only and rule.is_due(total=total, new_count=fresh)
     ]
     findings: list[tuple[Rule, Finding]] = []
     if due_rules:
@@ -128,9 +137,11 @@ def examine_latest_page(
     control_rules = [rule for rule in applicable_rules if rule.controls_only]
     if control_rules:
         controls = log.control_history(worker, fresh=fresh)
-        if controls.fresh:
+        if controls.new_count:
             due_rules = [
-                rule for rule in control_rules if rule.is_due(total=controls.total, fresh=controls.fresh)
+                rule
+                for rule in control_rules
+                if rule.is_due(total=controls.total, new_count=controls.new_count)
             ]
             findings += collect_findings(due_rules, controls, judgments=total)
     return findings

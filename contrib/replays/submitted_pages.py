@@ -67,4 +67,8 @@ def _with_control_results(
     for row in rows:
         judgment = reader.read(row)
         control = controls.get((assignment, judgment.unit))
-        yield judgment if control is None else judgment._replace(right=control.right, agrees=control.agrees)
+        yield (
+            judgment
+            if control is None
+            else judgment._replace(is_right=control.is_right, is_consistent=control.is_consistent)
+        )

@@ -9,15 +9,8 @@ import pytest
 from scipy.stats import binom, binomtest
 
 from annotation.quality.detectors import RULES, make_rule
-from annotation.quality.detectors.answers import (
-    alternation_chance,
-    alternation_distribution,
-    binomial_at_least,
-    longest_run,
-    run_chance,
-)
 from annotation.quality.detectors.base import Rule
-from annotation.quality.detectors.chances import binomial_at_most, describe_chance
+from annotation.quality.detectors.chances import binomial_at_least, binomial_at_most, describe_chance
 from annotation.quality.detectors.history import (
     AnswerFormat,
     History,
@@ -28,6 +21,12 @@ from annotation.quality.detectors.history import (
     make_history,
 )
 from annotation.quality.detectors.honesty import HIDDEN_WORDS, hidden_word, is_pasted, jaccard_similarity
+from annotation.quality.detectors.runs import (
+    alternation_chance,
+    alternation_distribution,
+    longest_run,
+    run_chance,
+)
 from annotation.quality.detectors.schedule import alpha_share, look_schedule, pages_since_look
 from contrib.replays.page_replays import JudgmentLog, control_history, examine_latest_page
 from contrib.replays.submitted_pages import SubmittedPage
@@ -69,7 +68,7 @@ def of(
         for place, value in enumerate(seen)
     ]
     said = {unit: [OthersJudgment(*one) for one in votes] for unit, votes in (others or {}).items()}
-    return make_history(given, said, answers=answers, total=len(given), fresh=len(given))
+    return make_history(given, said, answer_format=answers, total=len(given), new_count=len(given))
 
 
 def ever_accused(rule: Rule, *, pages: int, size: int, chance_left: float, rng: np.random.Generator) -> bool:
@@ -249,7 +248,7 @@ def test_the_plain_threshold_is_h13s() -> None:
 
 def test_control_items_of_before_do_not_make_a_new_look() -> None:
     rule = make_rule("control-accuracy", {})
-    missed = [OwnJudgment(0, unit, 1.0, 1.0, right=0.0) for unit in range(20)]
+    missed = [OwnJudgment(0, unit, 1.0, 1.0, is_right=0.0) for unit in range(20)]
     others = [OwnJudgment(1, unit, 1.0, 1.0) for unit in range(20, 40)]
     assert rule.examine(control_history(missed, answers=TRIPLET, fresh=20)) is not None
     assert rule.examine(control_history(missed + others, answers=TRIPLET, fresh=20)) is None
@@ -370,14 +369,14 @@ def test_looks_come_at_growing_steps() -> None:
 
 @pytest.mark.parametrize("page", [1, 7, 20, 60, LATE])
 def test_however_the_work_is_cut_all_looks_together_spend_no_more_than_alpha(page: int) -> None:
-    spent = sum(alpha_share(20, total=total, fresh=page) for total in range(page, LATE + 1, page))
+    spent = sum(alpha_share(20, total=total, new_count=page) for total in range(page, LATE + 1, page))
     assert 0.98 < spent < 1
 
 
 def test_nothing_is_spent_before_there_is_enough() -> None:
-    assert alpha_share(20, total=19, fresh=19) == 0
-    assert alpha_share(20, total=20, fresh=1) == 0.5
-    assert alpha_share(20, total=24, fresh=4) == 0
+    assert alpha_share(20, total=19, new_count=19) == 0
+    assert alpha_share(20, total=20, new_count=1) == 0.5
+    assert alpha_share(20, total=24, new_count=4) == 0
 
 
 def test_the_worst_honest_worker_is_accused_in_no_more_than_alpha_of_all_studies() -> None:
@@ -399,8 +398,8 @@ def test_the_same_test_at_every_page_would_accuse_many_more() -> None:
 
 def test_a_rule_is_silent_between_its_looks() -> None:
     rule = make_rule("side-bias", {})
-    assert rule.is_due(total=20, fresh=20)
-    assert not rule.is_due(total=24, fresh=4)
+    assert rule.is_due(total=20, new_count=20)
+    assert not rule.is_due(total=24, new_count=4)
     one_sided = of([1.0] * 24)
     assert rule.examine(one_sided) is not None
 
@@ -437,10 +436,12 @@ BY_HAND = {"keys": 60, "bursts": 3, "typing_ms": 57 * 220, "gap_ms": 220, "gap_s
 
 def writes(texts: Sequence[WrittenAnswer], others: Sequence[OthersText] = ()) -> History:
     given = [
-        OwnJudgment(place // 5, place, NAN, NAN, pasted=float(is_pasted(one.signals)), written=one)
+        OwnJudgment(place // 5, place, NAN, NAN, is_pasted=float(is_pasted(one.signals)), written_answer=one)
         for place, one in enumerate(texts)
     ]
-    return make_history(given, {}, answers=TEXTS, total=len(given), fresh=len(given), others_texts=others)
+    return make_history(
+        given, {}, answer_format=TEXTS, total=len(given), new_count=len(given), others_texts=others
+    )
 
 
 def typed(count: int = 5, **signals: int) -> History:

@@ -35,7 +35,8 @@ from annotation.crowds.sessions import worker_for_crowd_id
 from annotation.errors import AddressFull, AllSlotsTaken, JoinRefused, RequirementNotMet
 from annotation.models import Assignment, CrowdSession, Publication, QuizAttempt, RawId, Worker, at_crowd
 from annotation.quality.flags import refuse_paused_study
-from annotation.work.joining import check_requirements, checked_country, hash_secret, join_from_crowd
+from annotation.work.joining import hash_secret, join_from_crowd
+from annotation.work.requirements import check_requirements, checked_country
 from annotation.work.seats import may_take_seat, note_seat, people_at_same_address
 from annotation.work.slots.silent_leases import MIN_UNANSWERED_TIME, longest_pause
 from common import rate_limits

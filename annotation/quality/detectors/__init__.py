@@ -12,17 +12,11 @@ from typing import Any
 from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
-from annotation.quality.detectors.answers import (
-    Alternation,
-    ControlAccuracy,
-    Disagreement,
-    RepeatConsistency,
-    SideBias,
-    StraightLining,
-    TooFast,
-)
 from annotation.quality.detectors.base import Rule
+from annotation.quality.detectors.correctness import ControlAccuracy, Disagreement, RepeatConsistency
+from annotation.quality.detectors.haste import TooFast
 from annotation.quality.detectors.honesty import HiddenLine, PastedText, Phrasing, Typing
+from annotation.quality.detectors.patterns import Alternation, SideBias, StraightLining
 from common.features import of_features
 
 RULES: dict[str, type[Rule]] = {

@@ -69,7 +69,7 @@ class Rule(BaseModel, ABC):
         """Return the evidence against the worker; None if there is none, or if no look is due."""
 
     @classmethod
-    def applies_to(cls, answers: AnswerFormat) -> bool:
+    def applies_to(cls, answer_format: AnswerFormat) -> bool:
         """Return whether the detector can examine answers of this form."""
         return True
 
@@ -78,9 +78,9 @@ class Rule(BaseModel, ABC):
         """Return whether an answer has the data that the detector needs."""
         return True
 
-    def is_due(self, *, total: int, fresh: int) -> bool:
-        """Return whether a look is due after ``total`` judgments (or control items), of which ``fresh`` are new."""
-        return alpha_share(self.least, total=total, fresh=fresh) > 0
+    def is_due(self, *, total: int, new_count: int) -> bool:
+        """Return whether a look is due after ``total`` judgments (or control items), of which ``new_count`` are new."""
+        return alpha_share(self.least, total=total, new_count=new_count) > 0
 
     @abstractmethod
     def describe(self, numbers: Mapping[str, Any]) -> str:
@@ -104,7 +104,7 @@ class SequentialRule(Rule):
 
     def alpha_now(self, history: History) -> float:
         """Return the part of alpha for this look; 0 if no look is due."""
-        return self.alpha * alpha_share(self.least, total=history.total, fresh=history.fresh)
+        return self.alpha * alpha_share(self.least, total=history.total, new_count=history.new_count)
 
 
 def collect_findings(

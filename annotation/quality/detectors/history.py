@@ -24,7 +24,7 @@ class AnswerFormat:
     """The form of a study's answers.
 
     Attributes:
-        values: the number of possible answers; 0 for open answers.
+        value_count: the number of possible answers; 0 for open answers.
         has_sides: whether two candidates are on randomly drawn sides.
         agreement_distance: the largest difference between two answers that count as agreeing: 0 for nominal
             answers, a tenth of the scale (but at least half a step) for quantities.
@@ -33,7 +33,7 @@ class AnswerFormat:
         hidden_line: whether the page contains a line that only programs read.
     """
 
-    values: int
+    value_count: int
     has_sides: bool
     agreement_distance: float
     is_text: bool = False
@@ -55,7 +55,7 @@ class AnswerFormat:
         length = 0.0 if is_nominal else max(values) - min(values)
         half_step = length / (len(values) - 1) / 2 if length else 0.0
         distance = max(half_step, length / 10)
-        return cls(values=len(values), has_sides=has_sides, agreement_distance=distance, **features)
+        return cls(value_count=len(values), has_sides=has_sides, agreement_distance=distance, **features)
 
 
 class WrittenAnswer(NamedTuple):
@@ -88,35 +88,35 @@ class OwnJudgment(NamedTuple):
     Attributes:
         assignment: a number that identifies the assignment.
         unit: the row id of the unit.
-        seen: the answer in the order in which the worker saw the options.
-        value: the answer in the unit's order.
+        shown_value: the answer in the order in which the worker saw the options, such as 1 for the left one.
+        value: the answer in the unit's order of the options, which is the same for all workers.
+        chose_left: 1.0 if the left option was chosen, 0.0 if the right one was.
         seconds: the active time of the answer.
-        left: 1.0 if the left option was chosen, 0.0 if the right one was.
-        right: on a control item, 1.0 for a right answer, else 0.0.
-        agrees: on a repeated unit, 1.0 for an equal answer, else 0.0.
-        pasted: 1.0 if text was pasted into an open answer, else 0.0.
-        written: the text, for kinds whose answers are texts.
+        is_right: on a control item, 1.0 for a right answer, else 0.0.
+        is_consistent: on a repeated unit, 1.0 if both answers are equal, else 0.0.
+        is_pasted: 1.0 if text was pasted into an open answer, else 0.0.
+        written_answer: the text, for kinds whose answers are texts.
     """
 
     assignment: int
     unit: int
-    seen: float
+    shown_value: float
     value: float
-    left: float = NAN
+    chose_left: float = NAN
     seconds: float = NAN
-    right: float = NAN
-    agrees: float = NAN
-    pasted: float = NAN
-    written: WrittenAnswer | None = None
+    is_right: float = NAN
+    is_consistent: float = NAN
+    is_pasted: float = NAN
+    written_answer: WrittenAnswer | None = None
 
     @property
     def is_control(self) -> bool:
         """Whether the judgment is on a control item that counts, or on a repeated unit."""
-        return not (math.isnan(self.right) and math.isnan(self.agrees))
+        return not (math.isnan(self.is_right) and math.isnan(self.is_consistent))
 
 
-FLOAT_FIELDS = ("seen", "value", "left", "seconds", "right", "agrees", "pasted")
-NUMBER_FIELDS = OwnJudgment._fields[: OwnJudgment._fields.index("written")]  # all but the text are numbers
+FLOAT_FIELDS = ("shown_value", "value", "chose_left", "seconds", "is_right", "is_consistent", "is_pasted")
+NUMBER_FIELDS = ("assignment", "unit", *FLOAT_FIELDS)  # the order is that of ``OwnJudgment``
 
 
 class OthersJudgment(NamedTuple):
@@ -133,68 +133,71 @@ class History:
     Fields that are not described here are (N,) arrays of the fields of ``OwnJudgment``.
 
     Attributes:
-        answers: the form of the study's answers.
+        answer_format: the form of the study's answers.
         total: the number of the worker's judgments in the study; for detectors with ``controls_only``, of those on
             control items.
-        fresh: how many of them are new since the last look.
-        labels: (V,) the different values in the others' answers, ascending.
-        others: (N, V) how many others gave each value to the unit of each judgment.
-        others_seconds: the known times of the others on these units, as a vector.
-        written: the worker's text of each judgment; None for answers that are no texts.
+        new_count: how many of them are new since the last look.
+        others_values: (V,) the different values in the others' answers, ascending.
+        others_value_counts: (N, V) how many others gave each of ``others_values`` to the unit of each judgment.
+        others_seconds: (M,) the known times of the M answers of others to these units.
+        written_answers: the worker's text of each judgment; None for answers that are no texts.
         others_texts: the latest texts of others in the study, about any unit.
     """
 
-    answers: AnswerFormat
+    answer_format: AnswerFormat
     total: int
-    fresh: int
+    new_count: int
     assignment: Ints
     unit: Ints
-    seen: Floats
+    shown_value: Floats
     value: Floats
-    left: Floats
+    chose_left: Floats
     seconds: Floats
-    right: Floats
-    agrees: Floats
-    pasted: Floats
-    labels: Floats
-    others: Ints
+    is_right: Floats
+    is_consistent: Floats
+    is_pasted: Floats
+    others_values: Floats
+    others_value_counts: Ints
     others_seconds: Floats
-    written: Sequence[WrittenAnswer | None] = ()
+    written_answers: Sequence[WrittenAnswer | None] = ()
     others_texts: Sequence[OthersText] = ()
 
     def __len__(self) -> int:
         return len(self.unit)
 
     @property
-    def others_count(self) -> Ints:
+    def others_answer_counts(self) -> Ints:
         """The number of others who answered the unit of each judgment: (N,)."""
-        return self.others.sum(axis=1)
+        return self.others_value_counts.sum(axis=1)
 
     @property
-    def agreeing_others(self) -> Ints:
-        """The number of others who gave the same answer as the worker: (N,)."""
-        return (self.others * (self.labels[None, :] == self.value[:, None])).sum(axis=1)
+    def others_agreeing_counts(self) -> Ints:
+        """The number of others who gave the same answer as the worker to the unit of each judgment: (N,)."""
+        is_workers_value = self.others_values[None, :] == self.value[:, None]
+        return (self.others_value_counts * is_workers_value).sum(axis=1)
 
 
 def make_history(
     judgments: Sequence[OwnJudgment],
-    others: Mapping[int, Sequence[OthersJudgment]],
+    others_judgments: Mapping[int, Sequence[OthersJudgment]],
     *,
-    answers: AnswerFormat,
+    answer_format: AnswerFormat,
     total: int,
-    fresh: int,
+    new_count: int,
     others_texts: Sequence[OthersText] = (),
 ) -> History:
     """Return a worker's history.
 
     Args:
         judgments: the worker's judgments, oldest first.
-        others: others' judgments by the row id of their unit.
-        total, fresh, others_texts: see ``History``.
+        others_judgments: others' judgments by the row id of their unit.
+        total, new_count, others_texts: see ``History``.
     """
     latest_judgments = judgments[-WINDOW:]
     number_rows = [judgment[: len(NUMBER_FIELDS)] for judgment in latest_judgments]
-    table = np.array(number_rows, dtype=np.float64).reshape(-1, len(NUMBER_FIELDS))
+    table = np.array(number_rows, dtype=np.float64).reshape(
+        -1, len(NUMBER_FIELDS)
+    )  # (N, fields), also if N is 0
     columns = dict(zip(NUMBER_FIELDS, table.T, strict=True))
     unit = columns["unit"].astype(np.int64)
     # one entry for each judgment of another worker on the unit of a row of the history
@@ -202,26 +205,27 @@ def make_history(
     values: list[float] = []
     seconds: list[float] = []
     for row_index, unit_id in enumerate(unit.tolist()):
-        for other in others.get(unit_id, ()):
+        for other in others_judgments.get(unit_id, ()):
             row_indices.append(row_index)
             values.append(other.value)
             seconds.append(other.seconds)
-    others_values = np.array(values, dtype=np.float64)
-    is_known = ~np.isnan(others_values)
-    labels, label_indices = np.unique(others_values[is_known], return_inverse=True)
-    value_counts = np.zeros((len(latest_judgments), len(labels)), dtype=np.int64)
-    np.add.at(value_counts, (np.array(row_indices, dtype=np.int64)[is_known], label_indices), 1)
+    all_values = np.array(values, dtype=np.float64)
+    has_value = ~np.isnan(all_values)
+    others_values, value_indices = np.unique(all_values[has_value], return_inverse=True)
+    value_counts = np.zeros((len(latest_judgments), len(others_values)), dtype=np.int64)
+    # add.at counts equal pairs of indices one by one, which ``value_counts[...] += 1`` would not
+    np.add.at(value_counts, (np.array(row_indices, dtype=np.int64)[has_value], value_indices), 1)
     others_seconds = np.array(seconds, dtype=np.float64)
     return History(
-        answers=answers,
+        answer_format=answer_format,
         total=total,
-        fresh=fresh,
+        new_count=new_count,
         assignment=columns["assignment"].astype(np.int64),
         unit=unit,
         **{name: columns[name] for name in FLOAT_FIELDS},
-        labels=labels,
-        others=value_counts,
+        others_values=others_values,
+        others_value_counts=value_counts,
         others_seconds=others_seconds[~np.isnan(others_seconds)],
-        written=[judgment.written for judgment in latest_judgments],
+        written_answers=[judgment.written_answer for judgment in latest_judgments],
         others_texts=others_texts,
     )

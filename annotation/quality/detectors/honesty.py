@@ -25,7 +25,7 @@ from judgments.kinds.caption import fold_text
 
 MAX_QUOTED_TEXTS = 5  # number of texts that the evidence quotes
 GRAM_LENGTH = 4  # characters of each substring that texts are compared by
-# rare words that describe no picture; benchmarks/honesty.py finds none of them in 134,470 captions by people
+# rare words that people do not use in captions; benchmarks/honesty.py finds none of them in 134,470 captions
 HIDDEN_WORDS = (
     "albeit", "apposite", "cogent", "conflate", "desultory", "diffident", "efficacy", "ephemeral", "erstwhile",
     "fastidious", "forthwith", "heretofore", "inchoate", "ineffable", "insofar", "inveterate", "laconic", "liminal",
@@ -46,8 +46,8 @@ class ProgramSign(Rule):
     only_flags: ClassVar[bool] = True
 
     @classmethod
-    def applies_to(cls, answers: AnswerFormat) -> bool:
-        return answers.is_text
+    def applies_to(cls, answer_format: AnswerFormat) -> bool:
+        return answer_format.is_text
 
 
 class PastedText(ProgramSign):
@@ -73,21 +73,21 @@ class PastedText(ProgramSign):
     share: Share = 0.5
 
     @classmethod
-    def applies_to(cls, answers: AnswerFormat) -> bool:
-        return answers.values == 0
+    def applies_to(cls, answer_format: AnswerFormat) -> bool:
+        return answer_format.value_count == 0
 
     def examine(self, history: History) -> Finding | None:
         """Find a worker who pasted ``share`` or more of the answers.
 
         ``is_pasted`` says which answers count as pasted.
         """
-        pasted_flags = history.pasted[~np.isnan(history.pasted)]
+        pasted_flags = history.is_pasted[~np.isnan(history.is_pasted)]
         n, pasted_count = len(pasted_flags), int(pasted_flags.sum())
         if n < self.least or not pasted_count or pasted_count < self.share * n:
             return None
         # only pages that record how answers are written report the length of the text
         recorded_signals = [
-            answer.signals for answer in history.written if answer and "text" in answer.signals
+            answer.signals for answer in history.written_answers if answer and "text" in answer.signals
         ]
         pasted_signals = [signals for signals in recorded_signals if is_pasted(signals)]
         details = {}
@@ -120,7 +120,14 @@ class PastedText(ProgramSign):
 
 
 def is_pasted(signals: Mapping[str, int]) -> bool:
-    """Return whether half of an answer's text was pasted or dropped or, if the page did not record this, any was."""
+    """Return whether an answer counts as pasted: if half of its text was pasted, or dragged into the field.
+
+    If the page did not record how much was pasted, any pasted text suffices.
+
+    Args:
+        signals: the page's counts, such as ``{"text": 80, "from_paste": 60, "pasted": 1}``: the characters of the text,
+            those of them that were pasted, and how often the worker pasted.
+    """
     if signals.get("text"):
         return 2 * signals.get("from_paste", 0) >= signals["text"]
     return bool(signals.get("pasted"))
@@ -160,21 +167,24 @@ class Typing(ProgramSign):
     share: Share = 0.5
 
     @classmethod
-    def applies_to(cls, answers: AnswerFormat) -> bool:
-        return answers.is_text and answers.records_typing
+    def applies_to(cls, answer_format: AnswerFormat) -> bool:
+        return answer_format.is_text and answer_format.records_typing
 
     @classmethod
     def can_examine(cls, judgment: OwnJudgment) -> bool:
-        return judgment.written is not None and "keys" in judgment.written.signals
+        return judgment.written_answer is not None and "keys" in judgment.written_answer.signals
 
     def examine(self, history: History) -> Finding | None:
-        """Find a worker who typed ``share`` or more of the answers with ``keys`` keys too fast or too evenly.
+        """Find a worker who typed too many answers too fast or too evenly.
 
-        Only keys pressed less than two seconds after the previous one count. Gaps are too even if their
-        interquartile range is less than ``spread`` of their median.
+        These must be ``share`` or more of the answers with at least ``keys`` key presses. Only keys pressed less than
+        two seconds after the previous one count. Gaps are too even if their interquartile range, divided by their
+        median, is below ``spread``.
         """
         typed_answers = [
-            answer for answer in history.written if answer and answer.signals.get("keys", 0) >= self.keys
+            answer
+            for answer in history.written_answers
+            if answer and answer.signals.get("keys", 0) >= self.keys
         ]
         n = len(typed_answers)
         if n < self.least:
@@ -209,13 +219,22 @@ class Typing(ProgramSign):
 
 
 def keys_per_second(signals: Mapping[str, int]) -> float:
-    """Return the keys per second, without pauses; 0 if no two keys follow each other closely."""
+    """Return the keys per second, without pauses; 0 if no two keys follow each other closely.
+
+    Args:
+        signals: the page's counts, of which ``bursts`` is the number of series of keys without a pause.
+    """
     gap_count = signals.get("keys", 0) - signals.get("bursts", 0)  # a burst of n keys has n - 1 gaps
-    return 1000 * gap_count / max(1, signals.get("typing_ms", 0)) if gap_count > 0 else 0.0
+    if gap_count <= 0:
+        return 0.0
+    return 1000 * gap_count / max(1, signals.get("typing_ms", 0))
 
 
 def relative_gap_spread(signals: Mapping[str, int]) -> float | None:
-    """Return the interquartile range of the gaps divided by their median; None if the clock was too coarse."""
+    """Return the interquartile range of the gaps between keys divided by their median.
+
+    Return None if the median is 0, because the browser's clock was too coarse.
+    """
     median_ms = signals.get("gap_ms", 0)
     return signals.get("gap_spread_ms", 0) / median_ms if median_ms else None
 
@@ -260,7 +279,7 @@ class Phrasing(ProgramSign):
         """
         answers = [
             (int(unit), answer)
-            for unit, answer in zip(history.unit, history.written, strict=True)
+            for unit, answer in zip(history.unit, history.written_answers, strict=True)
             if answer and len(fold_text(answer.text)) >= self.length
         ]
         n = len(answers)
@@ -293,6 +312,9 @@ class Phrasing(ProgramSign):
         be similar enough: sort the substrings of each text by how rare they are; then the prefixes of two such texts,
         the first few substrings, share at least one. An index of the others' prefixes gives the texts to compare.
 
+        An example of what is yielded: ``{"own": "a dog runs", "other": "the dog runs", "by": 12, "similar": 0.75}``,
+        where "by" is the row id of the other worker.
+
         Args:
             answers: the worker's answers that are long enough, each with the row id of its unit.
         """
@@ -306,23 +328,21 @@ class Phrasing(ProgramSign):
             own_grams = character_grams(answer.text)
             prefix = self._prefix(own_grams, frequencies)
             candidate_indices = {index for gram in prefix for index in indices_by_gram[gram]}
-            # the most similar text; of equally similar ones, the first, which has the largest negative index
-            similarity, negative_index = max(
-                (
-                    (jaccard_similarity(own_grams, grams_of_others[index]), -index)
-                    for index in candidate_indices
-                    if history.others_texts[index].unit != unit
-                    and history.others_texts[index].position <= answer.position
-                ),
-                default=(0.0, 0),
-            )
-            if similarity >= self.similar:
-                similar_text = history.others_texts[-negative_index]
+            similarities = {
+                index: jaccard_similarity(own_grams, grams_of_others[index])
+                for index in sorted(candidate_indices)
+                if history.others_texts[index].unit != unit
+                and history.others_texts[index].position <= answer.position
+            }
+            # the most similar text; of equally similar ones, the first
+            best_index = max(similarities, key=similarities.__getitem__, default=None)
+            if best_index is not None and similarities[best_index] >= self.similar:
+                similar_text = history.others_texts[best_index]
                 yield {
                     "own": answer.text,
                     "other": similar_text.text,
                     "by": similar_text.worker,
-                    "similar": round(similarity, 3),
+                    "similar": round(similarities[best_index], 3),
                 }
 
     def _prefix(self, grams: frozenset[str], frequencies: Mapping[str, int]) -> list[str]:
@@ -370,15 +390,15 @@ class HiddenLine(ProgramSign):
     words: Annotated[int, Field(ge=1, le=100)] = 1
 
     @classmethod
-    def applies_to(cls, answers: AnswerFormat) -> bool:
-        return answers.is_text and answers.hidden_line
+    def applies_to(cls, answer_format: AnswerFormat) -> bool:
+        return answer_format.is_text and answer_format.hidden_line
 
     @classmethod
     def can_examine(cls, judgment: OwnJudgment) -> bool:
-        return judgment.written is not None and bool(judgment.written.word)
+        return judgment.written_answer is not None and bool(judgment.written_answer.word)
 
     def examine(self, history: History) -> Finding | None:
-        answers = [answer for answer in history.written if answer and answer.word]
+        answers = [answer for answer in history.written_answers if answer and answer.word]
         matches = [answer for answer in answers if answer.word in fold_text(answer.text).split()]
         if len(answers) < self.least or len(matches) < self.words:
             return None
@@ -397,16 +417,20 @@ class HiddenLine(ProgramSign):
 
 
 def _texts_for_evidence(written: Sequence[WrittenAnswer]) -> list[dict[str, Any]]:
-    """Return the last few of these answers as the evidence quotes them, with the hidden word and the typing, if any."""
+    """Return the last few of these answers, as the evidence quotes them.
+
+    An entry has the text ("own") and, if they are known, the hidden word ("word"), the keys per second ("per_second")
+    and the relative spread of the gaps between keys ("spread").
+    """
     texts = []
     for answer in written[-MAX_QUOTED_TEXTS:]:
         evidence: dict[str, Any] = {"own": answer.text}
         if answer.word:
             evidence["word"] = answer.word
         if answer.signals.get("keys"):
+            evidence["per_second"] = round(keys_per_second(answer.signals), 1)
             spread = relative_gap_spread(answer.signals)
-            evidence |= {"per_second": round(keys_per_second(answer.signals), 1)} | (
-                {} if spread is None else {"spread": round(spread, 3)}
-            )
+            if spread is not None:
+                evidence["spread"] = round(spread, 3)
         texts.append(evidence)
     return texts

@@ -14,11 +14,12 @@ from collections.abc import Iterator
 
 GROWTH_DIVISOR = 4  # the next look is due after a quarter more judgments
 MAX_STEP = 125  # judgments
-PAGE_GROWTH_DIVISOR, MAX_PAGE_STEP = 2, 8  # the same for pages: after half as many more, at most eight
+# the same for pages: the next look is due after half as many more pages, at most eight
+PAGE_GROWTH_DIVISOR, MAX_PAGE_STEP = 2, 8
 
 
 def look_schedule(least: int, *, divisor: int = GROWTH_DIVISOR, max_step: int = MAX_STEP) -> Iterator[int]:
-    """Yield the numbers of judgments (or of pages) after which looks are due, from ``least`` on, without end."""
+    """Yield the numbers of judgments (or of pages) after which looks are due, without end. ``least`` is the first."""
     due = least
     while True:
         yield due
@@ -35,12 +36,18 @@ def pages_since_look(pages: int) -> int:
     return 0
 
 
-def alpha_share(least: int, *, total: int, fresh: int) -> float:
-    """Return the part of alpha for a look after ``total`` judgments, of which ``fresh`` are new; 0 if none is due."""
+def alpha_share(least: int, *, total: int, new_count: int) -> float:
+    """Return the part of alpha for a look; 0 if none is due.
+
+    Args:
+        least: the number of judgments at the first look.
+        total: the number of judgments.
+        new_count: how many of them are new since the last look.
+    """
     share = 0.0
     for number, due in enumerate(look_schedule(least), start=1):
         if due > total:
             return share
-        if due > total - fresh:
+        if due > total - new_count:
             share += 1 / (number * (number + 1))
     return share

@@ -18,7 +18,7 @@ from annotation.models import Assignment, CrowdSession, Participation, Worker, W
 from annotation.models.assignments import LEASED_STATES
 from annotation.privacy.consent import refuse_old_consent
 from annotation.quality.flags import refuse_paused_study, refuse_stopped_worker
-from annotation.work.joining import check_may_work, has_reached_limit
+from annotation.work.requirements import check_may_work, has_reached_limit
 from annotation.work.sheet.units import PageUnit, cached_units_of, page_units_of
 from annotation.work.slots.admission import STUDY_OF_CLAIM, WORKER_OF_CLAIM
 from annotation.work.slots.open_hits import next_open_hits, prefer_new_controls

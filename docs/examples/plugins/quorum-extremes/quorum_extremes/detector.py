@@ -20,18 +20,18 @@ class Extremes(Rule):
     false_alarms = "False alarms: those who judge texts that are all excellent or useless."
 
     @classmethod
-    def applies_to(cls, answers: AnswerFormat) -> bool:
-        return answers.values >= MIN_SCALE_POINTS
+    def applies_to(cls, answer_format: AnswerFormat) -> bool:
+        return answer_format.value_count >= MIN_SCALE_POINTS
 
     def examine(self, history: History) -> Finding | None:
-        if len(history) < self.least or not len(history.labels):
+        if len(history) < self.least or not len(history.others_values):
             return None
-        lowest = min(history.labels.min(), history.seen.min())
-        highest = max(history.labels.max(), history.seen.max())
-        uses_only_ends = np.isin(history.seen, [lowest, highest]).all()
-        is_between = ~np.isin(history.labels, [lowest, highest])
+        lowest = min(history.others_values.min(), history.shown_value.min())
+        highest = max(history.others_values.max(), history.shown_value.max())
+        uses_only_ends = np.isin(history.shown_value, [lowest, highest]).all()
+        is_between = ~np.isin(history.others_values, [lowest, highest])
         # counts of others' answers on the same items
-        count_between, count = int(history.others[:, is_between].sum()), int(history.others.sum())
+        count_between, count = int(history.others_value_counts[:, is_between].sum()), int(history.others_value_counts.sum())
         if not uses_only_ends or 2 * count_between < count:
             return None
         return self.make_finding(history, n=len(history), others=count_between / count)
