@@ -9,7 +9,7 @@ import json
 from argparse import ArgumentParser
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
@@ -24,6 +24,9 @@ from judgments.management.base import OperationCommand, add_parameters, as_form_
 from judgments.models import Study
 from judgments.studies.designs import design_of
 from judgments.studies.studies import find_study
+
+if TYPE_CHECKING:
+    from annotation.crowds.panel.reconciling import ComparedSubmission
 
 
 class SyncCrowd(OperationCommand):
@@ -46,10 +49,10 @@ class SyncCrowd(OperationCommand):
         if options["output"]:
             text = json.dumps(report.as_json(), indent=2, ensure_ascii=False) + "\n"
             options["output"].write_text(text, encoding="utf-8")
-        states = (
-            ", ".join(f"{count} {state}" for state, count in report.assignments_by_state.items()) or "none"
+        states = [f"{count} {state}" for state, count in report.assignments_by_state.items()]
+        self.say(
+            f"Pages of work at the crowd: {report.hit_count}. Assignments: {', '.join(states) or 'none'}."
         )
-        self.say(f"Pages of work at the crowd: {report.hit_count}. Assignments: {states}.")
         for discrepancy in report.discrepancies:
             self.say(f"{discrepancy.kind}: {discrepancy.words}")
 
@@ -80,7 +83,7 @@ class SetLimits(QuorumCommand):
         self.say(f"The limits are set: {set_limits(by=by, **values)}.")
 
 
-# the verdicts on the lines of a panel's list, in the order in which they are counted
+# the verdicts on the lines of a panel's list, in the order in which the command prints their numbers
 VERDICT_TEXTS = {
     "pay": "to pay",
     "no": "not to pay",
@@ -147,15 +150,16 @@ class ReconcilePanel(QuorumCommand):
             )
 
 
-def _as_json(submission: Any) -> dict[str, Any]:
-    """Return a compared submission as ``--output`` writes it. "here" and "there" are its statuses here and there."""
+def _as_json(submission: ComparedSubmission) -> dict[str, Any]:
+    """Return a compared submission as ``--output`` writes it. "here" is its status in Quorum, "there" at the panel."""
+    session, panel_line = submission.session, submission.panel_line
     return {
-        "worker": submission.session.worker.name if submission.session else None,
+        "worker": session.worker.name if session else None,
         "id": submission.panel_worker_id,
-        "submission": submission.panel_line.session if submission.panel_line else None,
-        "here": submission.session.status if submission.session else None,
-        "there": submission.panel_line.panel_status if submission.panel_line else None,
-        "code": submission.panel_line.code if submission.panel_line else None,
+        "submission": panel_line.session if panel_line else None,
+        "here": session.status if session else None,
+        "there": panel_line.panel_status if panel_line else None,
+        "code": panel_line.code if panel_line else None,
         "verdict": submission.verdict,
         "reason": submission.reason,
         "books": submission.new_status,
@@ -209,9 +213,12 @@ class ErasePerson(QuorumCommand):
             self._erase_worker(study, worker, options)
 
     def _find_people(self, slug: str | None, name: str) -> list[tuple[Study, Worker]]:
-        """Return the studies, or the one study, in which somebody with this name takes part, and the worker in each.
+        """Return each study in which somebody with this name takes part, and the worker.
 
-        Say it if the person was erased from them already.
+        If there is none because the person was erased already, print this and return an empty list.
+
+        Args:
+            slug: the slug of the only study to search; None for all studies.
         """
         from annotation.privacy.people import erasure_of, find_person
 
@@ -228,8 +235,10 @@ class ErasePerson(QuorumCommand):
                 person = find_person(study, name)
             except ObjectNotFound:
                 continue
-            was_erased |= person is None
-            people += [(study, person)] if person else []
+            if person is None:
+                was_erased = True
+            else:
+                people.append((study, person))
         if not people and not was_erased:
             raise ObjectNotFound(f"Nothing was changed: {name!r} took part in no study.")
         if not people:
@@ -244,8 +253,9 @@ class ErasePerson(QuorumCommand):
 
         preview = preview_erasure(study=study, worker=worker, way=options["way"])
         self.say(f"Study {study.slug}:")
-        for title, rows in (("goes", preview.removed), ("stays without a name", preview.kept)):
-            self.say(f"  {title}: {', '.join(f'{n:,} {label}' for label, n in rows) or 'nothing'}")
+        for title, counts in (("goes", preview.removed), ("stays without a name", preview.kept)):
+            texts = [f"{n:,} {label}" for label, n in counts]
+            self.say(f"  {title}: {', '.join(texts) or 'nothing'}")
         if preview.is_in_another_study and options["study"]:
             self.say("  The person takes part in other studies too, which keep their name.")
         if not options["yes"]:

@@ -42,7 +42,7 @@ def print_suspects(rng: np.random.Generator) -> None:
 
     The stated answer of one item is wrong.
     """
-    from annotation.quality.controls import check_control_items
+    from annotation.quality.control_item_tests import check_control_items
 
     print("judgments an item, chance to be right: wrong item suspected / any sound item suspected")
     for each in (3, 5, 10):
@@ -55,8 +55,8 @@ def print_suspects(rng: np.random.Generator) -> None:
                     for worker in rng.permutation(20)[:each]
                 ]
                 found = check_control_items(rows, threshold=0.7)
-                caught += found[0].suspect
-                false += any(one.suspect for item, one in found.items() if item != 0)
+                caught += found[0].is_suspect
+                false += any(one.is_suspect for item, one in found.items() if item != 0)
             print(f"{each}, {share}: {caught / STUDIES:.2f} / {false / STUDIES:.3f}")
 
 

@@ -77,7 +77,11 @@ def interval_in_table(low: Any, high: Any, format_value: Callable[[Any], str] = 
 
 
 def interval_in_text(figure: Mapping[str, Any], format_value: Callable[[float], str] = coefficient) -> str:
-    """Format an interval for a sentence, such as .58 to .66, or 58 to 66 %."""
+    """Format an interval for a sentence, such as .58 to .66, or 58 to 66 %.
+
+    Args:
+        figure: a figure with the limits "low" and "high", which are None if the interval is undefined.
+    """
     low, high = figure["low"], figure["high"]
     if low is None or high is None:
         return gettext("undefined")
@@ -95,7 +99,7 @@ def describe_range(values: Sequence[float], format_value: Callable[[float], str]
 
 
 def spell_number(value: float) -> str:
-    """Format a number for participants in their language, such as 97,5 in German. Staff pages always use a point."""
+    """Format a number in the language of a participant, such as 97,5 in German. Staff pages always use a point."""
     return number_format(Decimal(f"{value:g}"))
 
 
@@ -105,26 +109,27 @@ def with_noun(n: int, noun: str) -> str:
 
 
 def spell_seconds(seconds: float) -> str:
-    """Format a duration in seconds, from two minutes on in minutes, and from two hours on in hours."""
+    """Format a duration as 90 s, 12 min or 2.5 h. Minutes begin at two minutes, hours at two hours."""
     if seconds >= 2 * 3600:
         return f"{thousands(round(seconds / 3600, 1))} h".replace(".0 h", " h")
     return f"{seconds / 60:.0f} min" if seconds >= 2 * 60 else f"{seconds:.0f} s"
 
 
-def spell_hours(value: float) -> str:
-    """Format a duration in hours, such as "about 3 h 10 min". It is rounded.
+def spell_hours(hours: float) -> str:
+    """Format a duration, such as "about 3 h 10 min".
 
-    Durations of 20 hours or more are rounded to hours, and shorter ones to 5 minutes.
+    Durations of 20 hours or more are rounded to hours, those from one hour on to 5 minutes, and shorter ones to
+    minutes.
     """
-    minutes = value * 60
+    minutes = hours * 60
     if minutes < 1:
         return gettext("under a minute")
     if minutes < 60:
         return gettext("about %(n)s min") % {"n": f"{minutes:.0f}"}
-    whole, rest = divmod(round(minutes / 5) * 5, 60)
-    if whole >= 20 or not rest:
-        return gettext("about %(n)s h") % {"n": thousands(round(value))}
-    return gettext("about %(hours)s h %(minutes)s min") % {"hours": whole, "minutes": rest}
+    whole_hours, rest_minutes = divmod(round(minutes / 5) * 5, 60)
+    if whole_hours >= 20 or not rest_minutes:
+        return gettext("about %(n)s h") % {"n": thousands(round(hours))}
+    return gettext("about %(hours)s h %(minutes)s min") % {"hours": whole_hours, "minutes": rest_minutes}
 
 
 def spell_cents(cents: int, currency: str = "") -> str:
@@ -134,7 +139,7 @@ def spell_cents(cents: int, currency: str = "") -> str:
 
 
 def spell_money(cents: int, currency: str) -> str:
-    """Format cents as ``spell_amount`` does, but 0 as an empty text."""
+    """Format cents like ``spell_amount``, but 0 as an empty text."""
     return spell_amount(cents, currency) if cents else ""
 
 

@@ -38,8 +38,12 @@ ReportProgress = Callable[[float, str], None]
 class QuorumCommand(BaseCommand):
     """A command that reports errors in one line.
 
-    ``example`` is printed at the end of ``--help``. An exception in ``named_errors``, refused parameters, and errors of
-    the database or of a file end the command with code 1; a wrong option ends it with code 2.
+    An exception in ``named_errors``, refused parameters, and errors of the database or of a file end the command with
+    code 1; a wrong option ends it with code 2.
+
+    Attributes:
+        example: a call of the command, which is printed at the end of ``--help``.
+        workers_option: the name of the option for the number of processes; "" for a command whose work is not divided.
     """
 
     name = ""
@@ -50,7 +54,6 @@ class QuorumCommand(BaseCommand):
         "--version", "--verbosity", "--settings", "--pythonpath", "--traceback", "--no-color", "--force-color",
     }  # fmt: skip
     named_errors: tuple[type[Exception], ...] = (QuorumError,)
-    # Name of the option for the number of processes, of commands whose work is done in parts.
     workers_option = ""
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
@@ -146,7 +149,7 @@ def positive_number(text: str) -> int:
 
 
 def _exit_with_error(parser: CommandParser, message: str) -> NoReturn:
-    """Exit with one line about a wrong call, without argparse's usage text."""
+    """Exit with one line about a wrong option or value, without argparse's usage text."""
     if not parser.called_from_command_line:
         raise CommandError(message)
     suggestion = ""
@@ -154,8 +157,8 @@ def _exit_with_error(parser: CommandParser, message: str) -> NoReturn:
         suggestion = nearest_name(wrong_choice[1], re.split("[', ]+", wrong_choice[2].strip("'")))
     elif message.startswith("unrecognized arguments: --"):
         suggestion = nearest_name(message.split()[2], parser._option_string_actions)
-    hint = f"; did you mean {suggestion}?" if suggestion else ";"
-    parser.exit(2, f"{parser.prog}: {message}{hint} --help has an example.\n")
+    question = f" did you mean {suggestion}?" if suggestion else ""
+    parser.exit(2, f"{parser.prog}: {message};{question} --help has an example.\n")
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Limits on the number of attempts by one network address (docs/install.md).
 
-Refused attempts count, such as wrong codes. Accepted attempts count if they use a scarce resource, such as joining a
-study. All calls and large bodies count, too, with limits far above the needs of a school class behind one address.
+Failed attempts count, such as wrong codes. Successful attempts count if they use a scarce resource, such as joining a
+study. All API calls and large bodies count, too, with limits far above the needs of a school class behind one address.
 
 A middleware sets the visitor's address (``visiting_from``). Commands and jobs have no address and no limit. An IPv6
 address counts with its /64 network, which is that of a household, and with its /48 network, which may be that of a
@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
 from django.conf import settings
@@ -38,8 +38,8 @@ from common.errors import QuorumError
 
 logger = logging.getLogger(__name__)
 
-# Up to this limit, the time of each use is stored. Higher limits are counted in two windows.
-MAX_REMEMBERED_USES = 1_000
+# Up to this limit, the time of each use is stored. For higher limits, only the uses in two windows of time are counted.
+MAX_STORED_USES = 1_000
 SWEEP_SECONDS = 60.0  # seconds after which expired counts are removed from memory
 REDIS_SECONDS = 2.0  # seconds without response after which Redis counts as unavailable
 OUTAGE_SECONDS = 10.0  # seconds for which Redis is not asked again after it was unavailable
@@ -49,9 +49,18 @@ BROWSER_LIMITS = {"code", "resume"}  # limits for each browser, since many peopl
 SITE_SHARES = 4
 
 Result = TypeVar("Result")
-# the networks of the visitor's address, and a text that distinguishes browsers
-_visitor: ContextVar[tuple[tuple[str, ...], str]] = ContextVar("visitor", default=((), ""))
-_away_until: dict[str, float] = {}  # the monotonic time until which Redis is not asked, by its address
+_redis_down_until: dict[str, float] = {}  # the monotonic time until which Redis is not asked, by its address
+
+
+class _Visitor(NamedTuple):
+    """The networks of a visitor's address, and a text that distinguishes their browser from others."""
+
+    networks: tuple[str, ...]
+    browser: str
+
+
+NO_VISITOR = _Visitor(networks=(), browser="")  # in commands and jobs
+_visitor: ContextVar[_Visitor] = ContextVar("visitor", default=NO_VISITOR)
 
 
 class TooManyAttempts(QuorumError):
@@ -67,17 +76,21 @@ class TooManyAttempts(QuorumError):
 
 @contextmanager
 def visiting_from(address: str, browser: str = "") -> Iterator[None]:
-    """Count attempts in the block for a network address. ``browser`` is a text that distinguishes browsers."""
-    token = _visitor.set((_networks(address) if address else (), browser[:64]))
+    """Count attempts in the block for a network address.
+
+    Args:
+        browser: a text that distinguishes the visitor's browser from others at the same address.
+    """
+    token = _visitor.set(_Visitor(_networks(address) if address else (), browser[:64]))
     try:
         yield
     finally:
         _visitor.reset(token)
 
 
-def visitor() -> tuple[str, ...]:
+def visitor_networks() -> tuple[str, ...]:
     """Return the visitor's address or, for IPv6, the /64 and /48 networks; () in commands and jobs."""
-    return _visitor.get()[0]
+    return _visitor.get().networks
 
 
 def _networks(address: str) -> tuple[str, ...]:
@@ -89,8 +102,10 @@ def _networks(address: str) -> tuple[str, ...]:
         parsed = ipaddress.ip_address(address)
     except ValueError:
         return (address,)
-    if isinstance(parsed, ipaddress.IPv4Address) or parsed.ipv4_mapped:
-        return (str(getattr(parsed, "ipv4_mapped", parsed)),)
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return (str(parsed),)
+    if parsed.ipv4_mapped is not None:  # an IPv4 address in the form of IPv6, such as ::ffff:192.0.2.1
+        return (str(parsed.ipv4_mapped),)
     return tuple(str(ipaddress.IPv6Network((parsed, length), strict=False)) for length in (64, 48))
 
 
@@ -100,19 +115,19 @@ def check(name: str, *target: str) -> None:
     Args:
         target: the target, such as a study or an account. Each target has its own count.
     """
-    _use_limit(name, target, counted=False)
+    _check_limit(name, target, counts_use=False)
 
 
 def count_use(name: str, *target: str) -> None:
     """Count a use of the limit ``name`` by the visitor. Raise TooManyAttempts if the limit was already reached."""
-    _use_limit(name, target, counted=True)
+    _check_limit(name, target, counts_use=True)
 
 
 def limit_failed_attempts(attempt: Callable[[], Result | None], *limits: tuple[str, ...]) -> Result | None:
     """Return the result of ``attempt``. If it is None, the attempt failed and counts for each of ``limits``.
 
     Args:
-        limits: name and target of each limit, as for ``check``.
+        limits: the name of each limit, followed by the target, such as ``("login", "anna")``.
 
     Raises:
         TooManyAttempts: a limit is reached. ``attempt`` is not called then, unless simultaneous attempts reached it.
@@ -126,20 +141,21 @@ def limit_failed_attempts(attempt: Callable[[], Result | None], *limits: tuple[s
     return result
 
 
-def _use_limit(name: str, target: tuple[str, ...], *, counted: bool) -> None:
+def _check_limit(name: str, target: tuple[str, ...], *, counts_use: bool) -> None:
+    """Raise TooManyAttempts if the visitor has reached a limit. If ``counts_use``, count a use otherwise."""
     networks, browser = _visitor.get()
     limit = _read_limit(name)
     if not networks or limit is None:
         return
-    target_and_browser = (*target, *([browser] if name in BROWSER_LIMITS else []))
     if name in GLOBAL_LIMITS:
         networks = ("",)
-    # the first network counts once; the second, of an IPv6 address, is larger
+    # an IPv6 address has a second, larger network, with a higher limit
     for network, factor in zip(networks, (1, SITE_SHARES), strict=False):
         network_limit = type(limit)(limit.amount * factor, limit.multiples)
-        # Quote the parts, since users may have typed them, and the library joins them with slashes.
-        key = tuple(quote(part, safe=":", errors="replace") for part in (name, network, *target_and_browser))
-        if (until := _time_of_next_use(network_limit, key, counted)) is not None:
+        parts = [name, network, *target, *([browser] if name in BROWSER_LIMITS else [])]
+        # quote the parts, since users may have typed them, and the library joins them with slashes
+        key = tuple(quote(part, safe=":", errors="replace") for part in parts)
+        if (until := _time_of_next_use(network_limit, key, counts_use)) is not None:
             wait = max(1, math.ceil(until - time.time()))
             # log a hash, since people sometimes type passwords in place of names
             digest = salted_hmac("limit", "/".join(target)).hexdigest()[:12] if target else "all"
@@ -149,28 +165,33 @@ def _use_limit(name: str, target: tuple[str, ...], *, counted: bool) -> None:
             raise TooManyAttempts(_waiting_sentence(wait), wait=wait)
 
 
-def _time_of_next_use(limit: RateLimitItem, key: tuple[str, ...], counted: bool) -> float | None:
-    """Return the time, in seconds since 1970, from which another use is allowed; None if this use is allowed."""
-    redis, is_high = settings.REDIS_URL, limit.amount > MAX_REMEMBERED_USES
-    if redis and _away_until.get(redis, 0.0) < time.monotonic():
+def _time_of_next_use(limit: RateLimitItem, key: tuple[str, ...], counts_use: bool) -> float | None:
+    """Return the time, in seconds since 1970, from which another use is allowed; None if this use is allowed.
+
+    Args:
+        key: what is counted, such as ``("code", "192.0.2.1", "my-study")``.
+        counts_use: whether to count this use, if it is allowed.
+    """
+    redis, is_high = settings.REDIS_URL, limit.amount > MAX_STORED_USES
+    if redis and _redis_down_until.get(redis, 0.0) < time.monotonic():
         try:
-            return _try_limit(_limiter(redis, is_high), limit, key, counted)
+            return _try_limit(_limiter(redis, is_high), limit, key, counts_use)
         except StorageError as error:
-            _away_until[redis] = time.monotonic() + OUTAGE_SECONDS
+            _redis_down_until[redis] = time.monotonic() + OUTAGE_SECONDS
             logger.warning(
                 "The Redis does not answer (%s): this process counts alone for %g seconds.",
                 error.storage_error,
                 OUTAGE_SECONDS,
             )
-    return _try_limit(_limiter("", is_high), limit, key, counted)
+    return _try_limit(_limiter("", is_high), limit, key, counts_use)
 
 
 def _try_limit(
-    limiter: RateLimiter, limit: RateLimitItem, key: tuple[str, ...], counted: bool
+    limiter: RateLimiter, limit: RateLimitItem, key: tuple[str, ...], counts_use: bool
 ) -> float | None:
-    """Test the limit and, if ``counted``, count a use. Return as ``_time_of_next_use`` does."""
-    allowed = limiter.hit(limit, *key) if counted else limiter.test(limit, *key)
-    return None if allowed else limiter.get_window_stats(limit, *key).reset_time
+    """Do what ``_time_of_next_use`` describes, with the counts of a limiter."""
+    is_allowed = limiter.hit(limit, *key) if counts_use else limiter.test(limit, *key)
+    return None if is_allowed else limiter.get_window_stats(limit, *key).reset_time
 
 
 def _waiting_sentence(wait: int) -> str:
@@ -184,6 +205,11 @@ def _waiting_sentence(wait: int) -> str:
 
 @functools.cache
 def _limiter(redis: str, is_high: bool) -> RateLimiter:
+    """Return a limiter that counts in Redis at this address or, if it is "", in the memory of the process.
+
+    Args:
+        is_high: whether the limit is above ``MAX_STORED_USES``.
+    """
     if redis:  # import redis first, since the library fails while another thread is importing redis
         import_module("redis")
     strategy = SlidingWindowCounterRateLimiter if is_high else MovingWindowRateLimiter

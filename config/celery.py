@@ -1,10 +1,10 @@
 """The Celery app: `celery --app config worker` and `celery --app config beat` (docs/decisions/0014-celery.md).
 
-This module changes Kombu's transports, so that they survive killed processes and brokers. Without a broker, messages
-are files in DATA_DIR. Kombu's own file transport writes a message directly into the folder that workers read, and keeps
-a table of queues that every process rewrites. If a process is killed while it writes one of these files, every worker
-that reads the incomplete file exits, and exits again at each start. The transport in this module adds and removes
-messages atomically, and finds queues by name.
+Kombu, on which Celery builds, transports messages to workers. This module changes its transports, so that they survive
+killed processes and brokers. Without a broker, messages are files in DATA_DIR. Kombu's own file transport writes a
+message directly into the folder that workers read, and keeps a table of queues that every process rewrites. If a
+process is killed while it writes one of these files, every worker that reads the incomplete file exits, and exits again
+at each start. The transport in this module adds and removes messages atomically, and finds queues by name.
 
 Messages are signed with SECRET_KEY, so that somebody who can write to the broker cannot make workers do anything.
 """
@@ -46,7 +46,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 TRANSPORT_ALIASES["files"] = "config.celery:FilesTransport"
 TRANSPORT_ALIASES["redis"] = TRANSPORT_ALIASES["rediss"] = "config.celery:RedisTransport"
-# Messages between workers are not signed. By an election, anybody could make a worker sign and send any task.
+# Messages between workers are not signed, so they are switched off. By an "election" among workers, anybody could make
+# a worker sign and send any task.
 Gossip.compatible_transports, Mingle.compatible_transports = set(), set()
 
 
@@ -66,18 +67,18 @@ if _folder := settings.CELERY_BROKER_TRANSPORT_OPTIONS.get("data_folder_in"):
 
 # After a failure, no message is sent for this time, so that not every job waits for a timeout.
 OUTAGE_SECONDS = 5.0
-_no_broker_until = 0.0
+_broker_down_until = 0.0  # in monotonic time
 
 
 def send_job(task: str, job_id: int, *, queue: str) -> None:
-    """Send a job's message. If the broker does not respond, `requeue_lost_jobs` sends it later."""
-    global _no_broker_until
-    if time.monotonic() < _no_broker_until:
+    """Send the message that starts a job. If the broker does not respond, `requeue_lost_jobs` sends it later."""
+    global _broker_down_until
+    if time.monotonic() < _broker_down_until:
         return
     try:
         app.send_task(task, (job_id,), queue=queue)
     except (KombuError, AMQPError, RedisError, OSError) as error:
-        _no_broker_until = time.monotonic() + OUTAGE_SECONDS
+        _broker_down_until = time.monotonic() + OUTAGE_SECONDS
         log.warning("Job %s is stored, but the broker cannot be reached: %s", job_id, error)
 
 
@@ -99,7 +100,7 @@ def _sign(headers: dict[str, Any], body: Any, **_: Any) -> None:
 
 
 def run_signed(task: Task[..., Any], app: Celery, consumer: Any) -> Callable[..., None]:
-    """Return the handler of a task's messages. It drops messages without a valid signature."""
+    """Return the function that handles a task's messages. It drops messages without a valid signature."""
     handle = strategy.default(task, app, consumer)
 
     def handle_signed(message: Any, body: Any, ack: Any, reject: Any, callbacks: Any) -> None:
@@ -156,7 +157,10 @@ def _schedule_periodic_tasks(sender: Celery, **_: Any) -> None:
 
 
 class FilesChannel(filesystem.Channel):
-    """Adds messages to a folder and takes them from it. The name of a message's file ends with its queue."""
+    """A channel whose messages are files in a folder, such as ``01700000000000000000_5f3c.interactive.msg``.
+
+    The name has the time, a random number and the queue. A message that is still being written has a leading dot.
+    """
 
     def get_table(self, exchange: str) -> list[Any]:
         return []
@@ -172,18 +176,18 @@ class FilesChannel(filesystem.Channel):
         draft_path.write_text(dumps(payload))
         draft_path.rename(folder / name)
 
-    # The names of messages in the folder when it was last read, the oldest at the end.
     @cached_property
     def _names_by_queue(self) -> defaultdict[str, list[str]]:
+        """The names of messages in the folder when it was last read, the oldest at the end."""
         return defaultdict(list)
 
     def _get(self, queue: str, timeout: float | None = None) -> Any:
         names = self._names_by_queue[queue]
         if not names:
-            # files that are still being written have another ending
-            queued_names = (
+            # of a file with a leading dot, the part after the first dot is the whole name
+            queued_names = [
                 name for name in os.listdir(self.data_folder_in) if name.partition(".")[2] == f"{queue}.msg"
-            )
+            ]
             names += sorted(queued_names, reverse=True)
         while names:
             path = Path(self.data_folder_in) / names.pop()
@@ -204,6 +208,6 @@ class FilesTransport(filesystem.Transport):
 
 
 class RedisTransport(redis.Transport):
-    # A worker gets an AttributeError if it acknowledges a message while its connection is being replaced; it would
-    # exit.
+    # A worker that acknowledges a message while its connection is being replaced gets an AttributeError. It would exit
+    # if this did not count as a connection error.
     connection_errors = (*redis.Transport.connection_errors, AttributeError)

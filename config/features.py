@@ -41,7 +41,7 @@ class Feature(AppConfig):
             (``evaluation.management.agreement.AgreementExtension``).
         urls: module of its URLs.
         pages: modules that are loaded with the admin, to register pages and operations.
-        calls: module of its URLs below /api/.
+        calls: module of the URLs of its HTTP interface, below /api/.
         kinds: paths of classes of kinds of HIT (``judgments.kinds.base.Kind``).
         presets: names of presets of study files. A preset is a file NAME.toml in the feature's folder ``presets``.
         crowd_offers: paths of descriptions of crowds for designs (``judgments.design.crowds.CrowdOffer``).
@@ -65,8 +65,8 @@ class Feature(AppConfig):
             function that returns their section of a report.
         report_sections: paths of functions of a study that return a section of its report, or None
             (``evaluation.reports.storage.build_report``).
-        other_answers: paths of functions of a study that yield the answers of judges who are not people, as (name, row
-            id of a unit, value). Other features read them (``common.features.of_features``).
+        other_answers: paths of functions of a study that yield the answers of judges who are not people, as (name of
+            the judge, row id of a unit, value). Other features read them (``common.features.of_features``).
         registered_plans: paths of functions that return the registered plan of a study, or None
             (``evaluation.reports.sections.registration.find_registered_plan``).
         report_parts: paths of classes of optional parts of a report (``evaluation.reports.parts.ReportPart``).
@@ -75,11 +75,13 @@ class Feature(AppConfig):
             captions of the image. The last system is the baseline of the others. Other features read them.
         reference: generated pages of the documentation, each with the path of a function that yields its lines.
         scopes: scopes of tokens, each with a description.
-        queues: the model and the time field of rows that /health/metrics counts by state, by name.
+        queues: queues of rows that /health/metrics counts by state, such as ``{"webhooks": ("webhooks.WebhookDelivery",
+            "made_at")}``: by name, the model and its field of time.
         integrity_checks: paths of functions that yield problems in its tables. They run even if the feature is off.
         account_pages: pages in the menu of the account, as (title, name of the URL).
-        menu: sections of the sidebar, as (heading, lists); a list is (title, icon, model).
-        tables: lists under "tables" in the sidebar, as (title, icon, model).
+        menu: sections of the sidebar, as (heading, entries). An entry is (title, icon, model) and opens the admin's
+            list of the model.
+        tables: entries under "tables" in the sidebar.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
@@ -159,10 +161,10 @@ def all_features() -> dict[str, type[Feature]]:
     return own_features | {point.name: point.load() for point in sorted(entry_points(group=ENTRY_GROUP))}
 
 
-def _find_feature(module: str) -> type[Feature]:
-    """Return the feature class that the module ``apps`` of a package declares."""
-    declared = vars(import_module(f"{module}.apps")).values()
-    [feature] = [cls for cls in declared if isinstance(cls, type) and getattr(cls, "name", "") == module]
+def _find_feature(package: str) -> type[Feature]:
+    """Return the feature class of a package, which its module ``apps`` declares with the package's path as ``name``."""
+    members = vars(import_module(f"{package}.apps")).values()
+    [feature] = [cls for cls in members if isinstance(cls, type) and getattr(cls, "name", "") == package]
     return feature
 
 
@@ -186,8 +188,11 @@ def feature_names_in(setting: str | None) -> list[str]:
 def active_features(names: Iterable[str]) -> dict[str, type[Feature]]:
     """Return the active features by name: the named features, except those that need an inactive feature."""
     features = {name: feature for name, feature in all_features().items() if name in names}
-    while unmet := [name for name, feature in features.items() if not features.keys() >= {*feature.needs}]:
-        for name in unmet:
+    # repeated, since a removed feature may be needed by others
+    while names_without_needs := [
+        name for name, feature in features.items() if not features.keys() >= set(feature.needs)
+    ]:
+        for name in names_without_needs:
             del features[name]
     return features
 

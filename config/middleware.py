@@ -1,4 +1,4 @@
-"""Middleware for the acting account, rate limits, language, time zone, and others."""
+"""The platform's middleware, such as for the acting account, rate limits, the language and the time zone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,13 @@ from config.observing.visitors import visitor_address
 
 LARGE_BODY = 100_000  # bytes of a large body; the answers on a page of work are far smaller
 WORKERS_PATHS = re.compile(r"/s/|/api/(assignments/|studies/[^/]+/(assignments|join)/)")
-QUEUE_SECONDS = 10.0  # seconds after which a request continues without waiting for its turn
+QUEUE_SECONDS = 10.0  # longest time that a request waits for its turn
+
+
+def _body_size(request: HttpRequest) -> int | None:
+    """Return the number of bytes of the body that the request declares; None if it is not a number."""
+    size = request.META.get("CONTENT_LENGTH") or "0"
+    return int(size) if size.isdecimal() else None
 
 
 class AdminPolicyMiddleware(Middleware):
@@ -88,11 +94,11 @@ class RateLimitMiddleware(Middleware):
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         is_api_call = request.path.startswith("/api/")
-        size = request.META.get("CONTENT_LENGTH") or "0"
+        size = _body_size(request)
         try:
             if is_api_call:
                 count_use("api")
-            if size.isdecimal() and int(size) >= LARGE_BODY:
+            if size is not None and size >= LARGE_BODY:
                 count_use("upload")
         except TooManyAttempts as error:
             if is_api_call:
@@ -109,8 +115,8 @@ class WriteQueueMiddleware:
     """Run workers' writing requests one after the other, if the database is SQLite.
 
     SQLite lets only one transaction write at a time, and Python lets only one thread compute. Threads that alternate at
-    every statement need a third more processor time for the same work. A request's body is read before the request
-    waits, since it may arrive slowly.
+    every statement need a third more processor time for the same work. The body of a request is read before the request
+    waits for its turn, since it may arrive slowly.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -120,8 +126,8 @@ class WriteQueueMiddleware:
         self.queue = Queue()
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        size = request.META.get("CONTENT_LENGTH") or "0"
-        is_small = size.isdecimal() and int(size) < LARGE_BODY
+        size = _body_size(request)
+        is_small = size is not None and size < LARGE_BODY
         if request.method != "POST" or not is_small or not WORKERS_PATHS.match(request.path):
             return self.get_response(request)
         try:
@@ -179,12 +185,18 @@ class LanguageMiddleware(Middleware):
             return self.get_response(request)
         is_staff_page = request.path.startswith(reverse("admin:index"))
         languages = settings.STAFF_LANGUAGES if is_staff_page else dict(settings.LANGUAGES)
-        requested = "" if is_staff_page else request.GET.get("language", "")
-        language = requested if requested in languages else translation.get_language_from_request(request)
-        language = language if language in languages else settings.LANGUAGE_CODE
+        language_in_address = "" if is_staff_page else request.GET.get("language", "")
+        if language_in_address in languages:
+            language = language_in_address
+        else:
+            language = translation.get_language_from_request(request)
+            if language not in languages:
+                language = settings.LANGUAGE_CODE
         with translation.override(language):
             response = self.get_response(request)
-        if language == requested and (request.method == "POST" or not request.path.endswith("/panel/")):
+        if language == language_in_address and (
+            request.method == "POST" or not request.path.endswith("/panel/")
+        ):
             response.set_cookie(
                 settings.LANGUAGE_COOKIE_NAME,
                 language,

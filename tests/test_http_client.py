@@ -58,7 +58,7 @@ def test_what_may_be_repeated_is_and_all_else_is_sent_once(fault: httpx.Response
         if isinstance(fault, Exception):
             with pytest.raises(CallFailed) as failed:
                 calls.send("POST", "payments", body={"cents": 5}, retries=FOUR)
-            assert failed.value.sent
+            assert failed.value.was_sent
         else:
             assert calls.send("POST", "payments", body={"cents": 5}, retries=FOUR).status == fault.status_code
     assert len(service.asked) == 1
@@ -74,7 +74,7 @@ def test_what_was_not_taken_is_sent_again_whatever_it_is(fault: httpx.Response |
         if isinstance(fault, Exception):
             with pytest.raises(CallFailed, match="cannot be reached") as failed:
                 calls.send("POST", "payments", retries=FOUR)
-            assert not failed.value.sent
+            assert not failed.value.was_sent
         else:
             assert calls.send("POST", "payments", retries=FOUR).status == 429
     assert len(service.asked) == FOUR.tries
@@ -95,7 +95,7 @@ def test_a_pause_that_the_service_asks_for_is_kept_or_left_to_the_caller(
     service = Service(*busy)
     with client(service) as calls:
         answer = calls.send("GET", "list", retries=Retries(9, pause=2.0, max_pause=60.0))
-    assert (answer.status, answer.wait, paused) == (503, 3600.0, [7.0, 4.0])
+    assert (answer.status, answer.wait_seconds, paused) == (503, 3600.0, [7.0, 4.0])
 
 
 def test_credentials_go_to_the_service_alone_and_come_back_from_nowhere(
@@ -133,7 +133,7 @@ def test_an_answer_ends_by_its_size_and_its_time() -> None:
         service = Service(httpx.Response(200, content=endless()))
         with client(service, **options) as calls, pytest.raises(CallFailed, match="does not end") as failed:
             calls.send("GET", "list")
-        assert failed.value.sent
+        assert failed.value.was_sent
 
 
 @contextmanager
@@ -179,7 +179,7 @@ def test_a_direct_call_ends_in_time_in_whatever_part_the_other_side_lingers(
         began = time.monotonic()
         with Client(seconds=9.0, transport=transport) as calls, pytest.raises(CallFailed) as failed:
             calls.send("POST", f"{scheme}://127.0.0.1:{port}/", content=b"{}")
-        assert failed.value.late
+        assert failed.value.is_late
         assert 0.3 < time.monotonic() - began < 3
 
 
@@ -197,7 +197,7 @@ def test_a_direct_call_connects_to_the_address_that_was_checked(monkeypatch: pyt
     with Client(seconds=1.0, transport=transport) as calls, pytest.raises(CallFailed) as failed:
         calls.send("POST", "https://rebinding.example/", content=b"")
     assert connected == [("93.184.215.14", 443)]
-    assert (failed.value.sent, failed.value.reason) == (False, "Connection refused")
+    assert (failed.value.was_sent, failed.value.reason) == (False, "Connection refused")
 
 
 def test_a_name_that_is_none_fails_as_any_other() -> None:
@@ -205,4 +205,4 @@ def test_a_name_that_is_none_fails_as_any_other() -> None:
         transport = DirectTransport(seconds=1.0, private=False)
         with Client(seconds=1.0, transport=transport) as calls, pytest.raises(CallFailed) as failed:
             calls.send("POST", f"https://{name}/", content=b"")
-        assert not failed.value.sent
+        assert not failed.value.was_sent

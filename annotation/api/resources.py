@@ -474,7 +474,9 @@ class CrowdCallSerializer(RowSerializer[CrowdCall]):
     made_by = Related("made_by.username", optional=True)
     currency = serializers.CharField(read_only=True, allow_null=True)
     unsure = serializers.BooleanField(
-        read_only=True, help_text="Nobody can tell whether the crowd carried it out."
+        source="has_unknown_outcome",
+        read_only=True,
+        help_text="Nobody can tell whether the crowd carried it out.",
     )
 
     class Meta:

@@ -28,14 +28,14 @@ UNKNOWN_TO_CROWD = "unknown-to-crowd"  # the reason, in files, if the crowd does
 # Sent in the transaction that stores judgments, with ``assignment`` and the number of ``judgments``.
 assignment_submitted = Signal()
 
-# Expressions, by name, with which an assignment is annotated when it is locked for its submission. They save
-# receivers a query to find out that they have nothing to do.
+# Expressions, by name, with which an assignment is annotated when it is locked for its submission. With them, receivers
+# of the signal know without a query whether they have anything to do.
 submission_annotations: dict[str, Exists] = {}
 
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
     def with_lease(self, now: datetime) -> AssignmentQuerySet:
-        """Return the assignments in progress whose lease has not ended. Reserved ones are left out."""
+        """Return the assignments in progress whose lease has not ended. Reserved assignments are left out."""
         return self.filter(state=Assignment.State.ACCEPTED, expires_at__gt=now)
 
     def overdue(self, now: datetime) -> AssignmentQuerySet:
@@ -47,7 +47,7 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
 
 
 class Assignment(models.Model):
-    """A worker's take of a HIT, from its reservation or acceptance to the decision on it.
+    """The work of one worker on one HIT, from its reservation or acceptance to the decision about it.
 
     A submission names the assignment's id, so repeating it is harmless.
     """

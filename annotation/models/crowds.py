@@ -1,8 +1,8 @@
 """The models of crowds: publications, sessions of people, outbox messages, and personal data that a crowd sent.
 
 Publications, sessions and messages have a ``platform``: the crowd and, for Mechanical Turk, sandbox or live. Counters
-never mix two platforms. Backends define the platforms (annotation.crowds), not the choices of a field, so a new crowd
-needs no migration.
+never mix two platforms. The field has no choices: each crowd's backend (``annotation.crowds``) names its platforms, so
+a new crowd needs no migration.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def at_crowd(model: type[Row], study: Study) -> models.QuerySet[Row]:
 class Publication(models.Model):
     """Work that is offered at a crowd: a HIT at Mechanical Turk, or a whole study at a panel.
 
-    ``token`` is derived from the rows of the study and stored before the crowd is called, so that the work can be
-    found there if the response is lost. ``held_slots`` is the number of places whose money stays reserved until they
-    are decided or released.
+    A place is work for one participant of the crowd. ``token`` is derived from the rows of the study and stored before
+    the crowd is called, so that the work can be found there if the response is lost. ``held_slots`` is the number of
+    places whose money stays reserved: until the work is approved or rejected, or the place is given up.
     """
 
     class State(models.TextChoices):
@@ -126,7 +126,7 @@ class Publication(models.Model):
 
     @property
     def price_cents(self) -> int:
-        """The cost of one place."""
+        """The cost of one place, in cents."""
         return self.reward_cents + self.fee_cents
 
 
@@ -208,10 +208,10 @@ class CrowdSession(models.Model):
 
 
 class CrowdCall(models.Model):
-    """A message to a crowd in the outbox: a request, such as to publish a HIT or to pay a bonus.
+    """A request to a crowd, such as to publish a HIT or to pay a bonus, as a message in the outbox.
 
-    It is stored with the decision that causes it, sent afterwards, and delivered once. It also records who requested
-    what, why, and how the crowd answered.
+    It is stored in the transaction of the decision that causes it, and sent after the commit. Its ``key`` prevents the
+    crowd from carrying it out twice. The row also records who requested it, why, and how the crowd answered.
     """
 
     class State(models.TextChoices):
@@ -288,22 +288,23 @@ class CrowdCall(models.Model):
         return f"{self.kind} {self.key}: {self.state}"
 
     @property
-    def unsure(self) -> bool:
-        """Whether nobody can tell if the crowd carried out the failed request."""
+    def has_unknown_outcome(self) -> bool:
+        """Whether the request failed in such a way that the crowd may have carried it out."""
         return self.state == self.State.FAILED and bool(self.answer.get("unsure"))
 
-    def publication_now(self) -> Publication:
-        """Return the current row of the publication. Its slots may have grown since the call was written."""
+    def current_publication(self) -> Publication:
+        """Read the publication again, since its slots may have grown after the call was written."""
         return Publication.objects.select_related("hit", "study").get(calls=self)
 
-    def session_now(self) -> CrowdSession:
-        """Return the current row of the session, which may have changed since the call was written."""
+    def current_session(self) -> CrowdSession:
+        """Read the session again, since it may have changed after the call was written."""
         return CrowdSession.objects.select_related("study", "worker", "publication").get(calls=self)
 
-    def remember(self, **facts: Any) -> bool:
-        """Store facts for a later attempt in ``answer``, at once; None deletes a fact.
+    def store_facts(self, **facts: Any) -> bool:
+        """Add facts to ``answer``, such as the id of a draft at the crowd, so that a later attempt knows them.
 
-        Return False if another process has taken over the message. The caller must then not call the crowd.
+        A value of None deletes a fact. Return False if another process has taken over the message. The caller must then
+        not call the crowd.
         """
         answer = {name: value for name, value in {**self.answer, **facts}.items() if value is not None}
         own_attempt = CrowdCall.objects.filter(pk=self.pk, state=self.State.STARTED, attempts=self.attempts)
@@ -344,7 +345,7 @@ class RawId(models.Model):
 
 
 class Demographics(models.Model):
-    """What a crowd says about a participant, such as their age. It is deleted together with the raw ids."""
+    """What a crowd reports about a participant, such as their age. It is deleted together with the raw ids."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="demographics")
     worker = models.ForeignKey(

@@ -49,15 +49,17 @@ class Budget(models.Model):
 
     @property
     def forecast_cents(self) -> int:
-        """What will have been spent if all reserved money is."""
+        """The spent money, if all reserved money is spent, too."""
         return self.reserved_cents + self.spent_cents
 
     @property
     def left_cents(self) -> int:
+        """The money that is neither reserved nor spent; negative if the crowd spent more than the budget."""
         return self.budget_cents - self.forecast_cents
 
     @property
     def bonus_cents(self) -> int:
+        """The sum of all bonuses."""
         return self.entries.filter(what="bonus").aggregate(cents=Sum("spent_cents"))["cents"] or 0
 
 
@@ -117,7 +119,7 @@ class LedgerEntry(AppendOnlyRow):
 
 
 class Commitment(models.Model):
-    """The part of a budget's reserved and spent money that an account ordered. The parts add up to the whole."""
+    """The part of a budget's reserved and spent money that an account ordered. All parts sum to the whole."""
 
     # lookups from a row to its studies (judgments.access.visible_rows)
     of_study = ("budget__study",)
@@ -141,7 +143,7 @@ class Commitment(models.Model):
 
 
 class SpendingLimit(models.Model):
-    """The limits of an account, or of the whole installation, in one currency; empty fields set no limit."""
+    """The spending limits of an account, or of the whole installation, in one currency. Empty fields set no limit."""
 
     account = account_key(models.PROTECT, "Empty: the whole installation.")
     currency = models.CharField(max_length=CURRENCY_LENGTH, help_text="ISO 4217, such as USD.")
@@ -213,7 +215,7 @@ class SpendingRequest(models.Model):
 
 
 class MoneyRequest(models.Model):
-    """An HTTP request with an idempotency key, and its response, so that repeating it changes nothing."""
+    """An HTTP request with an idempotency key, and its response, which is returned again if the request is repeated."""
 
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=KEY_LENGTH, help_text="The Idempotency-Key it came with.")

@@ -72,7 +72,7 @@ class Exclusion(models.Model):
 
 
 class Case(models.Model):
-    """A flag: what a detector found about a worker, open or decided."""
+    """A flag: a detector's finding about a worker, and a person's decision about it."""
 
     class State(models.TextChoices):
         OPEN = "open", pgettext_lazy("staff", "open")
@@ -114,9 +114,9 @@ class Case(models.Model):
 
 
 class Adjudication(models.Model):
-    """A disputed unit that a chosen person decides without seeing the votes.
+    """The decision of a chosen person, the adjudicator, on a disputed unit. The adjudicator does not see the votes.
 
-    ``side`` says in which order the unit is shown to them. ``value`` does not depend on it: it is in the unit's order.
+    ``side`` is the order in which the adjudicator sees the unit. ``value`` is the answer in the unit's own order.
     """
 
     class State(models.TextChoices):

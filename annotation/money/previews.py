@@ -162,7 +162,7 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
     may_retry = not call.unsure or call.kind == Ability.PUBLISH
     is_possible = may_retry if is_retry else call.unsure
     if not is_possible:
-        possible_steps = "was-done or was-not-done" if call.unsure else "retry"
+        possible_steps = "was-done or was-not-done" if call.has_unknown_outcome else "retry"
         raise WrongState(
             _("Nothing was changed: the only way to resolve this request is %(fitting)s.")
             % {"fitting": possible_steps}

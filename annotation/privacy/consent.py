@@ -1,8 +1,7 @@
 """The versions of a study's consent text, and the record of who agreed to which version.
 
-A version is named by the hash of its text. Consent is checked only when a HIT is claimed. An assignment that was
-claimed under an earlier text can still be saved and submitted, so that nothing is lost while the worker reads the new
-text.
+A version has the hash of its text as its name. Consent is checked only when a HIT is claimed. An assignment that was
+claimed under an earlier text can still be saved and submitted, so that no work is lost when the text changes.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def consent_version(design: StudyDesign) -> str:
     if not design.consent:
         return ""
     translations = translated_consent(design)
-    # only what differs from the default, so that the hashes of older texts stay the same
+    # nothing is added for the default settings, so that the hashes of older texts stay the same
     more_content: list[Any] = [translations] if translations else []
     if design.writing != Writing():
         more_content.append(design.writing.model_dump_json())
@@ -103,14 +102,14 @@ def change_consent(
     """Replace the consent text of a study that is not a draft. Return None if it is unchanged.
 
     Args:
-        translations: the text by language. An old translation whose language is missing here is removed.
+        translations: the text by language. Old translations into other languages are removed.
 
     Raises:
         WrongState: the study is a draft, whose design is edited instead, or has imported judgments.
         DesignError: the text is not valid.
     """
-    locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    if locked.state == Study.State.DRAFT or locked.source == Study.Source.IMPORTED:
+    locked_study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    if locked_study.state == Study.State.DRAFT or locked_study.source == Study.Source.IMPORTED:
         raise WrongState(
             _("Nothing was changed: study %(slug)r has no generated pages of work; edit its design instead.")
             % {"slug": study.slug}
@@ -120,13 +119,13 @@ def change_consent(
     new_translations = {
         language: translation for language, translation in (translations or {}).items() if translation.strip()
     }
-    new_design = _design_with_consent(locked, text, new_translations)
-    current_version = store_first_version(locked)
+    new_design = _design_with_consent(locked_study, text, new_translations)
+    current_version = store_first_version(locked_study)
     if consent_version(new_design) == current_version:
         return None
-    locked.design = new_design.model_dump(mode="json")
-    locked.save(update_fields=["design"])
-    study.design = locked.design
+    locked_study.design = new_design.model_dump(mode="json")
+    locked_study.save(update_fields=["design"])
+    study.design = locked_study.design
     last_version = ConsentVersion.objects.filter(study=study).order_by("-number").first()
     version = ConsentVersion.objects.create(
         study=study,
@@ -153,11 +152,12 @@ def _design_with_consent(study: Study, text: str, translations: Mapping[str, str
     """Return the study's design with another consent text. Raise DesignError if it is not valid."""
     values: dict[str, Any] = design_of(study).model_dump(mode="json")
     values["consent"] = text
-    by_language = {code: {**texts, "consent": ""} for code, texts in values.get("translations", {}).items()}
+    old_translations = values.get("translations", {}).items()
+    texts_by_language = {language: {**texts, "consent": ""} for language, texts in old_translations}
     for language, translation in translations.items():
-        by_language.setdefault(language, {})["consent"] = translation
-    if by_language:
-        values["translations"] = by_language
+        texts_by_language.setdefault(language, {})["consent"] = translation
+    if texts_by_language:
+        values["translations"] = texts_by_language
     try:
         design = StudyDesign.model_validate(values)
     except ValidationError as error:
@@ -201,9 +201,9 @@ def _count_by_version(model: type[Participation] | type[Assignment], study: Stud
 
 
 def delete_unread_versions(study: Study) -> None:
-    """Delete the versions of a consent text that nobody was shown, so that the design's text becomes version 1 again.
+    """Delete the versions of a consent text of a study without participants, so that no participant has read one.
 
-    Call this only for a study without participants.
+    The design's text then becomes version 1 again.
     """
-    unread = ConsentVersion.objects.filter(study=study)
-    unread._raw_delete(unread.db)  # the study's log keeps the change
+    versions = ConsentVersion.objects.filter(study=study)
+    versions._raw_delete(versions.db)  # the study's log keeps the change

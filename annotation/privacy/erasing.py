@@ -3,28 +3,23 @@
 The person's rows are assigned to a substitute worker with a random name, and everything that identifies the person
 is deleted. Rows about money get another substitute, so that they cannot be linked to the answers. All of this is
 one transaction. It queues a job that removes files afterwards.
-
-Each erasure is recorded in a chain of hashes over the whole installation: a row's digest covers the digest of the row
-before it. A row names nobody; it has the person's mark, a keyed hash.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
-from django.utils import timezone
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Erasure, Judgment, Worker
+from annotation.privacy.erasure_chain import append_erasure, transaction_on_chain
 from annotation.privacy.people import cannot_be_erased_now, erasure_mark_of, why_not_erasable
-from annotation.privacy.receipts import canonical_json, commitment_to, new_receipt
+from annotation.privacy.receipts import commitment_to, new_receipt
 from annotation.privacy.replacement import replace_people
 from common.errors import ServiceBusy, WrongState
 from judgments.access.study_log import note_event
@@ -45,7 +40,7 @@ class ErasureResult:
         receipt: proves which rows of releases came from the person; it is not stored.
         job: the job that removes files.
         was_erased_before: whether nothing was left to erase.
-        names: the random name by the person's name.
+        names: the person's new random name, by their name.
     """
 
     erasure: Erasure
@@ -55,21 +50,7 @@ class ErasureResult:
     names: Mapping[str, str] = field(default_factory=dict)
 
 
-@contextmanager
-def _transaction_on_chain() -> Iterator[None]:
-    """Open a transaction. Raise ServiceBusy if another transaction adds to the chain of erasures at the same time."""
-    try:
-        with transaction.atomic():
-            yield
-    except IntegrityError as error:
-        if "previous" in str(error):
-            raise ServiceBusy(
-                _("Nothing was changed: another participant is being erased. Try again later.")
-            ) from None
-        raise
-
-
-@_transaction_on_chain()
+@transaction_on_chain()
 def erase_person(
     *,
     study: Study,
@@ -86,7 +67,7 @@ def erase_person(
     Args:
         way: whether the person's judgments are kept under a random name, or erased as well.
         withdraw: whether the files of releases are deleted on this server; their rows and hashes are kept.
-        asked_at: when the person asked for it.
+        asked_at: when the person asked for it; None if they did not.
         listed_row: a row of ``erasure_list``, to repeat its erasure after a backup was restored.
         with_texts: whether answers that are texts, and comments, are erased as well. The scheduled removal of names
             keeps them.
@@ -97,14 +78,15 @@ def erase_person(
     refusal = why_not_erasable(study, locked)
     if refusal:
         raise WrongState(_("Nothing was changed. %(why)s") % {"why": refusal})
-    receipt = new_receipt() if with_texts and listed_row is None else ""  # none for a repeated erasure
-    judgment_commitments = commitments(study=study, worker=locked, receipt=receipt) if receipt else []
+    # neither a repeated erasure nor the scheduled removal of names gives a receipt
+    receipt = new_receipt() if with_texts and listed_row is None else ""
+    commitments = _commitments_to_judgments(study=study, worker=locked, receipt=receipt) if receipt else []
     name, mark = locked.name, erasure_mark_of(locked)
     removed_counts, replacements = replace_people([locked], study, way, with_texts=with_texts)
     content = {
         "asked_at": asked_at and asked_at.isoformat(),
         "removed": {table: count for table, count in removed_counts.items() if count},
-        "commitments": judgment_commitments,
+        "commitments": commitments,
         "releases": _list_releases(study),
         "withdrawn": withdraw,
     }
@@ -157,13 +139,13 @@ def _list_releases(study: Study) -> list[dict[str, Any]]:
     return [dict(row) for row in study.releases.order_by("pk").values("version", "sha256")]
 
 
-def commitments(*, study: Study, worker: Worker, receipt: str) -> list[str]:
-    """Return the sorted commitments to a worker's current judgments in a study, without those that were revised."""
+def _commitments_to_judgments(*, study: Study, worker: Worker, receipt: str) -> list[str]:
+    """Return the sorted commitments to a worker's judgments in a study. Only the latest revision of each counts."""
     return sorted(commitment_to(receipt, row) for row in _released_rows(study, worker))
 
 
 def _released_rows(study: Study, worker: Worker) -> Iterable[dict[str, Any]]:
-    """Yield a worker's current judgments as a release has them."""
+    """Yield the fields of a worker's judgments that ``commitment_to`` reads, with their values in a release."""
     kind = installed_kind(study.protocol)
     judgments = Judgment.objects.of_study(study).filter(assignment__worker=worker, replaced_by=None)
     names = ("unit__key", "unit__content", "value", "answer", "assignment__submitted_at")
@@ -175,28 +157,3 @@ def _released_rows(study: Study, worker: Worker) -> Iterable[dict[str, Any]]:
             # to the minute, as in releases
             "submitted_at": submitted and f"{submitted:%Y-%m-%dT%H:%M}:00Z",
         }
-
-
-def append_erasure(*, study: Study, row: Mapping[str, Any]) -> Erasure:
-    """Append a row to the chain of erasures. A row from a list keeps its original time."""
-    # lock the first row, since the chain grows by one row at a time
-    Erasure.objects.select_for_update().order_by("pk").first()
-    last_erasure = Erasure.objects.order_by("-pk").first()
-    erased_at = datetime.fromisoformat(row["at"]) if "at" in row else timezone.now()
-    erasure = Erasure(
-        study=study,
-        mark=row["mark"],
-        way=row["way"],
-        content=row["content"],
-        previous=last_erasure.digest if last_erasure else "",
-        at=erased_at,
-    )
-    erasure.digest = digest_of(erasure)
-    erasure.save()
-    return erasure
-
-
-def digest_of(row: Erasure) -> str:
-    """Return the digest of a row of the chain, which covers the digest of the row before it."""
-    content = [row.study.slug, row.mark, row.way, row.content, row.previous, row.at.isoformat()]
-    return hashlib.sha256(canonical_json(content)).hexdigest()

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from annotation.models import Erasure, Worker
-from annotation.privacy.erasing import append_erasure, erase_person
+from annotation.privacy.erasing import erase_person
+from annotation.privacy.erasure_chain import append_erasure
 from annotation.privacy.people import erasure_mark_of, people_of
 from common.errors import QuorumError, WrongState
 from judgments.models import Study
@@ -48,10 +49,10 @@ def erasure_list() -> Iterator[dict[str, Any]]:
 
 
 def restored_after_erasure() -> Iterator[tuple[Erasure, Worker]]:
-    """Yield people who are in a study again after their erasure, because a backup was restored.
+    """Yield each erasure whose person is in the study again, because a backup was restored, and this person.
 
-    People who came after the erasure are left out, even under the same name: they are other people, or want to take
-    part again.
+    A worker who joined after the erasure under the same name is left out: it is another person, or the person wants to
+    take part again.
     """
     studies = Study.objects.filter(pk__in=Erasure.objects.values("study"))
     for study in studies:
@@ -72,8 +73,7 @@ def replay_erasures(path: Path) -> ReplayResult:
     replay_count = new_count = known_count = 0
     missing_studies: list[str] = []
     refusals: list[str] = []
-    # row ids of workers by their mark, computed once for each study
-    worker_ids_by_study: dict[int, dict[str, list[int]]] = {}
+    ids_by_study_and_mark: dict[int, dict[str, list[int]]] = {}  # row ids of workers
     for row in rows:
         study = Study.objects.filter(slug=row["study"]).first()
         if study is None:
@@ -81,12 +81,10 @@ def replay_erasures(path: Path) -> ReplayResult:
             continue
         erased_at = datetime.fromisoformat(row["at"])
         is_stored = Erasure.objects.filter(study=study, mark=row["mark"], at=erased_at).exists()
-        if study.pk not in worker_ids_by_study:
-            ids_by_mark = worker_ids_by_study.setdefault(study.pk, {})
-            for worker in people_of(study):
-                ids_by_mark.setdefault(erasure_mark_of(worker), []).append(worker.pk)
-        worker_ids = worker_ids_by_study[study.pk].get(row["mark"], ())
-        # those who came after the erasure are other people
+        if study.pk not in ids_by_study_and_mark:
+            ids_by_study_and_mark[study.pk] = _worker_ids_by_mark(study)
+        worker_ids = ids_by_study_and_mark[study.pk].get(row["mark"], ())
+        # workers who joined after the erasure are other people
         restored_people = people_of(study).filter(pk__in=worker_ids, created_at__lte=erased_at)
         people = list(restored_people) if worker_ids else []
         try:
@@ -102,16 +100,25 @@ def replay_erasures(path: Path) -> ReplayResult:
         except WrongState as error:
             refusals.append(f"{study.slug}: {error}")
             continue
-        replay_count += bool(people)
-        if not people and not is_stored:
+        if people:
+            replay_count += 1
+        elif is_stored:
+            known_count += 1
+        else:
             append_erasure(study=study, row=row)
             new_count += 1
-        known_count += is_stored and not people
     return ReplayResult(replay_count, new_count, known_count, missing_studies, refusals)
 
 
+def _worker_ids_by_mark(study: Study) -> dict[str, list[int]]:
+    ids_by_mark: dict[str, list[int]] = {}
+    for worker in people_of(study):
+        ids_by_mark.setdefault(erasure_mark_of(worker), []).append(worker.pk)
+    return ids_by_mark
+
+
 def _read_entries(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a list of erasures. Raise QuorumError if the file is none."""
+    """Return the entries of a list of erasures (JSON Lines). Raise QuorumError if the file is no such list."""
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, ValueError):

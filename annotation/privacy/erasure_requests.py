@@ -16,7 +16,7 @@ from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-# whether participants are erased, as designs say it (``erasure.offered``)
+# the values of ``erasure.offered`` in designs: whether participants can have themselves erased
 NOT_OFFERED, ON_REQUEST, IMMEDIATE = "no", "on-request", "at-once"
 
 
@@ -42,10 +42,10 @@ def request_erasure(*, study: Study, worker: Worker) -> ErasureResult | ErasureR
 @transaction.atomic
 def _create_request(study: Study, worker: Worker) -> ErasureRequest:
     """Store a request, or open a declined one again. The participant gets no more work until it is decided."""
-    request, created = ErasureRequest.objects.get_or_create(study=study, worker=worker)
-    if not created and request.state == ErasureRequest.State.WAITING:
+    request, is_new = ErasureRequest.objects.get_or_create(study=study, worker=worker)
+    if not is_new and request.state == ErasureRequest.State.WAITING:
         return request
-    if not created:
+    if not is_new:
         request.state, request.answer, request.decided_at = ErasureRequest.State.WAITING, "", None
         request.asked_at = timezone.now()
         request.save()

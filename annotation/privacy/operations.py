@@ -16,7 +16,7 @@ from annotation.privacy.consent import change_consent
 from annotation.privacy.erasing import ErasureResult, erase_person
 from annotation.privacy.erasure_requests import erasure_request_of
 from annotation.privacy.people import erasure_of, find_person
-from annotation.quality.flags import unpause_worker
+from annotation.quality.exclusions import unpause_worker
 from annotation.work.joining import find_worker
 from common.errors import WrongState
 from common.parameters import Parameters, Reason

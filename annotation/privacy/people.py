@@ -1,6 +1,7 @@
-"""Find the people of a study, even if they were erased, and tell who cannot be erased now.
+"""Find the people of a study, even if they were erased, and determine who cannot be erased now.
 
-A person must be paid first. ``why_not_erasable`` says this of one person, ``cannot_be_erased_now`` of all in a query.
+A person must be paid before they are erased. ``why_not_erasable`` checks this for one person, ``cannot_be_erased_now``
+for all people in a query.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from django.utils.translation import gettext as _
 from annotation.crowds.panel.payouts import unlisted_bonuses
 from annotation.crowds.people import erasure_mark, pseudonym
 from annotation.models import Assignment, CrowdCall, CrowdSession, Erasure, Participation, RawId, Worker
-from annotation.privacy.personal_rows import PAID_PREFIX, concerns
+from annotation.privacy.personal_rows import PAID_PREFIX, about_worker
 from common.errors import ObjectNotFound
 from judgments.models import Study
 from judgments.studies.designs import design_of
@@ -24,14 +25,13 @@ from judgments.studies.designs import design_of
 
 def people_of(study: Study) -> QuerySet[Worker]:
     """Return the participants of a study. The query uses subqueries, since joins would multiply the rows."""
-    querysets = (
-        model._default_manager.filter(study=study) for model in (Participation, CrowdSession, Assignment)
-    )
-    return Worker.objects.filter(_is_in_any(rows.values("worker") for rows in querysets))
+    models = (Participation, CrowdSession, Assignment)
+    id_queries = [model._default_manager.filter(study=study).values("worker") for model in models]
+    return Worker.objects.filter(_is_in_any(id_queries))
 
 
 def find_person(study: Study, name: str) -> Worker | None:
-    """Return the participant of a study with this name, pseudonym or crowd id; None if they were erased before.
+    """Return the participant of a study with this name, pseudonym or crowd id; None if they have been erased.
 
     Raises:
         ObjectNotFound: nobody with this name took part.
@@ -57,7 +57,7 @@ def erasure_of(study: Study, name: str) -> Erasure | None:
 
 
 def _possible_identities(study: Study, name: str) -> list[tuple[str, str, str]]:
-    """Return the source, platform and name of each worker whom ``name`` may mean."""
+    """Return the source, platform and name of each worker to whom ``name`` may belong."""
     crowd, platform = Worker.Source.CROWD, study.platform
     return [
         (Worker.Source.LOCAL, "", name),
@@ -85,11 +85,11 @@ def why_not_erasable(study: Study, worker: Worker) -> str:
             "Work of this participant is waiting for approval. Approve or reject it first, so that the participant is "
             "paid."
         )
-    if _calls_under_way(study).filter(concerns(worker)).exists():
+    if _calls_under_way(study).filter(about_worker(worker)).exists():
         return _(
             "A request to the crowd about this participant is not done yet. Wait until it is done, or resolve it."
         )
-    if _bonuses_to_list(study).filter(concerns(worker)).exists():
+    if _bonuses_to_list(study).filter(about_worker(worker)).exists():
         return _(
             "A bonus for this participant is not in a list for the panel yet. Create the list first, so that the "
             "participant is paid."

@@ -35,11 +35,11 @@ from annotation.models import (
     WrittenCaption,
 )
 from annotation.models.privacy import identifying_word_wanted
-from annotation.privacy.receipts import replacer
+from annotation.privacy.names import name_replacer
 from judgments.models import Study, StudyEvent
 from judgments.studies.designs import installed_kind_of
 
-ERASED_TEXT = "…"  # what stands for an erased text or word
+ERASED_TEXT = "…"  # replaces an erased text or word
 ERASED_PREFIX, PAID_PREFIX = "erased", "paid"  # prefixes of the names of substitute workers
 # Models whose rows are deleted, with their label on pages. A test checks that no model about people is forgotten.
 DELETED_MODELS: Mapping[type[Model], str] = {
@@ -62,7 +62,7 @@ PAYMENT_MODELS: Mapping[type[Model], str] = {
     CrowdSession: gettext_noop("paid sessions"),
     CrowdCall: gettext_noop("requests to the crowd"),
 }
-# Models whose rows stay, but without the person.
+# Models whose rows stay, without their link to the person.
 UNLINKED_MODELS: Mapping[type[Model], str] = {Invitation: gettext_noop("invitation")}
 # fields with texts that were written about people
 TEXT_FIELDS: Mapping[type[Model], list[str]] = {
@@ -80,21 +80,21 @@ def rows_of(model: type[Model], study: Study, worker: Worker) -> QuerySet[Any]:
     Rows that belong to no study are included only if the person takes part in no other study.
     """
     rows = model._default_manager.filter(worker=worker)
-    if model is RawId:
-        in_study = Q(session__study=study)
-        return rows.filter(in_study if is_in_another_study(study, worker) else in_study | Q(session=None))
-    if model is Qualification:
-        return rows.none() if is_in_another_study(study, worker) else rows
-    if model is WrittenCaption:
-        in_study = Q(judgment__assignment__study=study)
-        return rows.filter(in_study if is_in_another_study(study, worker) else in_study | Q(judgment=None))
     if model is CrowdCall:
-        return CrowdCall.objects.filter(concerns(worker), study=study)
-    return rows.filter(study=study)
+        return CrowdCall.objects.filter(about_worker(worker), study=study)
+    if model is Qualification:  # its rows belong to no study
+        return rows.none() if is_in_another_study(study, worker) else rows
+    if model is RawId:
+        is_of_study, is_of_no_study = Q(session__study=study), Q(session=None)
+    elif model is WrittenCaption:
+        is_of_study, is_of_no_study = Q(judgment__assignment__study=study), Q(judgment=None)
+    else:
+        return rows.filter(study=study)
+    return rows.filter(is_of_study if is_in_another_study(study, worker) else is_of_study | is_of_no_study)
 
 
-def concerns(worker: Worker) -> Q:
-    """Return a filter for calls about a worker, or about one of their sessions."""
+def about_worker(worker: Worker) -> Q:
+    """Return a filter for calls to the crowd that are about a worker, or about one of their sessions."""
     return Q(worker=worker) | Q(session__worker=worker)
 
 
@@ -122,9 +122,9 @@ def is_in_another_study(study: Study, worker: Worker) -> bool:
 
 
 def identifying_words(study: Study, worker: Worker) -> list[str]:
-    """Return the words that identify the person, except the name: ids, codes, and words that features know."""
+    """Return the words that identify the person, except the name: ids, codes, and words that features add."""
     replies = identifying_word_wanted.send(Study, study=study, worker=worker)
-    words: set[str] = {worker.shown_name, *(word for _receiver, word in replies if word)} - {worker.name}
+    words = {worker.shown_name, *(word for _receiver, word in replies if word)} - {worker.name}
     words |= set(RawId.objects.filter(worker=worker).values_list("value", flat=True))
     participations = Participation.objects.filter(study=study, worker=worker)
     words |= set(participations.values_list("completion_code", flat=True))
@@ -133,7 +133,7 @@ def identifying_words(study: Study, worker: Worker) -> list[str]:
 
 def find_log_entries(study: Study, replacements: Mapping[str, str]) -> list[StudyEvent]:
     """Return the entries of the study's log that contain a key of ``replacements``."""
-    replace_names = replacer(replacements)
+    replace_names = name_replacer(replacements)
     entries = []
     for event in StudyEvent.objects.filter(study=study).iterator():
         texts = [event.words, event.why, event.details]

@@ -1,4 +1,4 @@
-"""What the erasure of a person would remove, and what it would keep."""
+"""Count what the erasure of a person would remove, and what it would keep."""
 
 from __future__ import annotations
 
@@ -44,7 +44,11 @@ class ErasurePreview:
 
 
 def preview_erasure(*, study: Study, worker: Worker, way: str) -> ErasurePreview:
-    """Count what an erasure would remove and keep. ``way`` is a value of ``Erasure.Extent``."""
+    """Count the rows that an erasure would remove and keep.
+
+    Args:
+        way: whether judgments are kept or erased (``Erasure.Extent``).
+    """
     judgments = judgments_of(study, worker)
     erased_judgments = judgments if way == Erasure.Extent.ALL else texts_only(study, judgments)
     replacements = dict.fromkeys((worker.name, *identifying_words(study, worker)), ERASED_TEXT)

@@ -1,4 +1,6 @@
-"""Replace people by substitute workers, in these steps for all people of a study who are erased together:
+"""Erase people from a study by replacing them by substitute workers, whose random names say nothing about them.
+
+These are the steps for all people of a study who are erased together:
 
 1. End their work, and create their substitute workers.
 2. Replace their names and texts in logs, jobs, and in what detectors found about other people.
@@ -35,6 +37,7 @@ from annotation.models import (
 )
 from annotation.models.assignments import LIVE_STATES
 from annotation.models.privacy import person_erased
+from annotation.privacy.names import name_replacer
 from annotation.privacy.personal_rows import (
     DELETED_MODELS,
     ERASED_PREFIX,
@@ -43,8 +46,8 @@ from annotation.privacy.personal_rows import (
     PAID_PREFIX,
     PAYMENT_MODELS,
     TEXT_FIELDS,
+    about_worker,
     appeals_of,
-    concerns,
     find_log_entries,
     identifying_words,
     is_in_another_study,
@@ -52,7 +55,6 @@ from annotation.privacy.personal_rows import (
     reports_of,
     rows_of,
 )
-from annotation.privacy.receipts import replacer
 from annotation.work.slots.release import release_slots
 from annotation.work.stopping import lock_for_settling, reopen_slots
 from annotation.work.system_pairs import recount_system_pairs
@@ -63,12 +65,13 @@ from judgments.studies.designs import installed_kind_of
 
 @dataclass(frozen=True, slots=True)
 class Substitution:
-    """A person, and the substitute workers who get their answers and the rows about their pay.
+    """A person, and the substitute workers who get their rows.
 
     Attributes:
-        stand_in: gets the answers.
-        payee: gets the rows about pay; the same as ``stand_in`` if there are none.
-        unconfirmed_ids: the row ids of the assignments that the crowd has not confirmed.
+        stand_in: the worker who gets the answers.
+        payee: the worker who gets the rows about pay, so that these do not show which answers were paid; ``stand_in``
+            if there are no such rows.
+        unconfirmed_ids: the row ids of the person's assignments that the crowd has not confirmed.
     """
 
     person: Worker
@@ -82,7 +85,8 @@ def replace_people(
 ) -> tuple[Counter[str], dict[str, str]]:
     """Replace people by substitute workers.
 
-    Return the number of deleted rows by table, and the replacement of each word that names the people.
+    Return the number of deleted rows by table, and the replacement of each word that names the people, such as
+    ``{"Anna": "erased-mkrtqzsdwp"}``.
 
     Args:
         way: whether judgments are kept or erased (``Erasure.Extent``).
@@ -101,8 +105,8 @@ def replace_people(
         }
         if with_texts:
             _remove_quotes(study, person)
-    # Names of others that contain this name must stay whole. If several people are erased, the longest names of all
-    # are replaced first (``end_identities_of_study``).
+    # Other people's names that contain the name, such as "Anna B", are replaced by themselves, so that they stay whole.
+    # Instead of this, ``end_identities_of_study``, which erases several people, replaces the longest names first.
     if len(people) == 1:
         (person,) = people
         namesakes = Worker.objects.filter(name__contains=person.name).exclude(name__in=replacements)
@@ -121,7 +125,7 @@ def replace_people(
 
 
 def _end_work(study: Study, worker: Worker) -> None:
-    """Return the HITs that the person holds, and end running sessions. Drafts are deleted later, with the texts."""
+    """Give back the HITs that the person holds, and end running sessions. Drafts are deleted later, with the texts."""
     work = Assignment.objects.filter(study=study, worker=worker)
     release_slots(work, Assignment.State.RETURNED)
     sessions = CrowdSession.objects.filter(study=study, worker=worker, status=CrowdSession.Status.WORKING)
@@ -131,7 +135,7 @@ def _end_work(study: Study, worker: Worker) -> None:
 
 
 def _unconfirmed_work(study: Study, worker: Worker) -> QuerySet[Assignment]:
-    """Return the assignments that the crowd has not confirmed. They stay excluded permanently."""
+    """Return the assignments that the crowd has not confirmed, which nobody can confirm after the erasure."""
     work = Assignment.objects.filter(study=study, worker=worker)
     if not study.platform or Ability.LIST not in backend_of(study).can:
         return work.none()
@@ -180,25 +184,26 @@ def _remove_quotes(study: Study, worker: Worker) -> None:
 
 
 def _texts_within(value: Any) -> Iterator[str]:
-    """Yield the strings in JSON that are not empty."""
-    if isinstance(value, str):
-        if value:
-            yield value
-    elif isinstance(value, dict | list):
-        for member in value.values() if isinstance(value, dict) else value:
+    """Yield the strings in a JSON value that are not empty."""
+    if isinstance(value, str) and value:
+        yield value
+    elif isinstance(value, dict):
+        yield from _texts_within(list(value.values()))
+    elif isinstance(value, list):
+        for member in value:
             yield from _texts_within(member)
 
 
 def _rename_in_logs(study: Study, replacements: Mapping[str, str]) -> None:
     """Replace people's names in the study's log, in texts that staff and detectors wrote, and in jobs."""
-    replace_names = replacer(replacements)
+    replace_names = name_replacer(replacements)
     for event in find_log_entries(study, replacements):
         StudyEvent.objects.filter(pk=event.pk).redact(
             words=replace_names(event.words)[:1000],
             why=replace_names(event.why)[:500],
             details=replace_names(event.details),
         )
-    for model, fields in TEXT_FIELDS.items():  # also in texts about other people that name this person
+    for model, fields in TEXT_FIELDS.items():  # all rows, since texts about other people may name this person
         for row in model._default_manager.filter(study=study).iterator():
             old_values = [getattr(row, name) for name in fields]
             new_values = replace_names(old_values)
@@ -218,10 +223,10 @@ def _rename_in_logs(study: Study, replacements: Mapping[str, str]) -> None:
 
 
 def _move_rows(study: Study, substitution: Substitution) -> None:
-    """Move the person's rows to the substitute workers, without what could tell who it was."""
+    """Move the person's rows to the substitute workers, without the values that could identify the person."""
     worker, payee = substitution.person, substitution.payee
     work = Assignment.objects.filter(study=study, worker=worker)
-    CrowdCall.objects.filter(concerns(worker), study=study).exclude(worker=None).update(worker=payee)
+    CrowdCall.objects.filter(about_worker(worker), study=study).exclude(worker=None).update(worker=payee)
     sessions = CrowdSession.objects.filter(study=study, worker=worker)
     for call in CrowdCall.objects.filter(Q(worker=payee) | Q(session__in=sessions), study=study):
         call.payload = {  # keep numbers, but no texts
@@ -238,7 +243,8 @@ def _move_rows(study: Study, substitution: Substitution) -> None:
     sessions.update(worker=payee, code="", receipt="", feedback="")
     for participation in Participation.objects.filter(study=study, worker=worker):
         participation.joined_at = _cut_to_day(participation.joined_at)
-        participation.consented_at = participation.consented_at and _cut_to_day(participation.consented_at)
+        if participation.consented_at is not None:
+            participation.consented_at = _cut_to_day(participation.consented_at)
         participation.completion_code, participation.cursor = "", 0
         participation.save(update_fields=["joined_at", "consented_at", "completion_code", "cursor"])
     for model in MOVED_MODELS:
@@ -260,40 +266,47 @@ def _erase_answers(study: Study, substitution: Substitution, way: str, *, with_t
     deleted_count = judgments.count()
     lock_for_settling(study=study, hits=list(freed_slots))
     judgments.erase()
-    returned = Assignment.State.RETURNED
     Assignment.objects.filter(pk__in=assignment_ids).update(
-        state=returned, exclusion=None, before_exclusion="", submitted_at=None
+        state=Assignment.State.RETURNED, exclusion=None, before_exclusion="", submitted_at=None
     )
     if study.source == Study.Source.DESIGNED:
-        reopen_slots(study=study, freed=freed_slots)
+        reopen_slots(study=study, counts_by_hit=freed_slots)
     recount_system_pairs(study)
     judgments_of(study, worker).redact(made_at=TruncMinute("made_at", tzinfo=UTC))
     reports_of(study, worker).update(created_at=TruncMinute("created_at", tzinfo=UTC))
     if with_texts:
         _redact_texts(study, worker)
-    pages = work.only("pk", "accepted_at", "submitted_at").order_by("accepted_at", "pk")
-    for position, assignment in enumerate(pages):
-        # keep the order of pages, by which an arena can be drawn again
-        offset = timedelta(microseconds=position)
-        accepted, submitted = _cut_to_minute(assignment.accepted_at), _cut_to_minute(assignment.submitted_at)
-        Assignment.objects.filter(pk=assignment.pk).update(
-            accepted_at=accepted and accepted + offset, submitted_at=submitted and submitted + offset
-        )
+    _cut_times_of_work(work)
     work.update(answers={}, answered_at=None, expires_at=None, gaps=[], reason="", external_id="")
     return deleted_count
+
+
+def _cut_times_of_work(work: QuerySet[Assignment]) -> None:
+    """Truncate the times of assignments to the minute, but keep their order, by which an arena can be drawn again."""
+    for position, assignment in enumerate(
+        work.only("pk", "accepted_at", "submitted_at").order_by("accepted_at", "pk")
+    ):
+        order_mark = timedelta(microseconds=position)
+        Assignment.objects.filter(pk=assignment.pk).update(
+            accepted_at=_cut_to_minute(assignment.accepted_at, order_mark),
+            submitted_at=_cut_to_minute(assignment.submitted_at, order_mark),
+        )
 
 
 def _cut_to_day(moment: datetime) -> datetime:
     return moment.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _cut_to_minute(moment: datetime | None) -> datetime | None:
-    """Truncate a time to the minute, as releases do. A more exact time could be matched with the crowd's own list."""
-    return moment and moment.replace(second=0, microsecond=0)
+def _cut_to_minute(moment: datetime | None, order_mark: timedelta) -> datetime | None:
+    """Truncate a time to the minute, as releases do, and add ``order_mark``.
+
+    A more exact time could be matched with the crowd's own list.
+    """
+    return None if moment is None else moment.replace(second=0, microsecond=0) + order_mark
 
 
 def _redact_texts(study: Study, worker: Worker) -> None:
-    """Remove comments, texts in answers, reports and appeals, and how answers were typed."""
+    """Remove comments, texts in answers, reports and appeals, and the signals of how answers were typed."""
     kind, judgments = installed_kind_of(study), judgments_of(study, worker)
     for judgment in judgments.only("pk", "answer").iterator():
         values: dict[str, Any] = {"comment": "", "signals": {}}

@@ -60,12 +60,14 @@ class RetentionEnd:
 
 
 def retention_of(study: Study) -> RetentionEnd:
-    """Return when the identities of a study's people end, counted from its last closing."""
+    """Return when the identities of a study's people will be removed, counted from its last closing."""
     days = design_of(study).retention.identities_days
-    closed_at = study.closed_at if days and study.state == Study.State.CLOSED else None
+    removal_time = None
+    if days and study.state == Study.State.CLOSED and study.closed_at is not None:
+        removal_time = study.closed_at + timedelta(days=days)
     return RetentionEnd(
         days=days,
-        removal_time=closed_at and closed_at + timedelta(days=days),
+        removal_time=removal_time,
         people_count=known_people(study).count(),
         unsettled_count=known_people(study).filter(cannot_be_erased_now(study)).count() if days else 0,
     )
@@ -78,13 +80,13 @@ def known_people(study: Study) -> QuerySet[Worker]:
 
 
 def end_identities_of_study(*, study: Study, progress: Progress = no_progress) -> int:
-    """Remove people's identities if the promised time is over; return their number.
+    """Remove people's identities if the promised time is over. Return the number of these people.
 
     An interrupted call can be repeated.
     """
     if not retention_of(study).is_over:
         return 0
-    # a name that is part of another name is replaced in the log after that one
+    # the longest names first: if a name is part of another one, the log must lose the longer one before
     people = list(
         known_people(study).exclude(cannot_be_erased_now(study)).order_by(Length("name").desc(), "pk")
     )
@@ -92,7 +94,7 @@ def end_identities_of_study(*, study: Study, progress: Progress = no_progress) -
     for batch in batched(people, BATCH_SIZE):
         ended_count += end_identities(study=study, workers=batch)
         progress(ended_count / len(people), f"{ended_count:,} of {len(people):,} people")
-    forget_raw_ids(study=study)  # also delete the ids of people who never came
+    forget_raw_ids(study=study)  # also of people whom the crowd named, but who never came
     if ended_count:
         message = f"The promised time is over: {ended_count} people stand under random names now."
         note_event(study=study, what="retention-ended", sentence=message, people=ended_count)

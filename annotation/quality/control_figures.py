@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, Sum
 from django.utils.translation import gettext as _
 
 from annotation.models import StudyAlarm
-from annotation.quality.controls import ControlItemTest, check_control_items, control_answers
+from annotation.quality.control_item_tests import ControlItemTest, check_control_items
+from annotation.quality.controls import control_answers
 from annotation.snapshots import has_many_assignments
 from judgments.drawing.controls.makers import REPEATED
 from judgments.figures import FiguresDefinition, add_figures
@@ -68,15 +69,40 @@ class ControlFigures:
     suspects: list[SuspectItem]
 
 
+# the key in the cached JSON of each field of ControlItemTest
+TEST_KEYS = {
+    "answers": "seen",
+    "right_answers": "right",
+    "careful_answers": "vouching",
+    "careful_right_answers": "vouching_right",
+    "accuracy_elsewhere": "elsewhere",
+    "p": "p",
+    "is_suspect": "suspect",
+}
+
+
 def _count_answers(figures: ControlFigures) -> int:
     return sum(counts.answers for _, counts in figures.by_kind)
 
 
+def _test_as_json(test: ControlItemTest) -> dict[str, Any]:
+    return {key: getattr(test, name) for name, key in TEST_KEYS.items()}
+
+
+def _test_from_json(value: dict[str, Any]) -> ControlItemTest:
+    return ControlItemTest(**{name: value[key] for name, key in TEST_KEYS.items()})
+
+
 def _as_json(figures: ControlFigures) -> dict[str, Any]:
+    """Return figures as they are cached.
+
+    "fared" has the numbers of answers and of right answers by unit, such as ``{7: [20, 18]}``; "by_kind" the same by
+    kind, such as ``[["repeated", 20, 18]]``; "suspects" the row ids of the units of each item, and its test.
+    """
     return {
         "fared": {unit: [counts.answers, counts.right_answers] for unit, counts in figures.by_unit.items()},
         "by_kind": [[name, counts.answers, counts.right_answers] for name, counts in figures.by_kind],
-        "suspects": [[[unit.pk for unit in row.units], asdict(row.test)] for row in figures.suspects],
+        "suspects": [[[unit.pk for unit in row.units], _test_as_json(row.test)] for row in figures.suspects],
     }
 
 
@@ -91,7 +117,7 @@ def from_json(value: dict[str, Any]) -> ControlFigures:
         units = [current_units[unit_id] for unit_id in suspect_ids if unit_id in current_units]
         if units:
             content = describe_control_item(kind_of(units[0].study), units[0])
-            suspects.append(SuspectItem(units, content, ControlItemTest(**test)))
+            suspects.append(SuspectItem(units, content, _test_from_json(test)))
     return ControlFigures(
         by_unit={int(unit): AnswerCounts(*counts) for unit, counts in value["fared"].items()},
         by_kind=[(name, AnswerCounts(*counts)) for name, *counts in value["by_kind"]],
@@ -148,7 +174,7 @@ def _suspect_items(
     kind: Kind, item_by_unit: dict[int, Hashable], tests: dict[Hashable, ControlItemTest]
 ) -> list[SuspectItem]:
     """Return the items that careful workers miss, the most certain first."""
-    unit_ids = [unit for unit, item in item_by_unit.items() if item in tests and tests[item].suspect]
+    unit_ids = [unit for unit, item in item_by_unit.items() if item in tests and tests[item].is_suspect]
     rows = Unit.objects.filter(pk__in=unit_ids).select_related("item", "reference", "first", "second")
     units_by_item: dict[Hashable, list[Unit]] = {}
     for unit in rows.order_by("position"):

@@ -24,7 +24,7 @@ from annotation.money.orders import with_confirmation
 from annotation.quality import flags, reviews
 from annotation.quality import rules as rule_services
 from annotation.quality.detectors import RULES
-from annotation.quality.flags import exclude_worker
+from annotation.quality.exclusions import exclude_worker
 from annotation.work.joining import find_worker
 from annotation.work.stopping import update_study_outcomes
 from common.amounts import thousands
@@ -36,7 +36,7 @@ from judgments.operations import Outcome, find_row, operation
 from judgments.studies.generation.hand_changes import withdraw_control
 
 SETTINGS_HELP = "Settings that differ from the defaults."
-MAX_SETTING = 10**12  # largest value; settings are shares, counts or seconds
+MAX_SETTING = 10**12  # far above any useful share, count or number of seconds
 MAX_ASSIGNMENTS = 1000  # assignments that one call can decide on
 EXCLUDED_MESSAGE = gettext_noop(
     "{worker} is excluded. Their answers are kept but not used, and their places are open again."
@@ -45,7 +45,10 @@ NO_WORK_CHOSEN = gettext_lazy("Choose the pages of work first.")
 
 
 class SettingsField(serializers.DictField):
-    """Numbers by name. A form has a field ``settings.<name>`` for each; empty fields are left out."""
+    """The settings of a detector: numbers by name.
+
+    A form has a field ``settings.<name>`` for each setting. Empty fields are left out.
+    """
 
     child = serializers.FloatField(min_value=-MAX_SETTING, max_value=MAX_SETTING)
 
@@ -79,9 +82,9 @@ def set_rule(
     enabled: bool = True,
     settings: Mapping[str, float] | None = None,
 ) -> Outcome:
-    """Change a detector. Its earlier flags and actions stay. Repeating changes only the account that set it last.
+    """Change a detector. Its earlier flags and actions stay. Repeating changes only the account that is stored with it.
 
-    Only settings that differ from the defaults are stored.
+    Of ``settings``, only values that differ from the defaults are stored.
     """
     defaults = rule_services.make_study_rule(study, rule, {}).model_dump()
     rule_settings = rule_services.make_study_rule(study, rule, settings or {}).model_dump()
@@ -176,7 +179,7 @@ def approve(*, study: Study, by: User | None, assignments: Collection[UUID | str
 class RejectionRequest(ApprovalRequest):
     """The assignments to reject, and the reason that their workers read.
 
-    If ``found`` is true, a missing reason is replaced by the objections to each worker's work.
+    If ``found`` is true and there is no reason, the objections to each worker's work are the reason.
     """
 
     reason = serializers.CharField(
@@ -230,13 +233,14 @@ def approve_unopposed(*, study: Study, by: User | None) -> Outcome:
 
 
 def _decision_message(study: Study, count: int, decision: str) -> str:
-    """Return the message after a decision on work: what was decided, and that the crowd was asked to confirm it.
+    """Return the message after a decision on work. At a crowd, the decision takes effect when the crowd has replied.
 
     Args:
         count: the number of assignments that changed.
         decision: "approved" or "rejected".
     """
-    is_approved, n = decision == "approved", {"n": thousands(count)}
+    is_approved = decision == "approved"
+    n = {"n": thousands(count)}
     if study.platform and backend_of(study).sends_people:
         sentence = (
             ngettext("One page of work will be approved", "%(n)s pages of work will be approved", count)
@@ -254,7 +258,7 @@ def _decision_message(study: Study, count: int, decision: str) -> str:
 
 
 class AppealAnswer(Parameters):
-    """The answer to a worker's appeal, and the assignment that it is about: the first of those given."""
+    """The answer to a worker's appeal. It is about the first of ``assignments``."""
 
     note = serializers.CharField(max_length=reviews.MAX_NOTE_LENGTH)
     assignments = serializers.ListField(

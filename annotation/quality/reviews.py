@@ -33,7 +33,7 @@ ABANDONED_STATUSES = (
     CrowdSession.Status.SCREENED_OUT,
 )
 MAX_NOTE_LENGTH = 2000
-MAX_NOTES_PER_ASSIGNMENT = 5  # notes per assignment, so that nobody can fill the table
+MAX_NOTES_PER_ASSIGNMENT = 5  # a worker's notes, so that nobody can fill the table
 
 
 def find_objections(
@@ -50,7 +50,7 @@ def find_objections(
 
     Args:
         workers: row ids.
-        tallies: the workers' tallies on control items, if they are already counted.
+        tallies: the answers of these (and perhaps other) workers to control items; None to count them here.
         with_signs: whether to include flags that are not a proof (``only_flags``). They are shown to people, but
             neither hold back pay nor justify a rejection.
     """
@@ -84,10 +84,10 @@ def find_objections(
 
 @commit_as_one_order
 def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
-    """Approve submitted or rejected assignments; return the number of changes.
+    """Approve submitted or rejected assignments. Return the number of assignments that are approved.
 
-    Paid work changes only after the crowd has answered (annotation.crowds.outbox.effects), and a session changes as
-    a whole.
+    Work that a crowd pays is approved only after the crowd has answered (``annotation.crowds.outbox.effects``), and all
+    assignments of a session together.
     """
     _lock_finished(study, assignments)
     unapproved_work = Assignment.objects.filter(pk__in=assignments, state__in=["submitted", "rejected"])
@@ -116,9 +116,9 @@ def assignments_without_objection(study: Study) -> list[UUID]:
 
 @transaction.atomic
 def approve_without_objection(*, study: Study, by: User | None = None) -> int:
-    """Approve the work to which there is no objection; return the number of assignments.
+    """Approve the work to which there is no objection. Return the number of assignments.
 
-    The other work waits for a person.
+    The other work waits for a person's decision.
     """
     assignments = assignments_without_objection(study)
     changed_count = approve_assignments(study=study, assignments=assignments, by=by)
@@ -136,9 +136,9 @@ def approve_without_objection(*, study: Study, by: User | None = None) -> int:
 def reject_assignments(
     *, study: Study, assignments: Collection[UUID], reason: str, by: User | None = None
 ) -> int:
-    """Reject submitted assignments with a reason that the worker reads; return the number of changes.
+    """Reject submitted assignments with a reason that the worker reads. Return the number of rejected assignments.
 
-    Paid work changes as ``approve_assignments`` says.
+    Work that a crowd pays is rejected only later, as in ``approve_assignments``.
     """
     states = _lock_finished(study, assignments)
     approved_ids = [pk for pk, state in states.items() if state == Assignment.State.APPROVED]
@@ -170,7 +170,7 @@ def _log_decision(
 
 @transaction.atomic
 def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
-    """Reject assignments. The reason that each worker reads lists the objections to their work.
+    """Reject assignments. The reason that each worker reads consists of the objections to their work.
 
     Raises:
         WrongState: there is no objection to the work of one of the workers.
@@ -191,16 +191,17 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
         )
     changed_count = 0
     for worker in workers:
-        ids = [assignment for assignment, owner in worker_by_assignment.items() if owner == worker]
+        ids = [pk for pk, author in worker_by_assignment.items() if author == worker]
         reason = " ".join(objections[worker])
         changed_count += reject_assignments(study=study, assignments=ids, reason=reason, by=by)
     return changed_count
 
 
 def _decide_sessions(assignments: AssignmentQuerySet, *, approve: bool, why: str, by: User | None) -> int:
-    """Decide on each paid session as a whole. Assignments of an abandoned session are decided one by one.
+    """Approve or reject the assignments that have a session, and return their number.
 
-    Return the number of assignments. Assignments without a session are left out.
+    The crowd pays a session as a whole, so all its assignments get the same decision. An abandoned session is not paid,
+    so its assignments are decided on one by one.
     """
     state = Assignment.State.APPROVED if approve else Assignment.State.REJECTED
     abandoned_work = assignments.filter(session__status__in=ABANDONED_STATUSES)
@@ -209,10 +210,11 @@ def _decide_sessions(assignments: AssignmentQuerySet, *, approve: bool, why: str
     session_work = assignments.filter(session__isnull=False).exclude(session__status__in=ABANDONED_STATUSES)
     if approve:
         session_work = session_work.exclude(session__status=CrowdSession.Status.WORKING)
-    ids = list(session_work.values_list("session", flat=True))  # one for each assignment
-    for session in CrowdSession.objects.filter(pk__in=ids).select_related("study", "worker").order_by("pk"):
+    session_ids = list(session_work.values_list("session", flat=True))  # one for each assignment
+    sessions = CrowdSession.objects.filter(pk__in=session_ids).select_related("study", "worker")
+    for session in sessions.order_by("pk"):
         decide_session(session=session, approve=approve, why=why, by=by)
-    return len(ids) + abandoned_count
+    return len(session_ids) + abandoned_count
 
 
 def _lock_finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:

@@ -14,9 +14,9 @@ from annotation.views.forms import JoinForm, ResumeForm
 from annotation.views.visitors import RESUME_COOKIE, remember_resume_code, remember_worker, worker_of
 from annotation.work.joining import JoinResult, join_study, resume_worker, suggest_name
 from annotation.work.quiz import quiz_backend
+from annotation.work.sheet.effort import describe_effort
 from annotation.work.sheet.examples import worked_examples
 from annotation.work.sheet.texts import read_design, translated_text
-from annotation.work.summaries import describe_effort
 from common.errors import QuorumError
 from common.markup import render_markdown
 from judgments.design.countries import countries_by_name

@@ -21,14 +21,9 @@ from annotation.views.visitors import RESUME_COOKIE, remember_resume_code, remem
 from annotation.work.answers.drafts import own_assignment
 from annotation.work.joining import renew_resume_code, renew_token
 from annotation.work.quiz import quiz_backend
+from annotation.work.sheet.effort import studies_with_effort
 from annotation.work.sheet.texts import spell_duration
-from annotation.work.summaries import (
-    WorkerSummary,
-    open_studies,
-    own_answers,
-    studies_with_effort,
-    summaries_of_worker,
-)
+from annotation.work.summaries import WorkerSummary, open_studies, own_answers, summaries_of_worker
 from common.amounts import percent_number, spell_amount, spell_totals
 from common.errors import QuorumError
 

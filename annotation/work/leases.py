@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from annotation.errors import AddressFull, AlreadyEnded, NoMoreTime, SlotTaken, TooLate
 from annotation.models import Assignment, CrowdSession, Participation, Seat
 from annotation.models.assignments import LIVE_STATES
-from annotation.quality.flags import refuse_paused_study, refuse_stopped_worker
+from annotation.quality.exclusions import refuse_paused_study, refuse_stopped_worker
 from annotation.work.claims import MAX_ATTEMPTS
 from annotation.work.joining import instructions_version
 from annotation.work.seats import may_take_seat, note_seat, share_pause_lock
@@ -70,7 +70,9 @@ def lease_of(assignment: Assignment) -> Lease:
 
 
 def extend_lease(*, assignment: Assignment) -> Lease:
-    """Grant a full lease from now on, at most ``crowd.extensions`` times. Ignore a call soon after another one.
+    """Give an assignment in progress a full lease from now on, at most ``crowd.extensions`` times.
+
+    A call soon after another one changes nothing.
 
     Raises:
         NoMoreTime: the worker gave no answer in the last half of the lease, or used all extensions.
@@ -81,18 +83,19 @@ def extend_lease(*, assignment: Assignment) -> Lease:
     now = timezone.now()
     lease = timedelta(minutes=crowd.lease_minutes)
     new_end = now + lease
-    current_lease = Assignment.objects.with_lease(now).filter(pk=assignment.pk)
-    extensible = current_lease.filter(expires_at__lt=new_end - min(REPEAT_PERIOD, lease / 10))
-    active_lease = extensible.filter(extended__lt=crowd.extensions, answered_at__gt=now - lease / 2)
-    was_extended = active_lease.update(extended=F("extended") + 1, expires_at=new_end)
+    # queries of the assignment that match only under these conditions
+    if_in_progress = Assignment.objects.with_lease(now).filter(pk=assignment.pk)
+    if_worth_extending = if_in_progress.filter(expires_at__lt=new_end - min(REPEAT_PERIOD, lease / 10))
+    if_entitled = if_worth_extending.filter(extended__lt=crowd.extensions, answered_at__gt=now - lease / 2)
+    was_extended = if_entitled.update(extended=F("extended") + 1, expires_at=new_end)
     assignment.refresh_from_db(fields=["state", "expires_at", "extended"])
     # the lease was just claimed or extended, so an extension would add almost no time
-    gains_nothing = current_lease.exists() and not extensible.exists()
+    gains_nothing = if_in_progress.exists() and not if_worth_extending.exists()
     if was_extended or (crowd.extensions and gains_nothing):
         return lease_of(assignment)
-    if current_lease.exists() and assignment.extended < crowd.extensions:
+    if if_in_progress.exists() and assignment.extended < crowd.extensions:
         raise NoMoreTime(_("Your answers are saved. You can get more time after you answer the next item."))
-    if current_lease.exists():
+    if if_in_progress.exists():
         raise NoMoreTime(_("Your answers are saved. You cannot get more time for this page of work."))
     if assignment.state in (Assignment.State.ACCEPTED, Assignment.State.EXPIRED):
         raise TooLate(_("The time for this page of work is already over. Your saved answers are kept."))
@@ -100,9 +103,10 @@ def extend_lease(*, assignment: Assignment) -> Lease:
 
 
 def retake_assignment(*, assignment: Assignment) -> Assignment:
-    """Reclaim a HIT after its lease expired, with its draft, if a slot is open.
+    """Give a worker their HIT back after its lease expired, with its draft, if a slot is open.
 
-    If the slot was not released, the row is reused. The order of the units and their sides stay the same.
+    If the slot was not released, the row of the assignment is used again, else a new one is created. The order of the
+    units and their sides stay the same.
 
     Raises:
         SlotTaken: the study takes no more work, no slot is open, or the worker has another HIT.
@@ -112,12 +116,12 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
     try:
         with transaction.atomic():
             return _retake_assignment(assignment)
-    except IntegrityError:  # reclaimed in another window at the same moment
+    except IntegrityError:  # the worker took it back in another window at the same moment
         raise SlotTaken(_other_work_message()) from None
 
 
 def _retake_assignment(assignment: Assignment) -> Assignment:
-    """Reclaim the HIT within the transaction of ``retake_assignment``, whose errors these are."""
+    """Do what ``retake_assignment`` describes, within its transaction."""
     study, now = assignment.study, timezone.now()
     share_pause_lock(study)
     old_assignment = Assignment.objects.select_for_update().get(pk=assignment.pk)
@@ -153,7 +157,7 @@ def _retake_assignment(assignment: Assignment) -> Assignment:
 
 
 def _refuse_ended_work(old_assignment: Assignment) -> None:
-    """Raise SlotTaken or the error of a pause if the worker, their session or the study gets no more work."""
+    """Raise SlotTaken, or the error of a pause or exclusion, if the worker may not continue in this study."""
     participation = Participation.objects.get(study=old_assignment.study_id, worker=old_assignment.worker_id)
     refuse_stopped_worker(participation.standing)
     if old_assignment.session is not None and old_assignment.session.status != CrowdSession.Status.WORKING:
@@ -174,9 +178,9 @@ def _claim_again(old_assignment: Assignment, *, now: datetime, expires_at: datet
     lock_for_settling(study=old_assignment.study, hits=[old_assignment.hit_id])
     own_assignments = Assignment.objects.filter(study=old_assignment.study, worker=old_assignment.worker_id)
     if own_assignments.filter(state=Assignment.State.ACCEPTED).exists():
-        # Another window may have reclaimed the HIT while this call waited for the pairs. If that assignment is
-        # being submitted now, the submission waits for the same pairs, and locking the row below would wait for the
-        # submission: a deadlock.
+        # The worker may have taken the HIT back in another window while this call waited for the lock of the pairs. If
+        # that assignment is being submitted now, the submission waits for the same lock, and creating a row below would
+        # wait for the submission: a deadlock.
         raise SlotTaken(_other_work_message())
     live_assignments = own_assignments.filter(hit=old_assignment.hit_id, state__in=LIVE_STATES)
     slot = HIT.objects.filter(pk=old_assignment.hit_id, open_slots__gt=0)

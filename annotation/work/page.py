@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.paginator import Paginator
 from django.db.models import Count, Q
@@ -25,6 +25,7 @@ from annotation.work.operations import expire, extend, invite, pause, resume
 from annotation.work.sheet.units import units_of_hit
 from common.errors import QuorumError
 from judgments.admin.base import number_in, picture_address, preview_address, public_address
+from judgments.design.study_design import StudyDesign
 from judgments.drawing.by_hand import shown_texts
 from judgments.drawing.controls.makers import REPEATED
 from judgments.kinds import Kind
@@ -125,59 +126,90 @@ def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpRespon
         "obstacle": obstacle,
         "may_edit": context["may_change"] and not obstacle,
     }
-    hits: Any = study.hits.order_by("position")
-    if is_draft:
-        try:
-            hits = build_batch(design, study.dataset, maker=study.created_by_id).hits
-        except QuorumError as error:
-            context["generation_problem"] = str(error)
-            return TemplateResponse(request, "admin/annotation/study_hit.html", context)
-    hit_count = len(hits) if is_draft else hits.count()
-    if not hit_count:
-        raise Http404
-    number = min(number_in(request), hit_count)
-    hit = hits[number - 1]
-    units: Sequence[Any] = hit.units if is_draft else units_of_hit(hit.pk)
-    # units that are not stored have the name of their item
-    names = {unit.image for unit in units} if is_draft else set()
-    items = {item.name: item for item in study.dataset.items.filter(name__in=names)}
+    try:
+        shown = _generate_hit(request, study, design) if is_draft else _read_hit(request, study)
+    except QuorumError as error:
+        context["generation_problem"] = str(error)
+        return TemplateResponse(request, "admin/annotation/study_hit.html", context)
+    units = [unit for unit, _item in shown.units]
     context |= {
-        "hit": hit,
-        "number": number,
-        "hit_count": hit_count,
-        "previous_number": number - 1,
-        "next_number": number + 1 if number < hit_count else 0,
-        "preview_address": f"{preview_address(study)}?number={number}",
+        "hit": shown.hit,
+        "number": shown.number,
+        "hit_count": shown.hit_count,
+        "previous_number": shown.number - 1,
+        "next_number": shown.number + 1 if shown.number < shown.hit_count else 0,
+        "preview_address": f"{preview_address(study)}?number={shown.number}",
         "control_count": sum(unit.control for unit in units),
-        "items": [_describe_unit(unit, items[unit.image] if is_draft else unit.item, kind) for unit in units],
+        "items": [_describe_unit(unit, item, kind) for unit, item in shown.units],
         "shows_picture": kind.page.shows_picture or design.source.show,
         "manual_page_numbers": range(1, max((change.hit for change in design.by_hand), default=0) + 2),
         "image_names": study.dataset.items.values_list("name", flat=True)[:MAX_IMAGES],
-        **({} if is_draft else _work_context(hit, units, kind)),
     }
+    if not is_draft:
+        context |= _work_context(shown.hit, units, kind)
     return TemplateResponse(request, "admin/annotation/study_hit.html", context)
 
 
+class _ShownHit(NamedTuple):
+    """The HIT that the page shows, its number (from 1) among the HITs, and its units, each with the item.
+
+    HIT and units are rows of the database or, for a draft, those of ``judgments.drawing.material``.
+    """
+
+    hit: Any
+    number: int
+    hit_count: int
+    units: list[tuple[Any, Item]]
+
+
+def _read_hit(request: HttpRequest, study: Study) -> _ShownHit:
+    hits = study.hits.order_by("position")
+    hit_count = hits.count()
+    number = _chosen_number(request, hit_count)
+    hit = hits[number - 1]
+    return _ShownHit(hit, number, hit_count, [(unit, unit.item) for unit in units_of_hit(hit.pk)])
+
+
+def _generate_hit(request: HttpRequest, study: Study, design: StudyDesign) -> _ShownHit:
+    """Generate the HITs of a draft, and return the chosen one. Raise QuorumError if they cannot be generated."""
+    hits = build_batch(design, study.dataset, maker=study.created_by_id).hits
+    number = _chosen_number(request, len(hits))
+    hit = hits[number - 1]
+    # units that are not stored have the name of their item
+    items = {
+        item.name: item for item in study.dataset.items.filter(name__in={unit.image for unit in hit.units})
+    }
+    return _ShownHit(hit, number, len(hits), [(unit, items[unit.image]) for unit in hit.units])
+
+
+def _chosen_number(request: HttpRequest, hit_count: int) -> int:
+    """Return the number of the HIT in the address, at most ``hit_count``. Raise Http404 if there is no HIT."""
+    if not hit_count:
+        raise Http404
+    return min(number_in(request), hit_count)
+
+
 def _describe_unit(unit: Any, item: Item, kind: Kind) -> dict[str, Any]:
-    """Return an item as the page of a HIT shows it: its texts and, for a check question, the right answer."""
+    """Return a unit as the page of a HIT shows it: its texts and, for a control item, the right answer."""
     texts = shown_texts(unit)
     labels = TEXT_LABELS if "second" in texts else {**TEXT_LABELS, "first": TEXT_LABELS["text"]}
-    control: dict[str, Any] = (
-        describe_control_item(kind, unit) if unit.control else {"right_answer": "", "texts": ()}
-    )
+    right_answer = ""
+    if unit.control:
+        control = describe_control_item(kind, unit)
+        right_texts = [text.text for text, is_right in control["texts"] if is_right]
+        right_answer = control["right_answer"] or ", ".join(right_texts)
     return {
         "unit": unit,
         "item": item,
         "picture": picture_address(item) if kind.page.shows_picture else "",
         "texts": [(name, _(labels.get(name, name)), text) for name, text in texts.items()],
-        "right_answer": control["right_answer"]
-        or ", ".join(text.text for text, is_right in control["texts"] if is_right),
+        "right_answer": right_answer,
         "is_repeated": unit.control_kind == REPEATED,
     }
 
 
 def _work_context(hit: HIT, units: Sequence[Unit], kind: Kind) -> dict[str, Any]:
-    """Return template variables: who took a HIT, who holds it now, and the current answers to each item."""
+    """Return template variables: the latest assignments of a HIT, who holds it now, and the answers to each unit."""
     assignments = list(
         Assignment.objects.filter(hit=hit).select_related("worker").order_by("-accepted_at")[:MAX_SHOWN]
     )

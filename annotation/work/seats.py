@@ -5,8 +5,8 @@ study's seats, so that one person with many names cannot take all the work. Only
 stored. It is different in each study and stored apart from the answers; ``forget_addresses`` deletes it minutes after
 the seat is free.
 
-Transactions that assign or accept work share the pause lock of a study. A transaction that pauses or closes the
-study takes the lock exclusively. So it waits for those that run, and no other one begins meanwhile.
+Transactions that assign or accept work share the pause lock of a study. A transaction that pauses or closes the study
+takes the lock exclusively: it waits until the running transactions end, and others wait until it ends.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ SEATS_ALWAYS_ALLOWED = 5  # seats that an address may hold in any study, for a h
 # a returned seat still counts for this time, so that it cannot be taken repeatedly
 RELEASED_SEAT_PERIOD = timedelta(minutes=5)
 HASH_DIGITS = 32  # hexadecimal digits of the hash of an address
-# Beginnings of the server's own address. Visitors have it in a trial, or behind a proxy that hides them. It is never
-# refused a seat, but its seats may be freed for others like any seat.
+# Beginnings of the addresses of the server itself. Visitors have such an address in a trial, or behind a proxy that
+# hides theirs. It is never refused a seat, but its seats may be freed for others like any seat.
 LOCAL_NETWORKS = ("127.", "::/48")
 
 
@@ -72,38 +72,38 @@ def lock_address(study: Study) -> None:
         _take_advisory_lock(LOCK_EXCLUSIVE, SEAT_LOCK, int(address_hash[:7], 16))  # 28 of the key's 31 bits
 
 
-def may_take_seat(study: Study, *, unfinished: int | None = None) -> bool:
+def may_take_seat(study: Study, *, seat_count: int | None = None) -> bool:
     """Return whether the visitor's network address holds less than its share of the study's seats.
 
     Args:
-        unfinished: the number of seats, open or held, of which an address may hold a share; if None, the number of
-            unfinished pages of work.
+        seat_count: the number of the study's seats, free or held; None for the number of unfinished pages of work.
     """
     address_hash = _address_hash(study, exempt_prefixes=LOCAL_NETWORKS)
     if not address_hash:
         return True
-    now = timezone.now()
-    # all addresses of the site: the first half is the hash of an IPv6 address's /48; of IPv4, half of the hash is
-    # still unique
+    # Count the seats of the whole site. The first half of the hash of an IPv6 address is that of its /48 network; the
+    # first half of the hash of an IPv4 address is long enough to be unique.
     site_hash = address_hash[: HASH_DIGITS // 2]
-    first_hash, last_hash = site_hash.ljust(HASH_DIGITS, "0"), site_hash.ljust(HASH_DIGITS, "f")
-    seats_taken = (
-        _TAKEN_SEATS.first(
-            study=study.pk, first=first_hash, last=last_hash, now=now, since=now - RELEASED_SEAT_PERIOD
-        )
-        or 0
+    now = timezone.now()
+    taken_count = _TAKEN_SEATS.first(
+        study=study.pk,
+        first=site_hash.ljust(HASH_DIGITS, "0"),
+        last=site_hash.ljust(HASH_DIGITS, "f"),
+        now=now,
+        since=now - RELEASED_SEAT_PERIOD,
     )
-    if seats_taken < SEATS_ALWAYS_ALLOWED:
+    if taken_count is None or taken_count < SEATS_ALWAYS_ALLOWED:
         return True
-    seat_count = _count_unfinished_pages(study) if unfinished is None else unfinished
-    return seats_taken < design_of(study).access.address_share * seat_count
+    if seat_count is None:
+        seat_count = _count_unfinished_pages(study)
+    return taken_count < design_of(study).access.address_share * seat_count
 
 
-def note_seat(study: Study, taken: Assignment | CrowdSession) -> None:
-    """Store that the visitor's address took a seat, by taking an assignment or a session."""
+def note_seat(study: Study, holder: Assignment | CrowdSession) -> None:
+    """Store that the visitor's address holds a seat, by an assignment or a session."""
     if address_hash := _address_hash(study):
-        column = "assignment_id" if isinstance(taken, Assignment) else "session_id"
-        row = (study.pk, address_hash, taken.pk, timezone.now())
+        column = "assignment_id" if isinstance(holder, Assignment) else "session_id"
+        row = (study.pk, address_hash, holder.pk, timezone.now())
         insert_rows(Seat, ("study_id", "address", column, "taken_at"), [row])
 
 
@@ -113,7 +113,7 @@ def people_at_same_address(relation: str) -> Subquery:
     For IPv6, addresses with the same /64 count as one. The value is null if no address is stored.
 
     Args:
-        relation: what the rows are, as ``Seat`` names it: "assignment" or "session".
+        relation: the field of ``Seat`` for the rows: "assignment" or "session".
     """
     now = timezone.now()
     address = Seat.objects.filter(**{relation: OuterRef(OuterRef("pk"))}).values("address")[:1]
@@ -137,7 +137,7 @@ def _address_hash(study: Study, *, exempt_prefixes: tuple[str, ...] = ()) -> str
     No limit applies if an address may hold all seats, or if it begins with one of ``exempt_prefixes``. The hash of
     an IPv6 address begins with the hash of its /48.
     """
-    networks = rate_limits.visitor()
+    networks = rate_limits.visitor_networks()
     if not networks or networks[-1].startswith(exempt_prefixes) or design_of(study).access.address_share == 1:
         return ""
     hashes = (keyed_hash("seat", str(study.pk), network) for network in reversed(networks))
@@ -145,7 +145,7 @@ def _address_hash(study: Study, *, exempt_prefixes: tuple[str, ...] = ()) -> str
 
 
 def _takes_seat(now: datetime, since: datetime) -> Q:
-    """Return the condition that a seat counts: it is held, or it was given up again but taken after ``since``."""
+    """Return the condition that a seat counts: it is held, or it was taken after ``since`` and given up again."""
     is_leased = Q(assignment__state__in=LEASED_STATES, assignment__expires_at__gt=now)
     ended_states = ["returned", "expired", "timed-out"]
     is_given_up = Q(assignment__state__in=ended_states) | Q(session__status__in=ended_states)

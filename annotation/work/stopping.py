@@ -7,9 +7,9 @@ outcome bounds of units, then the candidate pairs, then the slots of each HIT:
     open slots = the most votes that one of its units needs, not counting assignments in progress
     live assignments + open slots + saved slots = required
 
-The saved slots (``HIT.spared``) are no longer needed. A HIT asks for more workers than planned only in one case: an
-assignment that left out a unit took the slot that this unit now needs. To avoid deadlocks, locks are taken in the
-order assignments, pairs, HITs, each by id.
+Saved slots (``HIT.spared``) are those that are no longer needed. ``required`` grows only in one case: an assignment
+that left out a unit took the slot that this unit now needs. To avoid deadlocks, locks are taken in the order
+assignments, pairs, HITs, each by id.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from judgments.studies.stopping import outcome_bounds
 HITS_PER_BATCH = 200  # HITs that are locked and updated together
 
 
-def settle_submission(*, assignment: Assignment, revised: bool = False) -> None:
+def settle_submission(*, assignment: Assignment, is_revision: bool = False) -> None:
     """Update outcomes after the judgments of ``assignment`` were stored, in the same transaction.
 
-    It does nothing without early stopping. If the judgments are ``revised``, or changed whether the worker's answers
-    are used, all HITs of the worker are updated.
+    Nothing is done without early stopping. If answers were revised, or if the judgments changed whether the worker's
+    answers are used, all HITs of the worker are updated.
     """
     study = assignment.study
     if assignment.hit_id is None:
         return
     hits = {assignment.hit_id}
-    if revised or _changed_whether_used(assignment):
-        own_assignments = Assignment.objects.filter(study=study, worker=assignment.worker_id).finished()
-        hits |= set(own_assignments.exclude(hit=None).values_list("hit_id", flat=True))
+    if is_revision or _changed_use_of_answers(assignment):
+        workers_assignments = Assignment.objects.filter(study=study, worker=assignment.worker_id).finished()
+        hits |= set(workers_assignments.exclude(hit=None).values_list("hit_id", flat=True))
     update_outcomes(study=study, hits=hits)
 
 
@@ -76,28 +76,29 @@ def update_outcomes(*, study: Study, hits: Iterable[int]) -> None:
     # lock the pairs of all batches before the first HIT
     _lock_pairs({pair for hit_units in batches for pair in _judged_pairs(hit_units)})
     for hit_units in batches:
-        slots = _Slots.lock(hit_units)
+        slots = _LockedSlots.lock(hit_units)
         bounds = _update_bounds(study, design, slots)
         changed_hits = _update_by_pairs(design, _judged_pairs(hit_units))
         if changed_hits:  # a pair was decided or reopened, which concerns other HITs, too
-            slots = _Slots.lock([*hit_units, *_hit_units_of(changed_hits - slots.hits.keys())])
+            slots = _LockedSlots.lock([*hit_units, *_hit_units_of(changed_hits - slots.hits.keys())])
             bounds = list(
                 OutcomeBounds.objects.filter(pk__in=[hit_unit.unit for hit_unit in slots.hit_units])
             )
-        _set_slots(design, slots, {outcome.pk: outcome.cast for outcome in bounds if not outcome.done})
+        given_votes = {outcome.pk: outcome.cast for outcome in bounds if not outcome.done}
+        _set_slots(design, slots, given_votes)
 
 
-def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
+def reopen_slots(*, study: Study, counts_by_hit: Mapping[int, int]) -> None:
     """Reopen slots, in the transaction that ended their assignments.
 
     Args:
-        freed: the number of slots to reopen, by HIT row id.
+        counts_by_hit: the number of slots to reopen, by HIT row id.
     """
     if stops_early(study):
-        update_outcomes(study=study, hits=freed)
+        update_outcomes(study=study, hits=counts_by_hit)
         return
-    for slot_count in set(freed.values()):  # one statement for all HITs with the same number
-        hits = [hit for hit, slots in freed.items() if slots == slot_count]
+    for slot_count in set(counts_by_hit.values()):  # one statement for all HITs with the same number
+        hits = [hit for hit, count in counts_by_hit.items() if count == slot_count]
         HIT.objects.filter(pk__in=hits).update(open_slots=F("open_slots") + slot_count)
 
 
@@ -135,7 +136,10 @@ def count_leases_by_hit(hits: Collection[int]) -> Counter[int]:
 
 @dataclass(frozen=True, slots=True)
 class _HitUnit:
-    """The row ids of a HIT, one of its units and the unit's pair. A control item is not judged."""
+    """The row ids of a HIT, one of its units and the unit's candidate pair.
+
+    ``is_judged`` is false for control items, whose answers are known.
+    """
 
     hit: int
     unit: int
@@ -159,8 +163,8 @@ def _judged_pairs(hit_units: Iterable[_HitUnit]) -> set[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Slots:
-    """Locked HITs and their assignments.
+class _LockedSlots:
+    """Locked HITs, and the numbers of the assignments that take their slots.
 
     Attributes:
         hits: the HITs by row id.
@@ -174,7 +178,7 @@ class _Slots:
     pending_counts: Counter[int]
 
     @classmethod
-    def lock(cls, hit_units: list[_HitUnit]) -> _Slots:
+    def lock(cls, hit_units: list[_HitUnit]) -> _LockedSlots:
         """Lock the HITs of these units, and count their assignments."""
         units_by_hit: defaultdict[int, list[int]] = defaultdict(list)
         for hit_unit in hit_units:
@@ -189,7 +193,8 @@ class _Slots:
             live_counts[hit] += 1
             if state in LEASED_STATES:
                 units = units_by_hit[hit]
-                pending_counts.update(units[index] for index in order or range(len(units)))
+                shown_indices = order or range(len(units))  # ``order`` is empty, or leaves out decided units
+                pending_counts.update(units[index] for index in shown_indices)
         return cls(hit_units, hits, live_counts, pending_counts)
 
 
@@ -204,7 +209,7 @@ def _lock_pairs(pairs: Collection[int]) -> None:
     list(rows.select_for_update(no_key=True).values_list("pk", flat=True))
 
 
-def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[OutcomeBounds]:
+def _update_bounds(study: Study, design: StudyDesign, slots: _LockedSlots) -> list[OutcomeBounds]:
     """Update the bounds of each judged unit, and return them. Only changed rows are written."""
     kind = KINDS[study.protocol].for_design(design)
     votes_wanted = _votes_wanted(design, slots)
@@ -221,7 +226,8 @@ def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[Out
     for unit, value, worker in votes:
         if worker not in unused_workers and value is not None:
             values_by_unit[unit].append(value)
-    bounds, changed_bounds = list(OutcomeBounds.objects.filter(pk__in=units)), []
+    bounds = list(OutcomeBounds.objects.filter(pk__in=units))
+    changed_bounds = []
     for outcome in bounds:
         unit = outcome.pk
         # votes that may still come: those asked for, or those of assignments in progress if these are more
@@ -238,8 +244,8 @@ def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[Out
     return bounds
 
 
-def _votes_wanted(design: StudyDesign, slots: _Slots) -> dict[int, int]:
-    """Return the number of judgments that the study asks for, by unit row id."""
+def _votes_wanted(design: StudyDesign, slots: _LockedSlots) -> dict[int, int]:
+    """Return the number of judgments that the study asks for, of each unit of the HITs, by unit row id."""
     return {
         hit_unit.unit: design.judgments_per_unit + slots.hits[hit_unit.hit].extra
         for hit_unit in slots.hit_units
@@ -259,45 +265,54 @@ def _workers_not_used(study: Study, design: StudyDesign, workers: Collection[int
     """Return those of the workers whose answers are not used because of their accuracy on control items."""
     if not workers or not design.controls.per_hit:
         return set()
-    records = _records(study, design, control_answers(study, workers=workers))
+    records = _control_records(study, design, control_answers(study, workers=workers))
     return {worker for worker, record in records.items() if not record.is_used}
 
 
-def _changed_whether_used(assignment: Assignment) -> bool:
+def _changed_use_of_answers(assignment: Assignment) -> bool:
     """Return whether the control items of this assignment changed whether the worker's answers are used.
 
-    The answers of a worker without a record are used.
+    The answers of a worker who has not seen any control item are used.
     """
     study, design, worker = assignment.study, design_of(assignment.study), assignment.worker_id
     if not design.controls.per_hit:
         return False
     answers = control_answers(study, workers=[worker])
-    record_now = _records(study, design, answers).get(worker)
-    record_before = _records(
-        study, design, [answer for answer in answers if answer.assignment != assignment.pk]
-    ).get(worker)
-    return (record_now is None or record_now.is_used) != (record_before is None or record_before.is_used)
+    earlier_answers = [answer for answer in answers if answer.assignment != assignment.pk]
+    record = _control_records(study, design, answers).get(worker)
+    earlier_record = _control_records(study, design, earlier_answers).get(worker)
+    is_used = record is None or record.is_used
+    was_used = earlier_record is None or earlier_record.is_used
+    return is_used != was_used
 
 
-def _records(study: Study, design: StudyDesign, answers: Iterable[ControlAnswer]) -> dict[int, ControlRecord]:
+def _control_records(
+    study: Study, design: StudyDesign, answers: Iterable[ControlAnswer]
+) -> dict[int, ControlRecord]:
     return control_records(answers, rule=design.controls, kind=kind_of(study))
 
 
 def _update_by_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
-    """Mark units as decided or undecided by the state of their pairs; return the row ids of the changed HITs."""
+    """Mark the units of decided pairs as done, and undo it if a pair is undecided again.
+
+    A pair compares two candidates by several triplets, which are its units. Return the row ids of the HITs that show a
+    changed unit.
+    """
     if not pairs:
         return set()
     sums_by_pair = OutcomeBounds.objects.filter(unit__pair__in=pairs).order_by().values_list("unit__pair")
-    settled_pairs: list[int] = []
-    unsettled_pairs: list[int] = []
+    decided_pairs: list[int] = []
+    undecided_pairs: list[int] = []
     for pair, low_sum, high_sum in sums_by_pair.annotate(low_sum=Sum("low"), high_sum=Sum("high")):
         # the sign of the sum of its triplets decides a pair; a tie is decided when every triplet is decided
-        is_settled = low_sum > 0 or high_sum < 0 or low_sum == high_sum
-        (settled_pairs if is_settled else unsettled_pairs).append(pair)
+        if low_sum > 0 or high_sum < 0 or low_sum == high_sum:
+            decided_pairs.append(pair)
+        else:
+            undecided_pairs.append(pair)
     # units of undecided pairs are reopened if their own outcome is open and they lack votes
-    is_newly_decided = Q(unit__pair__in=settled_pairs, done=False, full_depth=False)
+    is_newly_decided = Q(unit__pair__in=decided_pairs, done=False, full_depth=False)
     is_reopened = Q(
-        unit__pair__in=unsettled_pairs,
+        unit__pair__in=undecided_pairs,
         done=True,
         full_depth=False,
         low__lt=F("high"),
@@ -313,7 +328,7 @@ def _update_by_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
     return set(HITUnit.objects.filter(unit__in=was_done_by_unit).values_list("hit_id", flat=True))
 
 
-def _set_slots(design: StudyDesign, slots: _Slots, given_votes: Mapping[int, int]) -> None:
+def _set_slots(design: StudyDesign, slots: _LockedSlots, given_votes: Mapping[int, int]) -> None:
     """Set the open and saved slots of HITs.
 
     Args:

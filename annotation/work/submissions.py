@@ -19,8 +19,9 @@ from annotation.crowds.qualifications import grant_qualification
 from annotation.errors import AddressFull, AlreadyEnded, AnswerProblem, AnswersMissing, TooLate
 from annotation.models import Assignment, Judgment, Participation, ProblemReport
 from annotation.models.assignments import assignment_submitted
-from annotation.quality.flags import has_stopping_flag, refuse_stopped_worker, run_detectors
-from annotation.work.answers.checks import MAX_COMMENT_LENGTH, answer_key
+from annotation.quality.exclusions import refuse_stopped_worker
+from annotation.quality.flags import has_stopping_flag, run_detectors
+from annotation.work.answers.checks import MAX_COMMENT_LENGTH, answer_key, unanswered_positions
 from annotation.work.answers.drafts import (
     CheckedAnswers,
     check_submitted_answers,
@@ -43,7 +44,7 @@ from common.rows.writing import insert_rows
 from judgments.kinds import KINDS
 from judgments.studies.designs import design_of, draws_at_claim, stops_early
 
-# The columns of a judgment that revises no other one. Rows are inserted directly, since bulk_create takes ten times as
+# The columns of a new judgment, which is no revision. ``insert_rows`` is used, since bulk_create takes ten times as
 # long.
 JUDGMENT_COLUMNS = (
     "assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment", "signals",
@@ -87,13 +88,13 @@ def save_answers(
     """Merge ``answers`` into the draft. If one answer is invalid, save nothing.
 
     Args:
-        unfinished: the invalid input of a plain form, by position. It is saved, but is not an answer.
-        keep_late: whether to keep the draft even if TooLate is raised, since a plain form has no other memory.
+        unfinished: the invalid input of a form without scripts, by position. It is saved, but is not an answer.
+        keep_late: whether to keep the draft even if TooLate is raised. A form without scripts would otherwise lose it.
 
     Raises:
         AnswerProblem, TooLate, AlreadyEnded: the answers are invalid or late.
     """
-    sheet = check_submitted_answers(assignment, answers)
+    checked_answers = check_submitted_answers(assignment, answers)
     with transaction.atomic():
         locked_assignment = lock_assignment(assignment)
         late_error: TooLate | None = None
@@ -106,20 +107,17 @@ def save_answers(
         unfinished_answers = {
             str(position): {"unfinished": text} for position, text in (unfinished or {}).items()
         }
-        store_draft(locked_assignment, {**sheet.answers, **unfinished_answers})
+        store_draft(locked_assignment, {**checked_answers.answers, **unfinished_answers})
     if late_error is not None:
         raise late_error
     return locked_assignment
 
 
 def advice_on(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> dict[int, str]:
-    """Return advice about answers that the worker may want to improve, by position. It does not refuse them."""
+    """Return sentences about answers that the worker may want to improve, by position. The answers are valid, too."""
     kind, design = KINDS[assignment.study.protocol], design_of(assignment.study)
-    advice = {
-        answer["position"]: kind.advise(answer[key], design)
-        for answer in answers
-        if (key := answer_key(kind)) in answer
-    }
+    key = answer_key(kind)
+    advice = {answer["position"]: kind.advise(answer[key], design) for answer in answers if key in answer}
     return {position: sentence for position, sentence in advice.items() if sentence}
 
 
@@ -133,9 +131,9 @@ def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, 
         AnswersMissing: positions have no answer; the other answers are saved.
         AnswerProblem, TooLate, AlreadyEnded, WorkerExcluded: nothing changes.
     """
-    sheet = check_submitted_answers(assignment, answers)
+    checked_answers = check_submitted_answers(assignment, answers)
     with transaction.atomic():
-        submission = _submit_sheet(sheet)
+        submission = _submit_answers(checked_answers)
     _require_complete(submission)
     _run_detectors(submission)
     return submission
@@ -149,8 +147,8 @@ def submit_and_claim(
     One commit is faster: each waits for the disk, and on SQLite everybody waits for it. The claim is None if the
     worker gets no HIT now. The errors are those of ``submit_assignment``.
     """
-    # Updating outcomes locks HITs, and a claim locks another HIT, so they never share a transaction. The page of an
-    # arena is drawn from committed judgments only.
+    # With early stopping, a submission locks HITs. A claim locks another HIT, so a transaction for both could deadlock.
+    # The page of an arena is drawn from committed judgments only.
     if not (stops_early(assignment.study) or draws_at_claim(assignment.study)):
         try:
             return _submit_with_claim(assignment, answers)
@@ -172,7 +170,7 @@ def _submit_with_claim(
         SlotLost, AddressFull, IntegrityError: the claim failed, so nothing was submitted.
     """
     study = assignment.study
-    sheet = check_submitted_answers(assignment, answers)
+    checked_answers = check_submitted_answers(assignment, answers)
     try:
         candidate = prepare_candidate(study, assignment.worker, ignored_assignment=assignment)
     except QuorumError:  # a refused claim must not undo the submission
@@ -180,32 +178,29 @@ def _submit_with_claim(
     with transaction.atomic():
         if candidate is not None:
             share_pause_lock(study)  # take the pause lock before the assignment is locked
-        submission = _submit_sheet(sheet)
-        claim = commit_claim(candidate) if not submission.missing_positions else None
+        submission = _submit_answers(checked_answers)
+        claim = None if submission.missing_positions else commit_claim(candidate)
     _require_complete(submission)
-    # a worker whom a detector stopped gets no claim
-    return submission, None if _run_detectors(submission) else claim
+    is_stopped = _run_detectors(submission)
+    return submission, None if is_stopped else claim
 
 
-def _submit_sheet(sheet: CheckedAnswers) -> SubmissionResult:
+def _submit_answers(checked_answers: CheckedAnswers) -> SubmissionResult:
     """Store the judgments of a page. If answers are missing, store a draft instead."""
-    locked_assignment = lock_assignment(sheet.assignment)
+    locked_assignment = lock_assignment(checked_answers.assignment)
     if locked_assignment.submitted_at is not None:  # submitted before, whatever its state is now
-        _refuse_other_answers(locked_assignment, sheet.answers)
+        _refuse_other_answers(locked_assignment, checked_answers.answers)
         return SubmissionResult(assignment=locked_assignment, is_repeat=True)
     refuse_ended_assignment(locked_assignment)
-    all_answers = merge_answers(locked_assignment.answers, sheet.answers)
-    key = answer_key(sheet.kind)
-    missing_positions = tuple(
-        page_unit.position
-        for page_unit in sheet.page_units
-        if key not in all_answers.get(str(page_unit.position), {})
+    all_answers = merge_answers(locked_assignment.answers, checked_answers.answers)
+    missing_positions = unanswered_positions(
+        checked_answers.page_units, all_answers, kind=checked_answers.kind
     )
     if missing_positions:
-        store_draft(locked_assignment, sheet.answers)
+        store_draft(locked_assignment, checked_answers.answers)
     else:
-        _store_judgments(locked_assignment, sheet, all_answers)
-    return SubmissionResult(locked_assignment, is_repeat=False, missing_positions=missing_positions)
+        _store_judgments(locked_assignment, checked_answers, all_answers)
+    return SubmissionResult(locked_assignment, is_repeat=False, missing_positions=tuple(missing_positions))
 
 
 def _require_complete(submission: SubmissionResult) -> None:
@@ -234,13 +229,18 @@ def _refuse_other_answers(assignment: Assignment, answers: Mapping[str, dict[str
 
 
 def _store_judgments(
-    assignment: Assignment, sheet: CheckedAnswers, answers: Mapping[str, dict[str, Any]]
+    assignment: Assignment, checked_answers: CheckedAnswers, answers: Mapping[str, dict[str, Any]]
 ) -> None:
-    """Store a complete page of answers as judgments, and update everything that depends on them."""
+    """Store a complete page of answers as judgments, and update everything that depends on them.
+
+    Args:
+        checked_answers: the answers of this request, with the units of the page.
+        answers: the answers of this request and of the draft, by position.
+    """
     _mark_submitted(assignment, answers)
     judgments = [
-        build_judgment(assignment, page_unit, answers[str(page_unit.position)], kind=sheet.kind)
-        for page_unit in sheet.page_units
+        build_judgment(assignment, page_unit, answers[str(page_unit.position)], kind=checked_answers.kind)
+        for page_unit in checked_answers.page_units
     ]
     add_copy_signals(judgments, assignment=assignment)
     insert_rows(
@@ -254,11 +254,11 @@ def _store_judgments(
     if design_of(study).workers.grants:
         grant_qualification(assignment=assignment)
     # receivers of the signal read these rows, which are already in memory
-    assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker
+    assignment.hit, assignment.worker = checked_answers.assignment.hit, checked_answers.assignment.worker
     assignment_submitted.send(Assignment, assignment=assignment, judgments=len(judgments))
     # update the counters last: all workers lock these rows, and the lock order has sessions before them
     if draws_at_claim(study):
-        answered_units = zip(sheet.page_units, judgments, strict=True)
+        answered_units = zip(checked_answers.page_units, judgments, strict=True)
         count_answers_to_pairs(
             study=study, answers=((page_unit.unit, judgment.value) for page_unit, judgment in answered_units)
         )

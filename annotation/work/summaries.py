@@ -1,18 +1,17 @@
-"""What workers read about studies: the length and pay of a page, their own work in each study, and open studies.
+"""What workers read about their own work: a summary for each study, and the download of all their answers.
 
 Control items are never revealed. Accuracy on them is shown only if the study says so.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, OuterRef, QuerySet, Sum
 from django.utils import timezone
-from django.utils.translation import ngettext
 
 from annotation.crowds.people import PUBLIC_LINK_PLATFORMS
 from annotation.models import Assignment, Judgment, Participation, Worker
@@ -20,15 +19,12 @@ from annotation.models.assignments import EXCLUDED_STATES, FINISHED_STATES, LEAS
 from annotation.quality.controls import ControlRecord, control_answers, control_record
 from annotation.work.answers.checks import SIGNALS, WRITING_SIGNALS, answer_key
 from annotation.work.quiz import quiz_backend
-from annotation.work.sheet.texts import spell_duration, spell_pay
 from annotation.work.sheet.units import page_units_of
 from annotation.work.worksheet import texts_shown
 from judgments.design.quiz import asks_anything
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.controls.makers import REPEATED
-from judgments.drawing.material import LARGEST_PAGE, SCREENS
 from judgments.kinds import KINDS
-from judgments.models import HIT, HITUnit, Study
+from judgments.models import HIT, Study
 from judgments.studies.designs import design_of, kind_of
 
 SUBMITTED_STATES = (*FINISHED_STATES, *EXCLUDED_STATES)
@@ -40,9 +36,9 @@ class WorkerSummary:
     """What a worker did in a study.
 
     Attributes:
-        pages: the number of assignments by state.
+        pages: the number of assignments (pages of work) by state.
         approved_before: the number of approved assignments that were invalidated later.
-        judgments: the number of current judgments.
+        judgments: the number of judgments; a revised one counts once.
         seconds: the active time of these judgments.
         controls: accuracy on control items, if the study shows it.
         has_lease: whether the worker has a page of work in progress.
@@ -71,6 +67,7 @@ class WorkerSummary:
 
     @property
     def pending_cents(self) -> int:
+        """The pay of submitted work about which nobody has decided yet."""
         return self.pages["submitted"] * self.design.crowd.reward_cents
 
     @property
@@ -120,9 +117,10 @@ def summaries_of_worker(worker: Worker) -> list[WorkerSummary]:
 
 
 def _add_accuracy(worker: Worker, summaries: list[WorkerSummary]) -> None:
-    """Add accuracy once ``controls.after`` control items were answered. The first answer to each item counts.
+    """Add the accuracy of each summary whose worker has answered ``controls.after`` or more control items.
 
-    With fewer items, or with revised answers, the accuracy would reveal which items are control items.
+    The first answer to each item counts. With fewer items, or with revised answers, a change of the accuracy would
+    reveal which items are control items.
     """
     for summary in summaries:
         kind = kind_of(summary.study)
@@ -139,7 +137,7 @@ def open_studies() -> QuerySet[Study]:
 
 
 def own_answers(worker: Worker) -> Iterator[dict[str, Any]]:
-    """Yield all submitted answers of a worker, as the download of their own data has them."""
+    """Yield all submitted answers of a worker, for the download of their own data."""
     rows = Assignment.objects.filter(worker=worker, state__in=SUBMITTED_STATES)
     for assignment in rows.select_related("study").order_by("submitted_at", "pk").iterator(chunk_size=100):
         yield from _answers_of(assignment)
@@ -173,125 +171,13 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
 
 
 def _own_signals(judgment: Judgment) -> dict[str, int]:
-    """Return the page's counts. Similarity to others' answers is left out, since it is not the worker's own data."""
+    """Return the page's counts of how the answer was written.
+
+    The similarity to others' answers is left out, since it is not the worker's own data.
+    """
     return {name: count for name, count in judgment.signals.items() if name in (*SIGNALS, *WRITING_SIGNALS)}
 
 
 def _without_picture(content: dict[str, Any]) -> dict[str, Any]:
     """Return the shown content without its picture, whose address is valid only during the assignment."""
     return {name: value for name, value in content.items() if name != "image"}
-
-
-HitItems = list[tuple[int, bool]]  # the item of each unit of a HIT, and whether the unit is repeated
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """The effort of an assignment.
-
-    Attributes:
-        steps: the number of screens.
-        seconds: the expected duration of all screens.
-        is_maximum: whether another assignment of the study may need less.
-    """
-
-    steps: int
-    seconds: float
-    is_maximum: bool = False
-
-
-def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
-    """Return the effort of an assignment of each study, by study row id.
-
-    It is the largest effort among the first HIT, the last HIT, and the first without withdrawn control items. If
-    documents stay whole, it is the effort of the largest page. Before HITs are generated, it comes from the design.
-    """
-    study_list = list(studies)
-    hits_by_study: dict[int, dict[int, HitItems]] = defaultdict(lambda: defaultdict(list))
-    hits_of_study = HIT.objects.filter(study=OuterRef("pk"))
-    examined_hits = [
-        Subquery(hits_in_order.values("pk")[:1])
-        for hits_in_order in (
-            hits_of_study.order_by("position"),
-            hits_of_study.order_by("-position"),
-            hits_of_study.filter(version=0).order_by("position"),
-        )
-    ]
-    has_changed_hit = Exists(hits_of_study.filter(version__gt=0))
-    rows_of_studies = Study.objects.filter(pk__in=[study.pk for study in study_list]).values_list(
-        "pk", has_changed_hit, *examined_hits
-    )
-    changed_studies: set[int] = set()
-    hits: set[int] = set()
-    for study, has_changed, *hit_ids in rows_of_studies:
-        hits.update(hit for hit in hit_ids if hit is not None)
-        if has_changed:
-            changed_studies.add(study)
-    hit_units = HITUnit.objects.filter(hit__in=hits, unit__withdrawn=False)
-    for study, hit, item, control_kind in hit_units.values_list(
-        "hit__study", "hit", "unit__item", "unit__control_kind"
-    ):
-        hits_by_study[study][hit].append((item, control_kind == REPEATED))
-    return {
-        study.pk: _effort_of_page(
-            design_of(study), hits_by_study[study.pk], study.notes, has_changed=study.pk in changed_studies
-        )
-        for study in study_list
-    }
-
-
-def _effort_of_page(
-    design: StudyDesign, items_by_hit: Mapping[int, HitItems], notes: Mapping[str, Any], *, has_changed: bool
-) -> Effort:
-    """Return the effort of a page.
-
-    Args:
-        items_by_hit: the examined HITs, by row id; empty before HITs are generated.
-        notes: the notes of the study, which the draw of its units wrote.
-        has_changed: whether a HIT lost a control item, or an arena drew its units.
-    """
-    grouped = KINDS[design.protocol].grouped
-    # documents stay whole, so the draw noted its largest page
-    if max_units := notes.get(LARGEST_PAGE, 0):
-        is_maximum = not design.arena.pages and len(items_by_hit) > 1  # documents are in random order
-        return Effort(notes.get(SCREENS, max_units), max_units * design.seconds_per_unit, is_maximum)
-    # a step is a picture with all its captions, or a unit
-    if items_by_hit:
-        step_counts = [len(set(items)) if grouped else len(items) for items in items_by_hit.values()]
-        max_units = max(len(items) for items in items_by_hit.values())
-        is_maximum = len(items_by_hit) > 1 and (has_changed or len(set(step_counts)) > 1)
-        # the draw notes the number of screens if several units share one
-        steps = max(step_counts) if grouped else notes.get(SCREENS, max(step_counts))
-        return Effort(steps, max_units * design.seconds_per_unit, is_maximum)
-    steps = design.images_per_hit if grouped else design.units_per_hit
-    units_per_step = design.captions_per_image if grouped else 1
-    return Effort(steps, steps * units_per_step * design.seconds_per_unit)
-
-
-def describe_effort(study: Study, effort: Effort | None = None) -> dict[str, Any]:
-    """Return the ``size``, ``duration`` and ``pay`` of an assignment in words, and its ``seconds``."""
-    design = design_of(study)
-    effort = effort or efforts_of([study])[study.pk]
-    n = effort.steps
-    counts_pictures = KINDS[design.protocol].grouped and design.about_pictures
-    if counts_pictures and effort.is_maximum:
-        size = ngettext("up to %(n)d picture", "up to %(n)d pictures", n)
-    elif counts_pictures:
-        size = ngettext("%(n)d picture", "%(n)d pictures", n)
-    elif effort.is_maximum:
-        size = ngettext("up to %(n)d question", "up to %(n)d questions", n)
-    else:
-        size = ngettext("%(n)d question", "%(n)d questions", n)
-    return {
-        "size": size % {"n": n},
-        "duration": spell_duration(effort.seconds),
-        "seconds": effort.seconds,
-        "pay": spell_pay(design.crowd.reward_cents, design.named_currency),
-    }
-
-
-def studies_with_effort(studies: Iterable[Study]) -> list[dict[str, Any]]:
-    """Return each study with its effort in words, as templates list open studies."""
-    study_list = list(studies)
-    efforts = efforts_of(study_list)
-    return [{"study": study, **describe_effort(study, efforts[study.pk])} for study in study_list]

@@ -40,14 +40,16 @@ class CallFailed(Exception):
     ``str()`` is the end of a sentence about the service, such as "cannot be reached (ConnectError)".
 
     Attributes:
-        sent: whether the service may have carried out the call.
-        late: whether the call took too long.
+        was_sent: whether the service may have received the call, and carried it out.
+        is_late: whether the call took too long.
         reason: the message of the operating system, or of the code that detected the failure.
     """
 
-    def __init__(self, why: str, *, sent: bool = True, late: bool = False, reason: str = "") -> None:
-        super().__init__(why)
-        self.sent, self.late, self.reason = sent, late, reason
+    def __init__(
+        self, problem: str, *, was_sent: bool = True, is_late: bool = False, reason: str = ""
+    ) -> None:
+        super().__init__(problem)
+        self.was_sent, self.is_late, self.reason = was_sent, is_late, reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +70,14 @@ class HTTPReply:
         return self.status in RETRY_STATUSES or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
     @property
-    def wait(self) -> float:
+    def wait_seconds(self) -> float:
         """The seconds after which the service wants to be called again; 0 if it does not say."""
         return seconds_to_wait(self.headers)
 
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """The settings for repeating a call. The pause doubles after each try, unless the service asks for another."""
+    """The settings for repeating a call. The pause doubles after each try. The service can ask for a longer one."""
 
     tries: int = 1
     pause: float = 0.5  # seconds before the second try
@@ -83,11 +85,11 @@ class Retries:
 
 
 class Client:
-    """A client of the service at ``url``, or of arbitrary whole addresses. A ``with`` block closes its connections.
+    """A client of the service at ``url``, or of any addresses. A ``with`` block closes its connections.
 
     Args:
-        url: the address of the service; "" for a client of whole addresses.
-        seconds: the timeout for the next byte.
+        url: the address of the service; "" for a client that is called with whole addresses.
+        seconds: the longest time until the next bytes arrive.
         credentials: headers for the service's own address.
         secret: the secret in the credentials, which is removed from responses.
         max_bytes: the maximum number of bytes of a response's body.
@@ -139,7 +141,7 @@ class Client:
         repeatable: bool | None = None,
         before_next: Callable[[], None] = lambda: None,
     ) -> HTTPReply:
-        """Return the response, whatever its status. Raise CallFailed if there is no complete response.
+        """Send a call, and return the response, whatever its status. Raise CallFailed if there is none, or only a part.
 
         Args:
             address: a path of the service, or a whole address, to which no credentials are sent.
@@ -163,12 +165,12 @@ class Client:
             try:
                 reply = self._send_once(method, address, content, all_headers, parameters)
             except CallFailed as error:
-                if attempt == retries.tries or (error.sent and not repeatable):
+                if attempt == retries.tries or (error.was_sent and not repeatable):
                     raise
                 reason, wait = str(error), 0.0
             else:
                 is_refused = reply.status == HTTPStatus.TOO_MANY_REQUESTS
-                wait = reply.wait
+                wait = reply.wait_seconds
                 if (
                     not reply.is_temporary
                     or attempt == retries.tries
@@ -205,23 +207,23 @@ class Client:
                     received += chunk
                     is_late = self._limits_whole_time and time.monotonic() > deadline
                     if is_late or len(received) > self._max_bytes:
-                        raise CallFailed("sends an answer that does not end", late=True)
+                        raise CallFailed("sends an answer that does not end", is_late=True)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.InvalidURL) as error:
-            raise _failure(error, "cannot be reached", sent=False) from error
+            raise _failure(error, "cannot be reached", was_sent=False) from error
         except httpx.HTTPError as error:
-            raise _failure(error, "breaks the call off", sent=True) from error
+            raise _failure(error, "breaks the call off", was_sent=True) from error
         # some services repeat the credentials in their responses
         body = bytes(received).replace(self._secret, b"***") if self._secret else bytes(received)
         return HTTPReply(response.status_code, response.headers, body)
 
 
-def _failure(error: Exception, what: str, *, sent: bool) -> CallFailed:
+def _failure(error: Exception, problem: str, *, was_sent: bool) -> CallFailed:
     import httpx
 
     name = type(error).__name__
     is_late = isinstance(error, httpx.TimeoutException)
     reason = ERROR_NUMBER.sub("", str(error)) or name
-    return CallFailed(f"{what} ({name})", sent=sent, late=is_late, reason=reason)
+    return CallFailed(f"{problem} ({name})", was_sent=was_sent, is_late=is_late, reason=reason)
 
 
 @cache
@@ -233,7 +235,10 @@ def _certificates() -> ssl.SSLContext:
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float:
-    """Return the seconds to wait by ``Retry-After``, a number or a date (RFC 9110, section 10.2.3), or 0."""
+    """Return the seconds to wait by the header Retry-After; 0 without it.
+
+    The header has a number of seconds or a date (RFC 9110, section 10.2.3).
+    """
     text = headers.get("Retry-After", "")
     if text.isascii() and text.isdigit():
         return float(text[:9])  # nine digits are more than thirty years

@@ -22,20 +22,20 @@ from common.amounts import thousands
 from common.errors import QuorumError
 from common.incoming import MAX_REQUEST_BYTES, UNLIMITED_GROWTH_BYTES, check_request_size, count_bytes, limits
 
-SMALL_ARCHIVE = 100 * UNLIMITED_GROWTH_BYTES  # unpacked bytes up to which the limit of growth does not apply
-
+SMALL_ARCHIVE = (
+    100 * UNLIMITED_GROWTH_BYTES
+)  # unpacked bytes of an archive to which no limit of growth applies
 MAX_LISTED_BYTES = 330  # bytes of a file's entry in the table of contents, which is read as a whole
-
-END_RECORD_BYTES = 22  # bytes of the end-of-archive record without a comment
-
+ENTRY_SIGNATURE = b"PK\x01\x02"  # begins an entry of the table of contents
+END_SIGNATURE = b"PK\x05\x06"  # begins the end record
+END_RECORD_BYTES = 22  # without a comment
+ZIP64_LOCATOR_SIGNATURE = b"PK\x06\x07"
+ZIP64_LOCATOR_BYTES = 20
+ZIP64_RECORD_BYTES = 56
 MAX_END_BYTES = 2**16 + 200  # bytes of the end of an archive: records and a comment
-
 CHUNK_BYTES = 2**20
-
 ENCRYPTED = 0x1  # flag of an entry
-
 MAX_NAME_LENGTH = 255  # bytes of a path component in common file systems
-
 # Exceptions that zipfile raises for damaged archives.
 ARCHIVE_ERRORS = (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, zlib.error)
 
@@ -69,9 +69,17 @@ def unpack_archive(
     skipped_suffixes: Collection[str] = (),
     progress: Callable[[float, str], None] = lambda share, values: None,
 ) -> list[str]:
-    """Unpack an archive into ``target``, except files with a suffix in ``skipped_suffixes``. Return the names of these.
+    """Unpack an archive into a folder. Return the names of the files that were skipped.
 
     Raise UploadRefused if the archive is unsafe, damaged, or larger than it declares.
+
+    Args:
+        target: the folder.
+        name: the name of the archive, for messages.
+        suffixes: the endings that files must have, such as {".png"}; None for any.
+        skipped_suffixes: the endings of files that are not unpacked.
+        progress: a function that is called with a share and a file's name while the archive is unpacked. The share is
+            always 0, since the whole is not known.
     """
     archive = _open_archive(packed, name)
     deadline = time.monotonic() + limits().seconds
@@ -82,7 +90,7 @@ def unpack_archive(
         if inner_path.suffix.lower() in skipped_suffixes:
             skipped_names.append(str(inner_path))
             continue
-        values = {"name": name, "filename": member.filename}
+        names = {"name": name, "filename": member.filename}
         file = target.joinpath(*inner_path.parts)
         bytes_left = member.file_size
         try:
@@ -94,15 +102,15 @@ def unpack_archive(
                     bytes_left -= len(chunk)
                     if bytes_left < 0:
                         problem = gettext("%(name)s: %(filename)r is larger than the archive says.")
-                        raise UploadRefused(problem % values)
+                        raise UploadRefused(problem % names)
                     if time.monotonic() > deadline:
-                        raise UploadRefused(gettext("%(name)s takes too long to unpack.") % values)
+                        raise UploadRefused(gettext("%(name)s takes too long to unpack.") % names)
                     out.write(chunk)
         except ARCHIVE_ERRORS as error:
-            problem = gettext("%(name)s: %(filename)r is damaged (%(error)s).") % (values | {"error": error})
+            problem = gettext("%(name)s: %(filename)r is damaged (%(error)s).") % {**names, "error": error}
             raise UploadRefused(problem) from error
         except (FileExistsError, IsADirectoryError, NotADirectoryError):
-            raise UploadRefused(gettext("%(name)s contains two files named %(filename)r.") % values) from None
+            raise UploadRefused(gettext("%(name)s contains two files named %(filename)r.") % names) from None
     return skipped_names
 
 
@@ -137,12 +145,14 @@ def _read_listing_size(packed: IO[bytes] | UploadedFile) -> int:
     tail = packed.read(MAX_END_BYTES)
     # Like zipfile, first look for a record without comment, since a comment may contain the signature.
     end = len(tail) - END_RECORD_BYTES
-    if not (tail[end : end + 4] == b"PK\x05\x06" and tail.endswith(b"\x00\x00")):
-        end = tail.rfind(b"PK\x05\x06")
+    if not (tail[end : end + 4] == END_SIGNATURE and tail.endswith(b"\x00\x00")):
+        end = tail.rfind(END_SIGNATURE)
     if end < 0 or end + 16 > len(tail):
         return 0
-    if tail[end - 20 : end - 16] == b"PK\x06\x07":  # the signature of the locator
-        return int.from_bytes(tail[end - 36 : end - 28], "little")
+    locator = end - ZIP64_LOCATOR_BYTES
+    if tail[locator : locator + 4] == ZIP64_LOCATOR_SIGNATURE:
+        record = locator - ZIP64_RECORD_BYTES
+        return int.from_bytes(tail[record + 40 : record + 48], "little")
     return int.from_bytes(tail[end + 12 : end + 16], "little")
 
 
@@ -151,7 +161,7 @@ def _open_archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFil
     check_request_size(size)
     packed.seek(max(0, _file_size(packed) - MAX_END_BYTES - size))
     # Count the signatures of entries first, since zipfile makes an object of each entry.
-    if packed.read(size + MAX_END_BYTES).count(b"PK\x01\x02") > limits().files:
+    if packed.read(size + MAX_END_BYTES).count(ENTRY_SIGNATURE) > limits().files:
         raise _too_many_files_error(name)
     try:
         return zipfile.ZipFile(packed)
@@ -177,7 +187,7 @@ def _members_to_unpack(
             gettext("%(name)s would have %(total)s bytes when unpacked; at most %(most_bytes)s are read.")
             % {"name": name, "total": thousands(total_bytes), "most_bytes": thousands(archive_limits.bytes)}
         )
-    # an archive of many small zip bombs, or of entries that share data
+    # else the archive has many small zip bombs, or entries that share data
     if total_bytes > max(SMALL_ARCHIVE, archive_limits.growth * archive_size):
         raise UploadRefused(
             gettext(
@@ -192,8 +202,10 @@ def _members_to_unpack(
         if member.is_dir() or not inner_path.parts or _is_litter(inner_path):
             continue
         if problem := _describe_problem(member, inner_path, suffixes):
-            values = {"name": name, "file": repr(member.filename[:60]), "problem": problem}
-            raise UploadRefused(gettext("In %(name)s, the file %(file)s %(problem)s.") % values)
+            sentence = gettext("In %(name)s, the file %(file)s %(problem)s.")
+            raise UploadRefused(
+                sentence % {"name": name, "file": repr(member.filename[:60]), "problem": problem}
+            )
         unpacked_members.append(member)
     if not unpacked_members:
         raise UploadRefused(gettext("%(name)s is empty.") % {"name": name})
@@ -201,12 +213,12 @@ def _members_to_unpack(
 
 
 def _is_litter(inner_path: PurePosixPath) -> bool:
-    """Return whether a file is one that operating systems put into folders."""
+    """Return whether a file is one that operating systems add to folders unasked."""
     return inner_path.parts[0] == "__MACOSX" or inner_path.name in (".DS_Store", "Thumbs.db", "desktop.ini")
 
 
 def _describe_problem(member: zipfile.ZipInfo, inner_path: PurePosixPath, suffixes: set[str] | None) -> str:
-    """Return the reason why a file may not be unpacked; "" if it may be."""
+    """Return why a file may not be unpacked, as the end of a sentence about it; "" if it may be."""
     if any(len(part.encode("utf-8", "surrogateescape")) > MAX_NAME_LENGTH for part in inner_path.parts):
         return gettext("has a name that is too long; please rename it")
     parts = inner_path.parts

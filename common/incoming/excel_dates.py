@@ -14,6 +14,9 @@ BUILT_IN_FORMATS = {
     14: "m/d/yyyy", 15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm",
     21: "h:mm:ss", 22: "m/d/yyyy h:mm", 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0",
 }  # fmt: skip
+# The parts of a format, such as "[h]:mm" or "d mmm yy": quoted and escaped text, blanks, elapsed time in brackets,
+# other brackets (colours and conditions), the mark of the half of the day, tokens of dates and times, and other
+# characters.
 _PART = re.compile(
     r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|(?P<blank>_.|\*.)|\[(?P<elapsed>h+|m+|s+)\]|(?P<ignored>\[[^\]]*\])'
     r"|(?P<half>AM/PM|A/P)|(?P<token>y+|m+|d+|h+|s+(?:\.0+)?)|(?P<other>.)",
@@ -37,26 +40,34 @@ def shown_date(number: str, code: str, *, since_1904: bool = False) -> str:
         serial = float(number)
     except ValueError:
         return number
-    if not 0 <= serial < _MAX_DAYS - _DAYS_TO_1904 * since_1904:
+    if not 0 <= serial < (_MAX_DAYS - _DAYS_TO_1904 if since_1904 else _MAX_DAYS):
         return number
-    code = code.partition(";")[0]
+    code = code.partition(";")[0]  # other formats for negative numbers and zero may follow
     seconds = round(serial * _SECONDS_PER_DAY, 3 if ".0" in code else 0)
-    # Before the false leap day, numbers are lower by one day.
-    year, month, day = (1904, 1, 1) if since_1904 else (1899, 12, 30 + (serial < _FALSE_LEAP_DAY))
-    moment = datetime(year, month, day, tzinfo=UTC) + timedelta(seconds=seconds)  # Excel has no time zones
+    if since_1904:
+        start = datetime(1904, 1, 1, tzinfo=UTC)  # Excel has no time zones
+    elif serial < _FALSE_LEAP_DAY:
+        start = datetime(1899, 12, 31, tzinfo=UTC)
+    else:  # a day earlier, since the number includes the false leap day
+        start = datetime(1899, 12, 30, tzinfo=UTC)
+    moment = start + timedelta(seconds=seconds)
     return _format_date(list(_PART.finditer(code)), moment, seconds)
 
 
 def _format_date(parts: list[re.Match[str]], moment: datetime, seconds: float) -> str:
-    """Return the text of a moment, or of elapsed ``seconds``. "m" means minutes after hours and before seconds."""
-    tokens = [(part.group("token") or part.group("elapsed") or "")[:1].lower() for part in parts]
+    """Return the text of a moment, or of elapsed ``seconds``, as the parts of a format show it.
+
+    The token "m" means minutes after hours and before seconds, and otherwise months.
+    """
+    # the letter of each part that is a token for a date or a time; "" for other parts
+    letters = [(part.group("token") or part.group("elapsed") or "")[:1].lower() for part in parts]
     twelve_hours = any(part.group("half") for part in parts)
     texts = []
     for index, part in enumerate(parts):
         if token := part.group("token"):
-            previous = next(filter(None, reversed(tokens[:index])), "")
-            following = next(filter(None, tokens[index + 1 :]), "")
-            is_minutes = tokens[index] == "m" and (previous == "h" or following == "s")
+            previous_letter = next(filter(None, reversed(letters[:index])), "")
+            next_letter = next(filter(None, letters[index + 1 :]), "")
+            is_minutes = letters[index] == "m" and (previous_letter == "h" or next_letter == "s")
             texts.append(
                 _format_token(token.lower(), moment, is_minutes=is_minutes, twelve_hours=twelve_hours)
             )
@@ -85,8 +96,8 @@ def _format_token(token: str, moment: datetime, *, is_minutes: bool, twelve_hour
         name = moment.strftime(long if length > 3 else short)
         return name[0] if length == 5 else name
     if token[0] == "s" and "." in token:
-        whole, _, digits = token.partition(".")
-        return f"{moment.second + moment.microsecond / 1e6:0{len(whole) + 1 + len(digits)}.{len(digits)}f}"
+        decimals = len(token.partition(".")[2])
+        return f"{moment.second + moment.microsecond / 1e6:0{length}.{decimals}f}"
     hour = (moment.hour - 1) % 12 + 1 if twelve_hours else moment.hour
     month_or_minute = moment.minute if is_minutes else moment.month
     value = {"d": moment.day, "m": month_or_minute, "h": hour, "s": moment.second}[token[0]]

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from itertools import accumulate
 from typing import Any
 
 from common.incoming import LimitExceeded, limits
 
 STRING = re.compile(rb'"(?:[^"\\]+|\\.)*+"', re.DOTALL)
-# Maps an opening bracket to 1, and a closing bracket to 0.
-DEPTH_STEPS = bytes(sign in b"[{" for sign in range(256))
-NO_BRACKETS = bytes(sign for sign in range(256) if sign not in b"[]{}")
+# a table for bytes.translate that maps opening brackets to 1, and all other bytes to 0
+IS_OPENING = bytes(byte in b"[{" for byte in range(256))
+NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _BLANKS = " \t\r\n"
-_MAX_TOKEN_LENGTH = 16  # characters of a word, an escape or a number's end that the buffer may cut off
+# the most characters of a word such as "false", an escape such as "\\u00e9", or the end of a number, which the end of
+# the buffer may cut off
+_MAX_TOKEN_LENGTH = 16
 _DECODER = json.JSONDecoder()
 
 
@@ -35,19 +36,21 @@ def load_json(text: str | bytes, **hooks: Any) -> Any:
 def check_depth(text: str | bytes) -> None:
     """Raise TooDeep if lists and objects are nested too deeply, without parsing the text."""
     max_depth = limits().depth
-    opening_count = (
-        text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
-    )
-    if opening_count <= max_depth:
-        return
     body = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    brackets = STRING.sub(b"", body).translate(DEPTH_STEPS, delete=NO_BRACKETS)
-    if max(accumulate(brackets, lambda depth, step: depth + (1 if step else -1), initial=0)) > max_depth:
-        raise TooDeep
+    if body.count(b"[") + body.count(b"{") <= max_depth:
+        return
+    depth = 0
+    # brackets within strings do not count
+    for is_opening in STRING.sub(b"", body).translate(IS_OPENING, delete=NO_BRACKETS):
+        depth += 1 if is_opening else -1
+        if depth > max_depth:
+            raise TooDeep
 
 
 class JSONStream:
-    """Parses a document entry by entry, with a buffer for one entry of a list.
+    """Parses a document entry by entry, so that the memory holds only one entry of a list at a time.
+
+    The parser reads the document into a buffer, and drops the part that is parsed.
 
     Args:
         chunks: the text of the document, in parts.
@@ -75,7 +78,8 @@ class JSONStream:
         """Yield (key, number, entry) for the entries of each list in the document's top object.
 
         Before the entries of a list, yield (key, None, []). For a member that is not a list, yield (key, None, value).
-        The key is "" if the document itself is a list.
+        The key is "" if the document itself is a list. For example, ``{"name": "A", "items": [5, 6]}`` gives
+        ("name", None, "A"), ("items", None, []), ("items", 0, 5) and ("items", 1, 6).
 
         Raises:
             json.JSONDecodeError: the document is not JSON.
@@ -83,9 +87,10 @@ class JSONStream:
             TooDeep: the document is nested too deeply.
             LimitExceeded: an entry is too long, or a list has too many entries.
         """
-        if (mark := self._next_character(peek=True)) == "[":
+        first_character = self._next_character(peek=True)
+        if first_character == "[":
             yield from self._entries_of_list("")
-        elif mark == "{":
+        elif first_character == "{":
             yield from self._members_of_object()
         else:
             yield "", None, self._read_value()
@@ -97,8 +102,8 @@ class JSONStream:
         if self._next_character(peek=True) == "}":
             self._next_character()
             return
-        mark = ","
-        while mark == ",":
+        separator = ","
+        while separator == ",":
             if self._next_character(peek=True) != '"':
                 self._next_character()
                 raise self._syntax_error("Expecting property name enclosed in double quotes")
@@ -109,8 +114,8 @@ class JSONStream:
                 yield from self._entries_of_list(key)
             else:
                 yield key, None, self._read_value()
-            mark = self._next_character()
-        if mark != "}":
+            separator = self._next_character()
+        if separator != "}":
             raise self._syntax_error("Expecting ',' delimiter")
 
     def _entries_of_list(self, key: str) -> Iterator[tuple[str, int | None, Any]]:
@@ -120,15 +125,16 @@ class JSONStream:
             self._next_character()
             return
         max_entries = limits().lines
-        number, mark = 0, ","
-        while mark == ",":
+        number, separator = 0, ","
+        while separator == ",":
             if number == max_entries:
                 raise LimitExceeded(
                     f"more than {max_entries:,} entries of a list", "fewer (the setting INCOMING_LINES)"
                 )
             yield key, number, self._read_value()
-            number, mark = number + 1, self._next_character()
-        if mark != "]":
+            number += 1
+            separator = self._next_character()
+        if separator != "]":
             raise self._syntax_error("Expecting ',' delimiter")
 
     def _read_more(self) -> bool:
@@ -137,27 +143,32 @@ class JSONStream:
             return False
         chunk = next(self._chunks, "")
         self._has_ended = not chunk
-        read_part = self._buffer[: self._position]
-        self._lines += read_part.count("\n")
-        self._column = len(read_part) - read_part.rfind("\n") - 1 + (0 if "\n" in read_part else self._column)
+        parsed_part = self._buffer[: self._position]  # is dropped from the buffer
+        if "\n" in parsed_part:
+            self._lines += parsed_part.count("\n")
+            self._column = len(parsed_part) - parsed_part.rfind("\n") - 1
+        else:
+            self._column += len(parsed_part)
         self._buffer, self._position = self._buffer[self._position :] + chunk, 0
         self.line, self._line_position = self._lines + 1, 0
         return True
 
     def _next_character(self, *, peek: bool = False) -> str:
-        """Return the next character that is not white space, or "" at the end. With `peek`, do not move past it."""
+        """Return the next character that is not white space; "" at the end. Move past it, unless ``peek`` is set."""
         while True:
             while self._position < len(self._buffer) and self._buffer[self._position] in _BLANKS:
                 self._position += 1
             if self._position < len(self._buffer):
                 self._last_position = self._position
-                self._position += not peek
+                if not peek:
+                    self._position += 1
                 return self._buffer[self._last_position]
             if not self._read_more():
                 self._last_position = self._position
                 return ""
 
     def _read_value(self) -> Any:
+        """Return the next value, and move past it."""
         self._next_character(peek=True)
         self.line += self._buffer.count("\n", self._line_position, self._position)
         self._line_position = self._position
@@ -182,17 +193,17 @@ class JSONStream:
             return value
 
     def _is_broken(self, error: ValueError) -> bool:
-        """Return whether the value is invalid, instead of cut off at the end of the buffer."""
+        """Return whether the value is invalid, even if more text follows the buffer."""
         if not isinstance(error, json.JSONDecodeError) or error.msg.startswith("Unterminated"):
             return False
         return error.pos + _MAX_TOKEN_LENGTH < len(self._buffer)
 
     def _syntax_error(self, message: str) -> ValueError:
-        """Return an error at the character that `_next_character` returned last."""
+        """Return an error at the character that ``_next_character`` returned last."""
         return self._error_with_place(json.JSONDecodeError(message, self._buffer, self._last_position))
 
     def _error_with_place(self, error: ValueError) -> ValueError:
-        """Return the error with its position in the document instead of the buffer."""
+        """Return an error about the buffer with its position in the whole document."""
         if isinstance(error, json.JSONDecodeError):
             error.colno += self._column if error.lineno == 1 else 0
             error.lineno += self._lines

@@ -1,4 +1,8 @@
-"""Read Excel workbooks (.xlsx, zip archives of XML) as streams of rows."""
+"""Read Excel workbooks (.xlsx, zip archives of XML) as streams of rows.
+
+Three XML files of the archive matter: the sheet; the shared strings, to which cells refer by index, since texts can
+recur; and the styles, which say which cells are dates.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,9 @@ WORKBOOK_ERRORS = (UploadRefused, ParseError, DefusedXmlException, LookupError, 
 
 
 def workbook_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
-    """Yield the rows of the first sheet as (row number, texts by the number of their column, from 0).
+    """Yield the rows of the first sheet: the number of the row, and its texts by column number, from 0.
+
+    For example, a row 2 with "a" in column A and 5 in column C is ``(2, {0: "a", 2: "5"})``.
 
     Raises:
         RequestBytesExceeded: the function is called in a request.
@@ -46,27 +52,31 @@ def workbook_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
         packed.seek(0)
         archive = zipfile.ZipFile(packed)
         members = archive.namelist()
-        sheets = sorted(filter(re.compile(r"xl/worksheets/[^/]+\.xml").fullmatch, members), key=len)
+        sheets = [name for name in members if re.fullmatch(r"xl/worksheets/[^/]+\.xml", name)]
         strings = _SheetParser([])
         if "xl/sharedStrings.xml" in members:
-            for _ in strings.parse_sheet(archive, "xl/sharedStrings.xml"):
-                pass
+            strings.parse(archive, "xl/sharedStrings.xml")
         formats = _FormatParser()
         for name in {"xl/styles.xml", "xl/workbook.xml"}.intersection(members):
-            for _ in formats.parse_sheet(archive, name):
-                pass
+            formats.parse(archive, name)
         cell_parser = _SheetParser(strings.texts, formats.date_formats, since_1904=formats.since_1904)
-        yield from cell_parser.parse_sheet(archive, min(sheets, default=FIRST_SHEET))
+        yield from cell_parser.parse_rows(archive, min(sheets, default=FIRST_SHEET))
 
 
 class _SheetParser:
     """Reads rows from the XML of a sheet, or texts from the XML of the shared strings (ECMA-376 part 1, 18.3 and 18.4).
 
-    The XML parser calls the public methods, except ``parse_sheet``.
+    The XML parser calls ``start_ns``, ``start``, ``data``, ``end`` and ``close`` for the tags and texts that it reads.
+    It reads a chunk of the file at a time, so that large sheets do not fill the memory.
 
     Args:
-        strings: the shared strings, to which cells refer by index.
+        strings: the shared strings.
         date_formats: date or time formats by cell style.
+        since_1904: whether dates count from 1904.
+
+    Attributes:
+        texts: the texts that were read from the XML of the shared strings.
+        rows: the rows of a sheet that were read since ``parse_rows`` last yielded.
     """
 
     def __init__(
@@ -74,21 +84,27 @@ class _SheetParser:
     ) -> None:
         self.strings = strings
         self._date_formats, self.since_1904 = date_formats or {}, since_1904
-        self._style = 0
         self.texts: list[str] = []
         self.rows: list[tuple[int, dict[int, str]]] = []
+        # the current row and cell; a text may come in several pieces
         self._cells: dict[int, str] = {}
-        self._row_number = self._column = 0
+        self._row_number = self._column = self._style = 0
+        self._cell_type, self._text_pieces, self._is_text = "", [""], False
+        # numbers that are limited
         self._cell_length = self._row_length = 0  # characters
         self._text_bytes = self._row_count = self._depth = 0
         self._unreported_bytes = 0  # bytes since the parser last reported a tag or a text
         self._names: set[str] = set()
         self._names_length = 0
         self._limits = limits()
-        self._cell_type, self._text_pieces, self._is_text = "", [""], False
 
-    def parse_sheet(self, archive: zipfile.ZipFile, name: str) -> Iterator[tuple[int, dict[int, str]]]:
-        """Yield the rows of an XML file of the workbook. The parser's attributes then hold what else was read."""
+    def parse(self, archive: zipfile.ZipFile, name: str) -> None:
+        """Read an XML file of the workbook that has no rows, to fill the parser's attributes."""
+        for _ in self.parse_rows(archive, name):
+            pass
+
+    def parse_rows(self, archive: zipfile.ZipFile, name: str) -> Iterator[tuple[int, dict[int, str]]]:
+        """Yield the rows of an XML file of the workbook."""
         parser = DefusedXMLParser(target=self, forbid_dtd=True)
         seconds = self._limits.seconds
         deadline = time.monotonic() + seconds
@@ -134,8 +150,11 @@ class _SheetParser:
         elif tag in ("c", "si"):  # a cell, or a shared string
             self._cell_type, self._text_pieces, self._cell_length = attributes.get("t", ""), [], 0
             self._style = _read_number(attributes, "s")
-            letters = re.match(r"[A-Z]{1,3}", attributes.get("r", ""))
-            self._column = _column_number(letters.group()) if letters else self._column + (tag == "c")
+            letters = re.match(r"[A-Z]{1,3}", attributes.get("r", ""))  # "r" is the address, such as B7
+            if letters:
+                self._column = _column_number(letters.group())
+            elif tag == "c":  # without an address, a cell follows the previous one
+                self._column += 1
             if self._column >= MAX_COLUMNS:
                 raise LimitExceeded(f"column {self._column + 1:,}", f"at most {MAX_COLUMNS:,}")
         self._is_text = tag in ("v", "t")  # a value, or a text
@@ -177,23 +196,29 @@ class _SheetParser:
         """Do nothing. The parser calls this at the end."""
 
     def _cell_text(self, text: str) -> str:
-        if self._cell_type == "s":
+        if self._cell_type == "s":  # the cell has the index of a shared string
             index = int(text or 0)
             if not 0 <= index < len(self.strings):
                 raise LimitExceeded(f"the shared text {index}", f"one of {len(self.strings):,}")
             return self.strings[index]
         if self._cell_type in ("", "n") and self._style in self._date_formats:
             return shown_date(text, self._date_formats[self._style], since_1904=self.since_1904)
-        return {"1": "true", "0": "false"}.get(text, text) if self._cell_type == "b" else text
+        if self._cell_type == "b":
+            return {"1": "true", "0": "false"}.get(text, text)
+        return text
 
 
 class _FormatParser(_SheetParser):
-    """Reads date formats from the XML of styles, and the first day of dates from the XML of the workbook."""
+    """Reads date formats from the XML of styles, and the first day of dates from the XML of the workbook.
+
+    A cell has the number of a style; a style, the number of a format; a format, its code, such as "d/m/yyyy". The
+    attribute ``date_formats`` has the codes by style, for formats of dates.
+    """
 
     def __init__(self) -> None:
         super().__init__([])
         self.date_formats: dict[int, str] = {}
-        self._codes: dict[int, str] = {}
+        self._codes: dict[int, str] = {}  # by the number of the format
         self._style_count = 0
         self._is_in_cell_styles = False
 

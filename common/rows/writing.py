@@ -1,4 +1,4 @@
-"""Insert many rows fast."""
+"""Insert many rows fast, without a model instance for each."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from quorum.numeric.arrays import Ints
 MAX_PREPARED_ROWS = 30  # rows that are written by a prepared statement
 ROWS_PER_STATEMENT = 100  # rows that SQLite inserts by one statement
 MAX_CACHED_VALUES = 20_000
+# fields whose Python values are already those that the database takes
 UNCONVERTED_FIELDS = (
     models.IntegerField,
     models.CharField,
@@ -34,9 +35,13 @@ def insert_rows(
     *,
     ready: Collection[str] = (),
 ) -> int:
-    """Insert ``rows`` of values for the fields ``names`` (``unit_id`` for a raw foreign key). Return their number.
+    """Insert rows. Return their number.
 
-    Values of the fields ``ready`` already have the database's form, such as JSON as text.
+    Args:
+        names: the fields of the values of each row; ``unit_id`` for the row id of a foreign key ``unit``. The other
+            fields of the model get NULL or their default.
+        rows: the values of each row, in the order of ``names``.
+        ready: fields whose values already have the database's form, such as JSON as text.
     """
     row_count = 0
     write = _writer(model, names, ready)
@@ -66,10 +71,11 @@ def insert_repeated(
     *,
     ready: Collection[str] = (),
 ) -> None:
-    """Insert rows that differ in an integer, such as a foreign key, and repeat a few lists of other values.
+    """Insert rows that consist of an integer, such as a foreign key, and of one of a few lists of other values.
 
-    With SQLite, the integers are sent as one text, and the database adds the other values, because binding each value
-    takes as long as storing it. Use it within a transaction.
+    For example, the keys 5, 6 and 7 with the lists ``[["a", 1], ["b", 2]]`` and the list numbers 0, 0 and 1 give the
+    rows (5, "a", 1), (6, "a", 1) and (7, "b", 2). With SQLite, the integers are sent as one text, and the database adds
+    the other values, because binding each value takes as long as storing it. Call it within a transaction.
 
     Args:
         key: the field of the integers ``keys``, (N,) int64.
@@ -80,22 +86,24 @@ def insert_repeated(
     """
     if connection.vendor != "sqlite" or len(keys) < ROWS_PER_STATEMENT:
         pairs = zip(keys.tolist(), list_numbers.tolist(), strict=True)
-        insert_rows(model, (key, *names), ((value, *repeated[index]) for value, index in pairs), ready=ready)
+        rows = ((value, *repeated[index]) for value, index in pairs)
+        insert_rows(model, (key, *names), rows, ready=ready)
         return
     target = _target(model, (key, *names), frozenset(ready), connection.vendor)
     defaults = [make() for make in target.make_defaults]
     columns = [f"c{index}" for index in range(len(names) + len(defaults))]
     converters = target.converters[1:]  # integers, the first column, need no conversion
     with connection.cursor() as cursor:
+        converted_lists = (
+            [convert(value) for convert, value in zip(converters, values, strict=True)] for values in repeated
+        )
         cursor.execute(f"CREATE TEMP TABLE repeated (number INTEGER PRIMARY KEY, {', '.join(columns)})")
         cursor.executemany(
             f"INSERT INTO repeated VALUES (%s{', %s' * len(columns)})",  # noqa: S608 - our own names
-            [
-                (index, *(convert(value) for convert, value in zip(converters, row, strict=True)), *defaults)
-                for index, row in enumerate(repeated)
-            ],
+            [(index, *values, *defaults) for index, values in enumerate(converted_lists)],
         )
-        # One integer packs a row: its key times the number of lists, plus the number of its list.
+        # One integer stands for a row: its key times the number of lists, plus the number of its list. The statement
+        # gets both back by division and remainder.
         cursor.execute(
             f"INSERT INTO {target.sql} SELECT packed.value / %s, {', '.join(columns)} "  # noqa: S608 - our own names
             "FROM json_each(%s) AS packed CROSS JOIN repeated ON repeated.number = packed.value %% %s",
@@ -107,7 +115,7 @@ def insert_repeated(
 def _writer(
     model: type[models.Model], names: Sequence[str], ready: Collection[str]
 ) -> Callable[[Iterable[Iterable[Any]]], None]:
-    """Return a function that inserts rows that are given as columns."""
+    """Return a function that gets the columns of the fields ``names``, and inserts their rows."""
     target = _target(model, tuple(names), frozenset(ready), connection.vendor)
     defaults = [make() for make in target.make_defaults]
     insert = _insert_into_postgresql if connection.vendor == "postgresql" else _insert_into_sqlite
@@ -137,7 +145,7 @@ class _Target(NamedTuple):
     make_defaults: list[Callable[[], Any]]
 
 
-@cache  # there are only as many entries as calls in the code
+@cache  # few entries, since calls in the code always give the same names
 def _target(model: type[models.Model], names: tuple[str, ...], ready: frozenset[str], vendor: str) -> _Target:
     quote = connection.ops.quote_name
     named_fields: list[Any] = [model._meta.get_field(name) for name in names]
@@ -169,32 +177,41 @@ def _insert_into_sqlite(into: str, columns: Sequence[list[Any]], row_count: int)
         return
     # bind the first column in any case, since a statement needs a parameter
     marks = ["%s", *(_literal_of(column) or "%s" for column in columns[1:])]
-    bound = [column for column, mark in zip(columns, marks, strict=True) if mark == "%s"]
+    bound_columns = [column for column, mark in zip(columns, marks, strict=True) if mark == "%s"]
     rest_count = row_count % ROWS_PER_STATEMENT  # rows that do not fill a statement
     rest_start = row_count - rest_count
-    _execute_many(into, marks, ROWS_PER_STATEMENT, _join_rows(bound, 0, rest_start, ROWS_PER_STATEMENT))
+    full_statements = _join_rows(bound_columns, 0, rest_start, ROWS_PER_STATEMENT)
+    _execute_many(into, marks, ROWS_PER_STATEMENT, full_statements)
     if rest_count:
-        _execute_many(into, marks, rest_count, _join_rows(bound, rest_start, row_count, rest_count))
+        _execute_many(into, marks, rest_count, _join_rows(bound_columns, rest_start, row_count, rest_count))
 
 
 def _execute_many(into: str, marks: Sequence[str], row_count: int, values: Iterable[Sequence[Any]]) -> None:
-    """Insert rows by statements of ``row_count`` rows. ``marks`` are a row's placeholders and literals."""
+    """Insert rows by statements of ``row_count`` rows each.
+
+    Args:
+        into: the quoted table with its columns.
+        marks: for each column, a placeholder or a literal.
+        values: for each statement, the values of the placeholders of all its rows.
+    """
     row = f"({', '.join(marks)})"
     with connection.cursor() as cursor:
         cursor.executemany(f"INSERT INTO {into} VALUES {', '.join([row] * row_count)}", values)  # type: ignore[arg-type]  # noqa: S608 - our own names
 
 
 def _join_rows(columns: Sequence[list[Any]], start: int, end: int, row_count: int) -> Iterator[list[Any]]:
-    """Yield the values of the columns, row after row, in lists with ``row_count`` rows each."""
+    """Yield lists with the values of ``row_count`` rows each, row after row, from row ``start`` to before ``end``."""
     for first in range(start, end, row_count):
         rows = zip(*(column[first : first + row_count] for column in columns), strict=True)
         yield list(chain.from_iterable(rows))
 
 
 def _literal_of(column: list[Any]) -> str:
-    """Return an SQL literal if all rows have the same value; "" if values differ or must be bound."""
+    """Return the SQL literal of a column with the same value in all rows; "" if values differ or must be bound."""
     value = column[0]
-    if column[-1] != value or column.count(value) < len(column):
+    if column[-1] != value or column.count(value) < len(
+        column
+    ):  # the last value first, since counting takes longer
         return ""
     if value is None:
         return "NULL"
@@ -229,6 +246,7 @@ def _copy_rows(into: str, rows: Iterable[Sequence[Any]]) -> None:
 
 
 def _converter_of(field: Any) -> Callable[[Any], Any]:
+    """Return a function that converts a field's value to the database's form."""
     target = field.target_field if field.is_relation else field
     if isinstance(target, UNCONVERTED_FIELDS):
         return _identity

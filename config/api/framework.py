@@ -38,14 +38,14 @@ RETRY_SECONDS = 5  # seconds after which a client may ask again for figures that
 TOO_DEEP = "The body is nested too deeply."
 
 
-class CallsEncoder(NanAsNullEncoder, JSONEncoder):
-    """A JSON encoder that encodes figures as ``NanAsNullEncoder`` does, and times as the REST framework does."""
+class APIEncoder(NanAsNullEncoder, JSONEncoder):
+    """A JSON encoder that encodes floats like ``NanAsNullEncoder``, and times like the REST framework."""
 
 
 class NanAsNullRenderer(JSONRenderer):
-    """Renders with ``CallsEncoder``, so that a figure that is not a number is null."""
+    """A renderer of JSON in which floats that are no numbers (nan) are null."""
 
-    encoder_class = CallsEncoder
+    encoder_class = APIEncoder
 
 
 class TokenAuthentication(BaseAuthentication):
@@ -129,14 +129,14 @@ def _finite_float(text: str) -> float:
 
 
 class JSONNegotiation(DefaultContentNegotiation):
-    """Always render JSON. Otherwise, a request whose Accept header has only ZIP would get status 406."""
+    """A negotiation that always chooses JSON. Else a request whose Accept header has only ZIP would get status 406."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
         return renderers[0], renderers[0].media_type
 
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Return a problem document for an exception of an API view. For an unforeseen exception, return None."""
+    """Return a problem document (RFC 9457) for an exception of an API view; None for an unforeseen exception."""
     headers: dict[str, str] = {}
     if isinstance(error, FiguresPending):
         return Response({"state": "being counted"}, status=202, headers={"Retry-After": str(RETRY_SECONDS)})

@@ -25,7 +25,7 @@ PAGE_PARAMETERS = ("cursor", "page_size", "ordering")
 
 
 class StrictFilters(DjangoFilterBackend):
-    """Filters that refuse unknown parameters. If a misspelt parameter were ignored, a list would have too many rows."""
+    """Filters that refuse unknown parameters, since a list would be too long if a misspelt one were ignored."""
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
         if view.action != "list":
@@ -45,17 +45,15 @@ class StrictFilters(DjangoFilterBackend):
         try:
             filtered: QuerySet[Any] = super().filter_queryset(request, queryset, view)
         except ValidationError as error:
-            problems = cast(dict[str, Any], error.detail)
-            hints = {
-                name: _hint(known_filters[name], request, name) for name in problems if name in known_filters
-            }
-            raise ValidationError(
-                {name: [hints[name]] if hints.get(name) else problems[name] for name in problems}
-            ) from None
+            problems = dict(cast(dict[str, Any], error.detail))
+            for name in problems.keys() & known_filters.keys():
+                if hint := _expected_value(known_filters[name], request, name):
+                    problems[name] = [hint]
+            raise ValidationError(problems) from None
         return filtered
 
 
-def _hint(filter_field: Filter, request: Request, name: str) -> str:
+def _expected_value(filter_field: Filter, request: Request, name: str) -> str:
     """Return a message about what a filter of choices or of rows expects instead of its value; "" for other filters."""
     text = request.query_params.get(name, "")
     if isinstance(filter_field, ModelChoiceFilter):
@@ -81,7 +79,12 @@ def _parameter_problems(filter_field: Filter | None, request: Request, name: str
 
 
 class _Cursor(NamedTuple):
-    """The row before the page or, if ``is_backward``, the row after it, by the value of its ordering and its id."""
+    """The row before the page or, if ``is_backward``, the row after it.
+
+    Attributes:
+        value: the row's value of the field by which the list is ordered.
+        pk: the row's id.
+    """
 
     is_backward: bool
     value: Any
@@ -89,7 +92,7 @@ class _Cursor(NamedTuple):
 
 
 class CursorPages(BasePagination):
-    """Keyset pagination. A cursor has the position at which the next page starts, so all pages are equally fast.
+    """Keyset pagination: a cursor names the last row before the page, so all pages are equally fast.
 
     A view's ``orderings`` map public names to fields that are never null. The first ordering is the default. Rows with
     equal values are ordered by id, so that no row is lost between pages.
@@ -104,26 +107,31 @@ class CursorPages(BasePagination):
         field = view.orderings[name]
         cursor = self._read_cursor(request, queryset, field)
         is_backward = cursor is not None and cursor.is_backward
-        rows = queryset
+        # a page before the cursor is read in the opposite order, from the cursor on, and turned round
         sign, lookup = ("-", "lt") if is_descending != is_backward else ("", "gt")
-        if cursor is not None and field == "pk":
-            rows = rows.filter(**{f"pk__{lookup}": cursor.pk})
-        elif cursor is not None:
-            is_equal = Q(**{field: cursor.value, f"pk__{lookup}": cursor.pk})
-            after_cursor = Q(**{f"{field}__{lookup}": cursor.value}) | is_equal
-            # The first condition follows from the second, but lets the database use an index.
-            rows = rows.filter(Q(**{f"{field}__{lookup}e": cursor.value}) & after_cursor)
+        if cursor is not None:
+            queryset = self._rows_beyond(cursor, queryset, field, lookup)
         ordering = [f"{sign}pk"] if field == "pk" else [f"{sign}{field}", f"{sign}pk"]
-        # One row more than the page shows whether there are more rows.
-        rows_and_next = list(rows.order_by(*ordering)[: self.size + 1])
-        has_more = len(rows_and_next) > self.size
-        page = rows_and_next[: self.size]
+        # one row more than the page, to know whether there are more
+        rows = list(queryset.order_by(*ordering)[: self.size + 1])
+        has_more = len(rows) > self.size
+        page = rows[: self.size]
         if is_backward:
             page.reverse()
         self.has_next = bool(page) and (is_backward or has_more)
         self.has_previous = bool(page) and (has_more if is_backward else cursor is not None)
         self.edge_keys = (self._key(page[0], field), self._key(page[-1], field)) if page else None
         return page
+
+    @staticmethod
+    def _rows_beyond(cursor: _Cursor, queryset: QuerySet[Any], field: str, lookup: str) -> QuerySet[Any]:
+        """Return the rows beyond the cursor: with larger keys for the lookup "gt", with smaller ones for "lt"."""
+        if field == "pk":
+            return queryset.filter(**{f"pk__{lookup}": cursor.pk})
+        has_same_value = Q(**{field: cursor.value, f"pk__{lookup}": cursor.pk})
+        is_beyond = Q(**{f"{field}__{lookup}": cursor.value}) | has_same_value
+        # the first condition follows from the second, but lets the database use an index
+        return queryset.filter(Q(**{f"{field}__{lookup}e": cursor.value}) & is_beyond)
 
     def get_paginated_response(self, data: Any) -> Response:
         return Response(

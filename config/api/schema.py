@@ -24,10 +24,15 @@ from common.markup import render_inline, render_markdown
 from config.api.framework import TokenAuthentication
 from judgments.access.permissions import NoWorker
 
-SchemaPart = Mapping[str, Any]
-REFERENCE = "#/components/schemas/"
-REFERENCES = re.compile(r'"#/components/schemas/(\w+)"')
-BOUNDS = {"minimum": "from", "maximum": "to", "maxLength": "characters: up to", "maxItems": "entries: up to"}
+SchemaPart = Mapping[str, Any]  # a part of the document, such as a call, a type, or the types by their name
+REFERENCE_PREFIX = "#/components/schemas/"
+REFERENCE_PATTERN = re.compile(r'"#/components/schemas/(\w+)"')
+BOUND_LABELS = {
+    "minimum": "from",
+    "maximum": "to",
+    "maxLength": "characters: up to",
+    "maxItems": "entries: up to",
+}
 STATUS_TEXTS = {
     "304": "Nothing changed since the answer with this ETag.",
     "400": "Not of the documented shape, or of no use here; the problem names what.",
@@ -83,14 +88,14 @@ class CachingGenerator(SchemaGenerator):
 
 
 class SchemaView(ProblemErrors, SpectacularAPIView):
-    """/api/schema/"""
+    """The OpenAPI document as JSON or YAML, at /api/schema/."""
 
     generator_class = CachingGenerator
     content_negotiation_class = DefaultContentNegotiation
 
 
 def add_problem_responses(result: dict[str, Any], **_: object) -> dict[str, Any]:
-    """Add the responses for errors that every operation may return."""
+    """Add the usual error responses to every call of the document, and return it. drf-spectacular calls this."""
     content = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for path, operations in result["paths"].items():
         for method, operation in operations.items():
@@ -152,6 +157,10 @@ class DocsView(ProblemErrors, APIView):
 
 
 def _describe_call(call: SchemaPart, objects: SchemaPart) -> dict[str, Any]:
+    """Return the context of a call for ``api_docs/calls.html``. ``objects`` are the types of the document by name.
+
+    Errors with the usual description are listed by their status only ("usual_statuses").
+    """
     bodies = call.get("requestBody", {}).get("content", {})
     responses = call["responses"].items()
     return {
@@ -191,12 +200,14 @@ def _response_types(response: SchemaPart, objects: SchemaPart) -> list[tuple[str
 
 
 def _member_rows(schema: SchemaPart, objects: SchemaPart) -> Iterator[dict[str, Any]]:
+    """Yield the row of the table for each member of an object."""
     for name, member in schema.get("properties", {}).items():
         yield _value_row(name, member, objects, is_required=name in schema.get("required", ()))
 
 
 def _value_row(name: str, schema: SchemaPart, objects: SchemaPart, *, is_required: bool) -> dict[str, Any]:
-    limits = [f"{limit_label} {schema[key]:,}" for key, limit_label in BOUNDS.items() if key in schema]
+    """Return the row of a table that describes a member or a parameter."""
+    limits = [f"{limit_label} {schema[key]:,}" for key, limit_label in BOUND_LABELS.items() if key in schema]
     if "default" in schema:
         limits.append(f"default {json.dumps(schema['default'])}")
     return {
@@ -209,13 +220,13 @@ def _value_row(name: str, schema: SchemaPart, objects: SchemaPart, *, is_require
 
 
 def _description_html(schema: SchemaPart) -> SafeString:
-    """Return the description without the generated list of values, since the type has the values."""
+    """Return the description without the list of values that drf-spectacular appends, since the type shows these."""
     return render_inline(re.sub(r"(^|\n+)\* `[\s\S]*", "", schema.get("description", "")))
 
 
 def _type_html(schema: SchemaPart, objects: SchemaPart) -> SafeString:
-    """Return a type in words. For an object, return a link to its members; for an enumeration, its values."""
-    name = schema.get("$ref", "").removeprefix(REFERENCE)
+    """Return a type as HTML: a link to the members of an object, the values of an enumeration, or a word."""
+    name = schema.get("$ref", "").removeprefix(REFERENCE_PREFIX)
     if name and "enum" not in objects[name]:
         return format_html('<a href="#{0}">{0}</a>', name)
     if name:
@@ -234,10 +245,10 @@ def _type_html(schema: SchemaPart, objects: SchemaPart) -> SafeString:
 def _names_of_objects(calls: Iterable[SchemaPart], objects: SchemaPart) -> list[str]:
     """Return the names of the objects to which ``calls`` refer, directly or through other objects."""
     names: set[str] = set()
-    unread_names = REFERENCES.findall(json.dumps(list(calls)))
+    unread_names = REFERENCE_PATTERN.findall(json.dumps(list(calls)))
     while unread_names:
         name = unread_names.pop()
         if name not in names:
             names.add(name)
-            unread_names += REFERENCES.findall(json.dumps(objects[name]))
+            unread_names += REFERENCE_PATTERN.findall(json.dumps(objects[name]))
     return sorted(name for name in names if "enum" not in objects[name])

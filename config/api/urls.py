@@ -82,7 +82,7 @@ router.register("saved-presets", design_api.SavedPresetResource, "saved-presets"
 STUDY = "studies/<str:slug>"
 
 urlpatterns = [
-    # calls of workers
+    # for workers
     path(f"{STUDY}/join/", work.JoinView.as_view(), name="join"),
     path(f"{STUDY}/assignments/", work.AcceptView.as_view(), name="accept"),
     path(f"{STUDY}/consent/", privacy_api.ConsentView.as_view(), name="consent"),
@@ -94,10 +94,10 @@ urlpatterns = [
     path("assignments/<str:id>/retake/", work.RetakeView.as_view(), name="retake"),
     path("assignments/<str:id>/return/", work.ReturnView.as_view(), name="return"),
     path("assignments/<str:id>/report/", work.ProblemReportView.as_view(), name="report"),
-    # resources for researchers
+    # for researchers
     *(
-        operation_path(declared)
-        for declared in (
+        operation_path(operation)
+        for operation in (
             generate,
             discard,
             change_item,

@@ -114,17 +114,17 @@ class Site(Client):
         try:
             reply = self.send(method, address, retries=retries, repeatable=repeatable, **call)
         except CallFailed as error:
-            if error.sent and not repeatable:
+            if error.was_sent and not repeatable:
                 raise UnclearOutcome from None
             raise self._try_later_error(str(error)) from None
         status = reply.status
         if reply.is_temporary:
             if not repeatable and status != HTTPStatus.TOO_MANY_REQUESTS:
                 raise UnclearOutcome
-            if reply.wait > retries.max_pause:
+            if reply.wait_seconds > retries.max_pause:
                 raise PublishingError(
-                    f"{self.host} asks to wait {ceil(reply.wait / 60)} minutes ({status}). Send it again then: it "
-                    "goes on where it stopped."
+                    f"{self.host} asks to wait {ceil(reply.wait_seconds / 60)} minutes ({status}). Send it again then: "
+                    "it goes on where it stopped."
                 )
             raise self._try_later_error(f"answers {status}")
         if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):

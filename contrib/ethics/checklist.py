@@ -25,8 +25,8 @@ from annotation.crowds import backend_for
 from annotation.crowds.panel.backend import panel_title
 from annotation.launch.pass_mark import describe_pass_mark, items_in_groups
 from annotation.privacy.consent import versions_in_use
+from annotation.work.sheet.effort import describe_effort
 from annotation.work.sheet.texts import spell_duration
-from annotation.work.summaries import describe_effort
 from common.amounts import spell_cents, thousands
 from judgments.design.countries import country_name
 from judgments.design.quiz import asks_anything

@@ -294,7 +294,7 @@ class ProlificClient(Client):
         try:
             answer = self.send(method, path, **request)
         except CallFailed as error:
-            if not error.sent:
+            if not error.was_sent:
                 raise RetryLater(
                     f"{method} {path} was not sent: no connection to Prolific ({error.reason}).",
                     had_no_effect=True,

@@ -64,7 +64,7 @@ def error_of_response(method: str, path: str, answer: HTTPReply) -> CrowdProblem
     status = answer.status
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         message = f"{method} {path} was not carried out: Prolific asks to wait."
-        return RetryLater(message, after=answer.wait, had_no_effect=True)
+        return RetryLater(message, after=answer.wait_seconds, had_no_effect=True)
     if status >= 500 or status == HTTPStatus.REQUEST_TIMEOUT:
         return RetryLater(
             f"{method} {path} was answered with {status}; Prolific may have carried it out or not."

@@ -11,7 +11,7 @@ from django.utils import timezone
 from annotation.crowds.people import keyed_hash
 from annotation.models import Assignment, Exclusion, Worker
 from annotation.models.assignments import LEASED_STATES
-from annotation.privacy.receipts import replacer
+from annotation.privacy.names import name_replacer
 from contrib.webhooks.models import (
     COMPLETED,
     EXCLUDED,
@@ -134,9 +134,9 @@ def _note_completion(webhook: Webhook) -> int:
 
 def forget_people(*, study: Study, replacements: Mapping[str, str], **_: Any) -> None:
     """Delete ended messages about erased people, and replace their names in other messages."""
-    replace_words = replacer(replacements)
+    replace_names = name_replacer(replacements)
     for delivery in WebhookDelivery.objects.filter(webhook__study=study).iterator():
-        payload = replace_words(delivery.payload)
+        payload = replace_names(delivery.payload)
         if payload.get("worker") != delivery.payload.get("worker") and delivery.state in ENDED_STATES:
             delivery.delete()
         elif payload != delivery.payload:

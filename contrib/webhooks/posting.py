@@ -67,11 +67,13 @@ def post(url: str, *, body: bytes, headers: dict[str, str], seconds: float = POS
         return Receipt(None, f"Not sent: {problem}.")
     except CallFailed as problem:
         timeout_sentence = f"No answer within {seconds:g} seconds."
-        return Receipt(None, timeout_sentence if problem.late else f"No connection: {problem.reason}.")
+        return Receipt(None, timeout_sentence if problem.is_late else f"No connection: {problem.reason}.")
     if answer.is_success:
         return Receipt(answer.status)
     hint = "; redirects are not followed" if 300 <= answer.status < 400 else ""
-    return Receipt(answer.status, f"The answer was {answer.status}{hint}.", min(answer.wait, MAX_WAIT))
+    return Receipt(
+        answer.status, f"The answer was {answer.status}{hint}.", min(answer.wait_seconds, MAX_WAIT)
+    )
 
 
 def _allows_private_addresses() -> bool:

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation.models import Assignment, Case, CrowdCall, Exclusion, Invitation, Participation, QualityRule
-from annotation.quality.flags import exclude_worker
+from annotation.quality.exclusions import exclude_worker
 from contrib.adoption.adopting import adopt_captions
 from contrib.quiz.tests.quizzing import quizzed, take
 from judgments.access.roles import give_role

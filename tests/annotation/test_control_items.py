@@ -24,8 +24,8 @@ from annotation.models import (
     WrittenCaption,
 )
 from annotation.quality.control_figures import compute_control_figures
+from annotation.quality.control_item_tests import check_control_items
 from annotation.quality.controls import (
-    check_control_items,
     control_answers,
     control_record,
     control_records,
@@ -33,7 +33,7 @@ from annotation.quality.controls import (
     records_from_tallies,
 )
 from annotation.quality.detectors.chances import binomial_at_most
-from annotation.quality.flags import exclude_worker, lift_exclusion
+from annotation.quality.exclusions import exclude_worker, lift_exclusion
 from annotation.quality.reviews import approve_assignments, reject_assignments
 from annotation.work.claims import claim_assignment
 from annotation.work.sheet.units import cached_units_of, page_units_of
@@ -263,7 +263,7 @@ def test_a_wrong_control_item_is_suspected_and_counts_for_nobody_once_struck() -
         )
     (suspect,) = compute_control_figures(study).suspects
     assert {unit.pk for unit in suspect.units} == alike
-    assert (suspect.test.right, suspect.test.elsewhere) == (0, 1)
+    assert (suspect.test.right_answers, suspect.test.accuracy_elsewhere) == (0, 1)
     before, answers = hash_of_judgments(study), Judgment.objects.count()
     seen = control_records_of(study)[worker.pk].answers
     for unit in suspect.units:
@@ -425,11 +425,11 @@ def test_new_rules_wait_and_published_and_older_ones_stay(values: dict[str, Any]
 
 
 def test_each_worker_is_measured_on_the_items_they_saw_by_the_rule_of_the_kind() -> None:
-    answers = [(1, 1, 1), (1, 0, 1), (2, 1, 1), (2, 0, 0), (2, 1, 0)]
+    answers = [(1, 1, 1, ""), (1, 0, 1, ""), (2, 1, 1, ""), (2, 0, 0, ""), (2, 1, 0, "")]
     records = control_records(answers, rule=Controls(threshold=0.6), kind=KINDS["relevance"])
     assert (records[1].right_answers, records[1].answers, records[1].is_used) == (1, 2, False)
     assert (records[2].right_answers, records[2].answers, records[2].is_used) == (2, 3, True)
-    grades = [(1, 4, "3-4"), (1, 3, "3-4"), (1, 2, "3-4"), (1, 1, "1-2")]
+    grades = [(1, 4, "3-4", ""), (1, 3, "3-4", ""), (1, 2, "3-4", ""), (1, 1, "1-2", "")]
     record = control_records(grades, rule=RULE, kind=KINDS["graded"])[1]
     assert (record.right_answers, record.answers) == (3, 4)
 
@@ -466,31 +466,31 @@ GOOD = {f"item-{n}": [True] * 5 for n in range(6)}
 def test_an_item_that_nobody_gets_right_who_is_right_on_all_others_is_suspected() -> None:
     found = check_control_items(answers(GOOD | {"wrong": [False] * 5}), threshold=0.7)
     one = found["wrong"]
-    assert (one.seen, one.right, one.vouching, one.vouching_right) == (5, 0, 5, 0)
-    assert one.elsewhere == 1
+    assert (one.answers, one.right_answers, one.careful_answers, one.careful_right_answers) == (5, 0, 5, 0)
+    assert one.accuracy_elsewhere == 1
     # 30 of 30 right elsewhere counts as 31 of 32; seven items are tested
     assert one.p == pytest.approx(7 * (1 / 32) ** 5)
-    assert one.suspect
-    assert not any(found[item].suspect for item in GOOD)
+    assert one.is_suspect
+    assert not any(found[item].is_suspect for item in GOOD)
 
 
 def test_what_the_careless_miss_a_hard_item_and_too_few_witnesses_are_no_suspicion() -> None:
     rights = {item: [True] * 4 + [False] * 4 for item in GOOD} | {"missed": [True] * 4 + [False] * 4}
     one = check_control_items(answers(rights), threshold=0.7)["missed"]
-    assert (one.seen, one.right, one.vouching, one.vouching_right) == (8, 4, 4, 4)
-    assert not one.suspect
+    assert (one.answers, one.right_answers, one.careful_answers, one.careful_right_answers) == (8, 4, 4, 4)
+    assert not one.is_suspect
     rights = {f"item-{n}": [True] * 40 for n in range(6)} | {"hard": [True] * 24 + [False] * 16}
     one = check_control_items(answers(rights), threshold=0.7)["hard"]
     assert one.p < 0.001
-    assert not one.suspect
+    assert not one.is_suspect
     rights = {item: row[:2] for item, row in GOOD.items()} | {"missed": [False] * 2}
     one = check_control_items(answers(rights), threshold=0.7)["missed"]
     assert one.p == 1
-    assert not one.suspect
+    assert not one.is_suspect
     one = check_control_items(answers({"alone": [False] * 9}), threshold=0.7)["alone"]
-    assert (one.seen, one.vouching) == (9, 0)
-    assert math.isnan(one.elsewhere)
-    assert not one.suspect
+    assert (one.answers, one.careful_answers) == (9, 0)
+    assert math.isnan(one.accuracy_elsewhere)
+    assert not one.is_suspect
 
 
 def test_thousands_of_answers_on_an_item_are_no_trouble() -> None:
@@ -509,7 +509,7 @@ def test_a_sound_pool_is_hardly_ever_suspected() -> None:
             for item in range(40)
             for worker in rng.permutation(20)[:5]
         ]
-        alarms += any(one.suspect for one in check_control_items(rows, threshold=0.7).values())
+        alarms += any(one.is_suspect for one in check_control_items(rows, threshold=0.7).values())
     assert alarms <= 10
 
 

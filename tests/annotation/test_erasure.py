@@ -28,11 +28,11 @@ from annotation.models.privacy import person_erased
 from annotation.privacy import retention
 from annotation.privacy.erasing import erase_person
 from annotation.privacy.erasure_list import erasure_list
+from annotation.privacy.names import replace_worker_names
 from annotation.privacy.people import erasure_mark_of
 from annotation.privacy.personal_rows import DELETED_MODELS, MOVED_MODELS, PAYMENT_MODELS, UNLINKED_MODELS
-from annotation.privacy.receipts import replace_words
 from annotation.privacy.retention import end_identities_of_study, enqueue_expired_retentions, retention_of
-from annotation.quality.flags import exclude_worker
+from annotation.quality.exclusions import exclude_worker
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from annotation.work.submissions import submit_assignment
@@ -323,7 +323,7 @@ def test_a_name_that_is_a_word_of_results_changes_nothing_else() -> None:
         "systems": ["counts", "the counts"],
         "workers": [{"worker": "counts"}, {"worker": "counts-2"}],
     }
-    after = replace_words(result, {"counts": "erased-x"})
+    after = replace_worker_names(result, {"counts": "erased-x"})
     assert after == result | {"workers": [{"worker": "erased-x"}, {"worker": "counts-2"}]}
 
 

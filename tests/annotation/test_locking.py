@@ -14,7 +14,7 @@ from functools import partial
 from annotation.models import Assignment, Exclusion, Worker
 from annotation.work.claims import (claim_assignment)
 from annotation.work.slots.release import expire_overdue
-from annotation.quality.flags import exclude_worker, lift_exclusion, pause_worker, unpause_worker
+from annotation.quality.exclusions import exclude_worker, lift_exclusion, pause_worker, unpause_worker
 from annotation.work.leases import (reserve_next, retake_assignment)
 from annotation.work.submissions import submit_and_claim
 from evaluation.data.integrity import check_integrity
@@ -110,7 +110,7 @@ from django.db import connection
 from annotation.models import Assignment
 from annotation.work.claims import (claim_assignment)
 from annotation.work.slots.release import expire_overdue
-from annotation.quality.flags import exclude_worker, lift_exclusion, pause_worker
+from annotation.quality.exclusions import exclude_worker, lift_exclusion, pause_worker
 from annotation.work.leases import (retake_assignment)
 from annotation.work.answers.revisions import revise_judgments
 from annotation.work.submissions import submit_assignment
@@ -348,7 +348,7 @@ from functools import partial
 from collections import Counter
 from annotation.crowds.opening import begin_closing, begin_opening
 from annotation.models import Assignment, Worker
-from annotation.quality.flags import exclude_worker, lift_exclusion
+from annotation.quality.exclusions import exclude_worker, lift_exclusion
 from annotation.quality.reviews import approve_without_objection, reject_assignments
 from annotation.work.operations import pause_study, resume_study
 from annotation.work.submissions import submit_and_claim

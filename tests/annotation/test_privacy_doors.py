@@ -12,7 +12,7 @@ from django.test import Client
 
 from annotation.models import Assignment, Case, ConsentVersion, Erasure, ErasureRequest, Participation, Worker
 from annotation.privacy.consent import change_consent, consent_version, versions_in_use
-from annotation.quality.flags import pause_worker
+from annotation.quality.exclusions import pause_worker
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment
 from common.errors import DesignError, WrongState

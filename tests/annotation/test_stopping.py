@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Exclusion, Judgment, Worker
-from annotation.quality.flags import exclude_worker, lift_exclusion
+from annotation.quality.exclusions import exclude_worker, lift_exclusion
 from annotation.work.answers.revisions import revise_judgments
 from annotation.work.claims import claim_assignment
 from annotation.work.sheet.units import page_units_of

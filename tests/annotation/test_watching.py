@@ -10,7 +10,8 @@ from annotation.crowds.opening import open_study
 from annotation.errors import WorkerExcluded, WorkPaused
 from annotation.models import Case, Exclusion, Participation, QualityRule, Worker
 from annotation.quality import operations
-from annotation.quality.flags import confirm_flag, dismiss_flag, exclude_worker, readmit_worker, run_detectors
+from annotation.quality.exclusions import exclude_worker
+from annotation.quality.flags import confirm_flag, dismiss_flag, readmit_worker, run_detectors
 from annotation.quality.reviews import approve_assignments, reject_assignments
 from annotation.quality.rules import copy_rules, recommend_rules, store_rule
 from annotation.work.claims import claim_assignment

@@ -16,7 +16,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Worker
-from annotation.quality.flags import exclude_worker
+from annotation.quality.exclusions import exclude_worker
 from annotation.quality.rules import copy_rules
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.metrics.storage import evaluate_study

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from annotation.models import Assignment, Exclusion, Judgment, Worker
-from annotation.quality.flags import exclude_worker, lift_exclusion
+from annotation.quality.exclusions import exclude_worker, lift_exclusion
 from annotation.quality.reviews import reject_assignments
 from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from contrib.rehearsals.simulation.run import rehearse

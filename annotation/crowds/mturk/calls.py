@@ -140,7 +140,7 @@ def _expire_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 def _delete_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Delete a HIT after checking that all of its work is decided and booked in the database."""
-    publication = call.publication_now()
+    publication = call.current_publication()
     if _is_deleted(client, publication.external_id):
         return {}
     booked_statuses = dict(publication.sessions.exclude(booked="").values_list("external_id", "status"))
@@ -201,7 +201,7 @@ def _decide_work(
         decision: the status of the work after the decision.
         overrides: whether the decision may replace a rejection.
     """
-    session = call.session_now()
+    session = call.current_session()
     status = _status_at_turk(client, session)
     overrides_rejection = overrides and status == Status.REJECTED
     if status == Status.SUBMITTED or overrides_rejection:

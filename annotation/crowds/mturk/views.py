@@ -37,10 +37,10 @@ from annotation.views.decorators import GET, SeeOther, errors_as_pages, see_othe
 from annotation.views.sheet_page import render_sheet
 from annotation.views.visitors import frame_of, mark_as_framed, refuse_returned_session
 from annotation.work.quiz import quiz_backend
+from annotation.work.sheet.effort import describe_effort
 from annotation.work.sheet.examples import worked_examples
 from annotation.work.sheet.texts import read_design, translated_text
 from annotation.work.sheet.units import page_units_of
-from annotation.work.summaries import describe_effort
 from common.errors import ObjectNotFound
 from common.markup import render_markdown
 from judgments.design.study_design import StudyDesign

@@ -126,7 +126,7 @@ def _apply_extension(call: CrowdCall) -> None:
 
 def _apply_expiry(call: CrowdCall) -> None:
     """Store that the HIT is closed to new workers. A sync releases open places once nobody is working."""
-    publication = call.publication_now()
+    publication = call.current_publication()
     Publication.objects.filter(pk=publication.pk, state=Publication.State.PUBLISHED).update(
         state=Publication.State.EXPIRED, expires_at=timezone.now()
     )
@@ -140,7 +140,7 @@ def _apply_decision(call: CrowdCall) -> None:
     requested_status = Status.APPROVED if call.kind == Ability.APPROVE else Status.REJECTED
     status = call.answer.get("status", requested_status)
     feedback = call.why if status == requested_status else ""
-    settle_session(session=call.session_now(), status=status, feedback=feedback)
+    settle_session(session=call.current_session(), status=status, feedback=feedback)
 
 
 def _apply_bonus(call: CrowdCall) -> None:

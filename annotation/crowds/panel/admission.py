@@ -35,6 +35,8 @@ from annotation.crowds.sessions import worker_for_crowd_id
 from annotation.errors import AddressFull, AllSlotsTaken, JoinRefused, RequirementNotMet
 from annotation.models import Assignment, CrowdSession, Publication, QuizAttempt, RawId, Worker, at_crowd
 from annotation.quality.flags import refuse_paused_study
+from annotation.models.assignments import LEASED_STATES
+from annotation.quality.exclusions import refuse_paused_study
 from annotation.work.joining import hash_secret, join_from_crowd
 from annotation.work.requirements import check_requirements, checked_country
 from annotation.work.seats import may_take_seat, note_seat, people_at_same_address
@@ -242,7 +244,7 @@ def _get_or_create_session(
     refuse_paused_study(study)
     may_be_invented = not design.panel.can_verify_ids
     done_count = panel_sessions(study).filter(status__in=[Status.SUBMITTED, Status.APPROVED]).count()
-    if may_be_invented and not may_take_seat(study, unfinished=publication.places - done_count):
+    if may_be_invented and not may_take_seat(study, seat_count=publication.places - done_count):
         raise AddressFull
     session = _create_session(study, publication, design, ids)
     worker = session.worker

@@ -34,8 +34,10 @@ from annotation.models import CrowdSession
 from annotation.quality.flags import refuse_paused_study
 from annotation.views.decorators import GET_POST, see_other, worker_page
 from annotation.views.visitors import remember_worker, session_of, worker_of
+from annotation.quality.exclusions import refuse_paused_study
+from annotation.views.common import GET_POST, remember_worker, see_other, session_of, worker_of, worker_page
+from annotation.work.sheet.effort import describe_effort
 from annotation.work.sheet.texts import read_design, spell_duration
-from annotation.work.summaries import describe_effort
 from common.amounts import spell_money
 from common.errors import QuorumError
 from common.markup import render_markdown

@@ -61,7 +61,7 @@ def failed_calls(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
             "call": call,
             "order": _describe_order(call),
             "subject": _describe_subject(call),
-            "needs_check": call.unsure and call.kind != Ability.PUBLISH,
+            "needs_check": call.has_unknown_outcome and call.kind != Ability.PUBLISH,
         }
         for call in failed[:MAX_LINES_SHOWN]
     ]

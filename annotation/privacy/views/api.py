@@ -182,11 +182,14 @@ class ErasurePreviewView(APIView):
         if worker is None:
             raise ObjectNotFound("The person was erased already.")
         preview = preview_erasure(study=study, worker=worker, way=way)
-        rows = {
-            name: [{"what": label, "count": count} for label, count in groups]
-            for name, groups in (("removed", preview.removed), ("kept", preview.kept))
-        }
-        return Response({**rows, "elsewhere": preview.is_in_another_study, "waits": preview.refusal})
+        return Response(
+            {
+                "removed": [{"what": label, "count": count} for label, count in preview.removed],
+                "kept": [{"what": label, "count": count} for label, count in preview.kept],
+                "elsewhere": preview.is_in_another_study,
+                "waits": preview.refusal,
+            }
+        )
 
 
 class ErasureSerializer(RowSerializer[Erasure]):

@@ -15,6 +15,7 @@ from annotation.work.sheet.units import PageUnit
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS, Kind
 from judgments.kinds.base import RefusedAnswer
+from judgments.models import Unit
 
 MAX_ANSWER_SECONDS = 86_400.0  # a day
 MAX_COMMENT_LENGTH = 2_000  # characters
@@ -38,9 +39,11 @@ def check_answers(
 ) -> dict[str, dict[str, Any]]:
     """Check answers, and return each answer in its stored form, by position.
 
+    An example of the result is ``{"1": {"value": 2, "seconds": 3.5}}``.
+
     Args:
-        answers: ``[{"position", "value" or "answer", "seconds"?, "wall_seconds"?, "comment"?, "signals"?}]``, where
-            "?" marks a field that may be missing.
+        answers: objects such as ``{"position": 1, "value": 2, "seconds": 3.5}``. Open answers have the field "answer"
+            instead of "value". The fields of ``OPTIONAL_FIELDS`` may be missing.
 
     Raises:
         AnswerProblem: an answer is invalid.
@@ -55,7 +58,7 @@ def check_answers(
             )
             % {"key": key}
         )
-    units_by_position = {page_unit.position: page_unit for page_unit in page_units}
+    units_by_position = {page_unit.position: page_unit.unit for page_unit in page_units}
     stored_forms: dict[str, dict[str, Any]] = {}
     for answer in answers:
         if not isinstance(answer, Mapping) or "position" not in answer or key not in answer:
@@ -68,34 +71,42 @@ def check_answers(
                 _("Nothing was saved: “position” is %(position)s; expected a number from 1 to %(most)d.")
                 % {"position": abbreviate(position), "most": len(page_units)}
             )
-        try:
-            value = kind.clean_answer(answer[key], unit=units_by_position[position].unit, design=design)
-        except ValueError as error:
-            raise AnswerProblem(
-                _(
-                    "Nothing was saved: the field “%(key)s” at position %(position)d is %(given)s; %(problem)s."
-                )
-                % {"key": key, "position": position, "given": abbreviate(answer[key]), "problem": error},
-                position=position,
-            ) from None
-        if str(position) in stored_forms and stored_forms[str(position)][key] != value:
+        stored_form = _check_answer(answer, kind=kind, unit=units_by_position[position], design=design)
+        earlier_form = stored_forms.get(str(position))
+        if earlier_form is not None and earlier_form[key] != stored_form[key]:
             raise AnswerProblem(
                 _("Nothing was saved: position %(position)d is answered twice.") % {"position": position},
                 position=position,
             )
-        stored_forms[str(position)] = {key: value} | {
-            name: check(answer[name], position)
-            for name, check in OPTIONAL_FIELDS.items()
-            if answer.get(name) is not None
-        }
-        _refuse_unrecorded_signals(stored_forms[str(position)].get("signals", {}), position, design)
+        stored_forms[str(position)] = stored_form
     return stored_forms
+
+
+def _check_answer(
+    answer: Mapping[str, Any], *, kind: Kind, unit: Unit, design: StudyDesign
+) -> dict[str, Any]:
+    """Return the stored form of an answer at a valid position. Raise AnswerProblem if a field is invalid."""
+    key, position = answer_key(kind), answer["position"]
+    try:
+        value = kind.clean_answer(answer[key], unit=unit, design=design)
+    except ValueError as error:
+        raise AnswerProblem(
+            _("Nothing was saved: the field “%(key)s” at position %(position)d is %(given)s; %(problem)s.")
+            % {"key": key, "position": position, "given": abbreviate(answer[key]), "problem": error},
+            position=position,
+        ) from None
+    stored_form: dict[str, Any] = {key: value}
+    for name, check in OPTIONAL_FIELDS.items():
+        if answer.get(name) is not None:
+            stored_form[name] = check(answer[name], position)
+    _refuse_unrecorded_signals(stored_form.get("signals", {}), position, design)
+    return stored_form
 
 
 def split_unfinished(
     answers: Sequence[Mapping[str, Any]], *, design: StudyDesign, page_units: Sequence[PageUnit]
 ) -> tuple[list[Mapping[str, Any]], dict[int, Any]]:
-    """Return the valid answers of a plain form, and the invalid input by position.
+    """Return the valid answers of a form that was sent without scripts, and the invalid input by position.
 
     Without scripts, an answer is checked only after the form is sent, so invalid text must not be lost.
     """
@@ -133,7 +144,7 @@ def abbreviate(value: Any) -> str:
 
 
 def _make_seconds_check(name: str) -> Callable[[Any, int], float]:
-    """Return a check of a number of seconds. ``name`` is the field that its error names."""
+    """Return a function that checks the field ``name``, a number of seconds, of the answer at a position."""
 
     def check(seconds: Any, position: int) -> float:
         if type(seconds) not in (int, float) or not 0 <= seconds <= MAX_ANSWER_SECONDS:
@@ -166,15 +177,15 @@ def _clean_comment(comment: Any, position: int) -> str:
 
 def _refuse_unrecorded_signals(signals: Mapping[str, int], position: int, design: StudyDesign) -> None:
     """Raise AnswerProblem for signals about writing if the study does not record how answers are written."""
-    unexpected = [name for name in signals if name in WRITING_SIGNALS]
-    if unexpected and not design.writing.record:
+    writing_signals = [name for name in signals if name in WRITING_SIGNALS]
+    if writing_signals and not design.writing.record:
         raise AnswerProblem(
             _(
                 "Nothing was saved: the field “signals” at position %(position)d contains "
                 "“%(name)s”, but this study does not record how answers are written; expected "
                 "numbers only for %(names)s."
             )
-            % {"position": position, "name": unexpected[0], "names": ", ".join(SIGNALS)},
+            % {"position": position, "name": writing_signals[0], "names": ", ".join(SIGNALS)},
             position=position,
         )
 

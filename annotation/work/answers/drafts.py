@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from annotation.errors import AlreadyEnded, TooLate
 from annotation.models import Assignment, Participation, QualityRule, Worker
 from annotation.models.assignments import submission_annotations
-from annotation.quality.flags import refuse_stopped_worker
+from annotation.quality.exclusions import refuse_stopped_worker
 from annotation.work.answers.checks import answer_key, check_answers
 from annotation.work.sheet.units import PageUnit, page_units_of
 from common.audit import log_about

@@ -89,7 +89,7 @@ def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, A
         Judgment.objects.bulk_create(new_judgments)
         if new_judgments:
             if stops_early(locked_assignment.study):
-                settle_submission(assignment=locked_assignment, revised=True)
+                settle_submission(assignment=locked_assignment, is_revision=True)
             recount_system_pairs(locked_assignment.study)
     return changed_positions
 

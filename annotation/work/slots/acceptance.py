@@ -17,8 +17,8 @@ from annotation.work.sheet.layout import draw_layout
 from annotation.work.sheet.units import arrange_units, units_of_hit
 from annotation.work.slots.admission import ONLY_OPEN, STUDIES_TAKING_WORK, TAKE_SLOT
 from annotation.work.slots.candidates import CandidateHIT, Claim
+from annotation.work.slots.suitability import own_captions, used_up_alarms
 from annotation.work.stopping import decided_units, free_slot
-from annotation.work.suitability import own_captions, used_up_alarms
 from common.features import of_features
 from judgments.models import Study
 from judgments.studies.designs import design_of, draws_at_claim, stops_early
@@ -84,10 +84,10 @@ def claim_slot(
         decided_ids = frozenset()
     design, now = design_of(study), timezone.now()
     layout = draw_layout(
-        design=design, hit=hit, worker=worker, units=units, left_out=candidate.excluded_items | decided_ids
+        design=design, hit=hit, worker=worker, units=units, left_out=candidate.excluded_units | decided_ids
     )
     minutes = min(design.crowd.lease_minutes, RESERVED_MINUTES) if reserve else design.crowd.lease_minutes
-    if candidate.excluded_items:
+    if candidate.excluded_units:
         _note_used_up_controls(candidate)
     assignment = Assignment(
         study=study,
@@ -116,7 +116,7 @@ def claim_slot(
 def _note_used_up_controls(candidate: CandidateHIT) -> None:
     """Record that an assignment lacks control items because the worker has seen them before."""
     # count images, since for the designer all captions of a control image are one control item
-    item_count = len({unit.item_id for unit in candidate.units if unit.pk in candidate.excluded_items})
+    item_count = len({unit.item_id for unit in candidate.units if unit.pk in candidate.excluded_units})
     has_alarm = used_up_alarms(candidate.study, candidate.worker).update(
         pages=F("pages") + 1, missing=F("missing") + item_count, last_at=timezone.now()
     )

@@ -1,6 +1,7 @@
 """Find the HIT that a worker holds or may take next, before the transaction that takes its slot begins.
 
-If no slot is open, slots are first freed for the worker: expired leases are released, and a silent one is ended.
+If no slot is open, slots are first freed for the worker: expired leases are released, and a silent lease, whose worker
+has not answered for long, is ended.
 """
 
 from __future__ import annotations
@@ -17,15 +18,14 @@ from annotation.errors import NotJoined
 from annotation.models import Assignment, CrowdSession, Participation, Worker, WrittenCaption
 from annotation.models.assignments import LEASED_STATES
 from annotation.privacy.consent import refuse_old_consent
-from annotation.quality.flags import refuse_paused_study, refuse_stopped_worker
+from annotation.quality.exclusions import refuse_paused_study, refuse_stopped_worker
 from annotation.work.requirements import check_may_work, has_reached_limit
 from annotation.work.sheet.units import PageUnit, cached_units_of, page_units_of
 from annotation.work.slots.admission import STUDY_OF_CLAIM, WORKER_OF_CLAIM
 from annotation.work.slots.open_hits import next_open_hits, prefer_new_controls
 from annotation.work.slots.release import release_slots
 from annotation.work.slots.silent_leases import end_silent_lease
-from annotation.work.stopping import count_leases_by_hit
-from annotation.work.suitability import (
+from annotation.work.slots.suitability import (
     controls_left_out_before,
     controls_seen_before,
     may_repeat_controls,
@@ -33,6 +33,7 @@ from annotation.work.suitability import (
     used_up_alarms,
     without_own_captions,
 )
+from annotation.work.stopping import count_leases_by_hit
 from common.rows.prepared import PreparedQuery, query_parameter
 from judgments.drawing.draws import rng_for
 from judgments.models import HIT, Study, Unit
@@ -77,10 +78,11 @@ class CandidateHIT:
     """A HIT that the worker may take, with all data that can be read before the transaction.
 
     Attributes:
-        cursor: the position from which the worker's next search begins.
-        units: the units of the HIT, shared by requests; do not change them.
-        excluded_items: row ids of units, on control items that the worker has seen in another HIT.
-        session: the session of a worker sent by a panel.
+        cursor: the position from which the worker's next search for a HIT begins.
+        units: the units of the HIT. Requests share the list, so it may not be changed.
+        excluded_units: row ids of units that the worker does not get, since they are control items that the worker has
+            seen in another HIT.
+        session: the session of a worker sent by a panel; None for others.
     """
 
     study: Study
@@ -89,22 +91,22 @@ class CandidateHIT:
     hit: HIT
     cursor: int
     units: list[Unit]
-    excluded_items: frozenset[int]
+    excluded_units: frozenset[int]
     session: CrowdSession | None = None
 
 
 def prepare_candidate(
     study: Study, worker: Worker, *, attempt: int = 0, ignored_assignment: Assignment | None = None
 ) -> Claim | CandidateHIT | None:
-    """Return the worker's current or reserved HIT, else a candidate; None if no HIT is left.
+    """Return the claim of the HIT that the worker holds, else a candidate for a new claim; None if no HIT is left.
 
-    If no slot is open, release expired leases first. Call it outside a transaction, so that nobody waits for its
-    reads on SQLite. A current HIT may be finished while the worker or the study is paused.
+    Call it outside a transaction, so that nobody waits for its reads on SQLite. A HIT in progress may be finished while
+    the worker or the study is paused.
 
     Args:
-        attempt: the number of candidates that the caller has lost to others. It changes which HIT is chosen. Silent
-            leases are ended only at the first attempt.
-        ignored_assignment: the worker's current assignment, if the HIT after it is wanted.
+        attempt: the number of candidates that other workers took before the caller. It changes which HIT is chosen.
+            Silent leases are ended only at the first attempt.
+        ignored_assignment: an assignment that the worker holds, if the HIT after it is wanted.
     """
     participation = _find_participation(study, worker)
     leases, expired_leases = _find_leases(study, worker)
@@ -136,6 +138,10 @@ def prepare_candidate(
         hits = prefer_new_controls(study, worker, participation, hits, seen_items)
     hit = _choose_hit(study, worker, hits, attempt)
     units = cached_units_of(hit)
+    if hit.pk in items_by_hit:  # a HIT that the worker had before looks as it did then
+        excluded_units = controls_left_out_before(hit, worker, units)
+    else:
+        excluded_units = controls_seen_before(study, units, seen_items)
     return CandidateHIT(
         study=study,
         worker=worker,
@@ -143,16 +149,16 @@ def prepare_candidate(
         hit=hit,
         cursor=hits[0].position,
         units=units,
-        # a HIT that the worker had before looks as it did then
-        excluded_items=controls_left_out_before(hit, worker, units)
-        if hit.pk in items_by_hit
-        else controls_seen_before(study, units, seen_items),
+        excluded_units=excluded_units,
         session=session,
     )
 
 
 def _find_participation(study: Study, worker: Worker) -> Any:
-    """Return the worker's participation. The annotations of ``_PARTICIPATION_QUERY`` save most claims a query."""
+    """Return the worker's participation, with the annotations of ``_PARTICIPATION_QUERY``.
+
+    Most claims need no other query about captions, control items and assignments of the worker.
+    """
     participation = _PARTICIPATION_QUERY.first(study=study.pk, worker=worker.pk, dataset=study.dataset_id)
     if participation is None:
         raise NotJoined(_("You have not joined this study."))
@@ -171,7 +177,10 @@ def _find_leases(study: Study, worker: Worker) -> tuple[list[Assignment], list[A
         lease.study = study
         is_own_reservation = lease.worker_id == worker.pk and lease.state == Assignment.State.RESERVED
         is_expired = lease.expires_at is not None and lease.expires_at <= now
-        (expired_leases if is_expired and not is_own_reservation else held_leases).append(lease)
+        if is_expired and not is_own_reservation:
+            expired_leases.append(lease)
+        else:
+            held_leases.append(lease)
     return held_leases, expired_leases
 
 
@@ -180,7 +189,8 @@ def _find_or_free_hits(
 ) -> list[HIT]:
     """Return HITs with an open slot. If there is none, release expired leases, then end a silent one.
 
-    Expired leases are released at once if the worker has one, since they may hold only one HIT at a time.
+    If the worker has one of the expired leases, these are released first, since a worker may hold only one HIT at a
+    time.
     """
     hits: list[HIT] = []
     if not any(lease.worker_id == worker.pk for lease in expired_leases):
@@ -196,7 +206,7 @@ def _find_or_free_hits(
 
 
 def free_hit_for(*, study: Study, worker: Worker) -> bool:
-    """Free a slot for a worker who holds no HIT, as a claim would. Return whether there is a HIT for the worker.
+    """Return whether there is a HIT for a worker who holds none. If no slot is open, free one, as a claim would.
 
     Nothing is freed while the worker or the study is paused.
     """
@@ -208,7 +218,7 @@ def free_hit_for(*, study: Study, worker: Worker) -> bool:
 
 
 def may_get_a_hit_later(*, study: Study, worker: Worker) -> bool:
-    """Return whether a worker for whom no HIT is left may still get a HIT that somebody holds now."""
+    """Return whether a worker for whom no HIT is left may get one that somebody holds now, if its lease ends."""
     if study.state != Study.State.OPEN or has_reached_limit(
         study=study, design=design_of(study), worker=worker
     ):

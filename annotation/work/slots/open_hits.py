@@ -15,7 +15,7 @@ from django.db.models import Exists, IntegerField, OuterRef, QuerySet
 from annotation.models import Assignment, Worker
 from annotation.models.assignments import LIVE_STATES
 from annotation.work.slots.admission import STUDY_OF_CLAIM, WORKER_OF_CLAIM
-from annotation.work.suitability import hits_with_new_controls, without_own_captions
+from annotation.work.slots.suitability import hits_with_new_controls, without_own_captions
 from common.rows.prepared import PreparedQuery, query_parameter
 from judgments.drawing.controls.pool import RecognitionKey
 from judgments.models import HIT, Study

@@ -58,5 +58,5 @@ def release_slots(assignments: AssignmentQuerySet, state: Assignment.State) -> i
         freed_slots = Counter(
             hit for _pk, hit, hit_study in rows if hit_study == study.pk and hit is not None
         )
-        reopen_slots(study=study, freed=freed_slots)
+        reopen_slots(study=study, counts_by_hit=freed_slots)
     return len(rows)

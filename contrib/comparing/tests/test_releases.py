@@ -8,7 +8,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from annotation.models import Judgment, Worker
-from annotation.quality.flags import exclude_worker
+from annotation.quality.exclusions import exclude_worker
 from contrib.comparing.releases import compare_bundles
 from evaluation.data.releases.terms import ReleaseTerms
 from evaluation.reports.releases.making import release_study

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation.models import Worker
-from annotation.quality.flags import exclude_worker
+from annotation.quality.exclusions import exclude_worker
 from common.amounts import NO_BREAK
 from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.aggregation import aggregate_study

@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 
 from annotation.models import Judgment, Worker
+from annotation.work.sheet.effort import describe_effort
 from annotation.work.sheet.layout import draw_layout
 from annotation.work.sheet.units import arrange_units, cached_units_of, page_units_of, screens_of
-from annotation.work.summaries import describe_effort
 from judgments.drawing.material import screen_of
 from judgments.kinds import KINDS
 from judgments.models import Item

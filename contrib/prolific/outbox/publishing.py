@@ -79,7 +79,7 @@ def publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
 
     Return its id as ``external_id``.
     """
-    publication = call.publication_now()
+    publication = call.current_publication()
     studies = client.find_studies(publication.token, project=feature_settings.PROLIFIC_PROJECT)
     open_studies = [study for study in studies if study.state in OPEN_STATES]
     if open_studies:
@@ -242,7 +242,7 @@ def expire_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any
     places are refunded. If the pause is temporary, the study is not stopped, since a stopped study can only be opened
     again with more places.
     """
-    publication = call.publication_now()
+    publication = call.current_publication()
     panel_study = client.get_study(publication.external_id)
     if panel_study.state is StudyState.ACTIVE:
         client.transition_study(publication.external_id, StudyAction.PAUSE)

@@ -16,7 +16,7 @@ def store_facts(call: CrowdCall, **facts: object) -> None:
     Raises:
         RetryLater: another process carries out the call by now.
     """
-    if not call.remember(**facts):
+    if not call.store_facts(**facts):
         raise RetryLater("Somebody else carries this call out by now.")
 
 
@@ -29,7 +29,7 @@ def submission_of(client: ProlificClient, call: CrowdCall) -> PanelSubmission:
     Raises:
         CrowdRefusal: the id was deleted here, or the submission belongs to another person or study.
     """
-    session = call.session_now()
+    session = call.current_session()
     panel = design_of(session.study).panel
     raw_id = session.raw_ids.filter(name=session_parameter(panel)).first()
     if raw_id is None:
@@ -47,7 +47,7 @@ def submission_of(client: ProlificClient, call: CrowdCall) -> PanelSubmission:
 
 def person_of_call(call: CrowdCall) -> str:
     """Return Prolific's id of the person whom a call is about. Raise CrowdRefusal if it was deleted here."""
-    worker = call.worker or call.session_now().worker
+    worker = call.worker or call.current_session().worker
     panel = design_of(call.study).panel
     raw_id = worker.raw_ids.filter(session=None, name=worker_parameter(panel)).first()
     if raw_id is None:

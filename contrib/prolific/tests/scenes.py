@@ -68,7 +68,7 @@ def go_on(shown: dict[str, int]) -> None:
         if "paying" in call.answer:
             call.answer["paying"] = (now - timedelta(hours=2)).isoformat()
             call.save(update_fields=["answer"])
-        if call.unsure and call.session is not None:
+        if call.has_unknown_outcome and call.session is not None:
             paid = shown[call.session.raw_ids.get().value]
             (resolve_as_done if paid else resolve_as_not_done)(call=call)
     sync_with_crowd(study=study, wait=lambda seconds: None)

@@ -208,7 +208,7 @@ def test_who_lost_a_call_to_another_runner_asks_nothing_more(prolific: ProlificE
     CrowdCall.objects.filter(pk=call.pk).update(state="started", started_at=timezone.now(), attempts=8)
     call.refresh_from_db()
     CrowdCall.objects.filter(pk=call.pk).update(attempts=9)  # somebody else began meanwhile
-    assert not call.remember(draft="5d0c")
+    assert not call.store_facts(draft="5d0c")
     call.refresh_from_db()
     assert call.answer == {}
     call.attempts = 8

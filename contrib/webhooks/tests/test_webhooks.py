@@ -21,7 +21,7 @@ from rest_framework.serializers import ValidationError
 
 from annotation.crowds.opening import close_study
 from annotation.models import Assignment
-from annotation.quality.flags import exclude_worker
+from annotation.quality.exclusions import exclude_worker
 from annotation.work.operations import extend_study
 from annotation.work.sheet.units import page_units_of
 from common.errors import DataConflict, DesignError, ObjectNotFound, WrongState

@@ -6,7 +6,7 @@ from django.db.models import Exists, F, OuterRef, Q
 
 from annotation.models import Assignment, Case, Erasure, Exclusion, Participation, WrittenCaption
 from annotation.models.assignments import FINISHED_STATES
-from annotation.privacy.erasing import digest_of
+from annotation.privacy.erasure_chain import digest_of
 from annotation.privacy.erasure_list import restored_after_erasure
 from evaluation.data.invariants.sentences import DESIGNED_SOURCE, ROWS_PER_BATCH, Sentences, sentences_about
 

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from annotation.models import Erasure
-from annotation.privacy.receipts import replace_words
+from annotation.privacy.names import replace_worker_names
 from common.errors import ServiceBusy
 from evaluation.data.releases.storage import is_stored, release_file
 from evaluation.models import Analysis, Prediction, Release
@@ -32,7 +32,7 @@ def forget_person(*, study: Study, replacements: Mapping[str, str], **_signal: A
     """
     delete_columns(study=study)
     for analysis in Analysis.objects.filter(study=study).iterator(1):
-        renamed = replace_words([analysis.result, analysis.settings], replacements)
+        renamed = replace_worker_names([analysis.result, analysis.settings], replacements)
         if renamed != [analysis.result, analysis.settings]:
             Analysis.objects.filter(pk=analysis.pk).update(result=renamed[0], settings=renamed[1])
 

@@ -17,7 +17,7 @@ from django.urls import get_script_prefix, reverse
 
 from annotation.crowds.mturk.frames import SALT, new_ticket
 from annotation.models import Assignment, CrowdSession, Judgment, Participation, Publication, RawId, Worker
-from annotation.quality.flags import pause_worker
+from annotation.quality.exclusions import pause_worker
 from judgments.models import HIT, Study, StudyEvent
 from judgments.studies.studies import mark_closed
 from tests.annotation.casting import joined, make_dataset, make_study

@@ -38,7 +38,7 @@ from annotation.money.payments import decide_session, pay_bonus
 from annotation.privacy.erasing import erase_person
 from annotation.privacy.people import cannot_be_erased_now
 from annotation.privacy.retention import known_people
-from annotation.quality.flags import exclude_worker
+from annotation.quality.exclusions import exclude_worker
 from annotation.quality.reviews import approve_assignments, approve_without_objection
 from common.errors import WrongState
 from evaluation.data.invariants.money import budgets_are_what_their_ledger_says

@@ -19,7 +19,7 @@ from annotation.crowds.panel.sessions import completion_code_for
 from annotation.crowds.sync.run import sync_with_crowd
 from annotation.models import Assignment, CrowdSession, LedgerEntry, QuizAttempt, RawId
 from annotation.money.payments import decide_session
-from annotation.quality.flags import exclude_worker, pause_worker
+from annotation.quality.exclusions import exclude_worker, pause_worker
 from judgments.design.panels import OUTCOMES
 from judgments.jobs.claims import run_job
 from judgments.models import HIT, Job, Study, StudyEvent
