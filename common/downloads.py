@@ -70,7 +70,11 @@ def file_download(request: HttpRequest, path: Path, *, name: str, content_type: 
 def bytes_download(
     request: HttpRequest, content: bytes, *, modified: float, name: str, content_type: str
 ) -> HttpResponseBase:
-    """Return ``content`` as ``file_download`` does. ``modified`` is in seconds since 1970."""
+    """Return ``content`` as an attachment, with the same statuses as ``file_download``.
+
+    Args:
+        modified: the time of the content's last change, in seconds since 1970.
+    """
     etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
 
     def send(start: int, byte_count: int, status: int) -> HttpResponseBase:
@@ -92,7 +96,8 @@ def _download_response(
 
     Args:
         modified: the time of the file's last change, in seconds since 1970.
-        send: a function that returns the response for (first byte, number of bytes, HTTP status).
+        send: a function that returns the response with a part of the file. It gets the first byte, the number of bytes
+            and the HTTP status.
     """
     response = _not_modified_response(request, etag, modified)
     if response is None:
@@ -116,6 +121,7 @@ def _download_response(
 
 
 def _not_modified_response(request: HttpRequest, etag: str, modified: int) -> HttpResponseBase | None:
+    """Return the response with status 304 or 412 if a condition in the request's headers demands it, else None."""
     response = get_conditional_response(request, etag=etag, last_modified=modified)
     if response is not None and response.status_code == 412:
         return problem_page(
@@ -125,7 +131,7 @@ def _not_modified_response(request: HttpRequest, etag: str, modified: int) -> Ht
 
 
 def _range_of(request: HttpRequest, size: int, etag: str, modified: int) -> tuple[int, int] | None:
-    """Return the first and last byte (from 0) of the requested range; None for the whole file."""
+    """Return the numbers of the first and the last requested byte, from 0; None for the whole file."""
     range_match = ONE_RANGE.fullmatch(request.headers.get("Range", "").strip())
     if request.method != "GET" or range_match is None or not _matches_if_range(request, etag, modified):
         return None

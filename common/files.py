@@ -91,30 +91,33 @@ def atomic_write(path: Path) -> Iterator[HashedFile]:
         FileProblem: the file cannot be written.
     """
     check_writable_path(path)
-    temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
+    temporary_path = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
     try:
-        with temporary.open("wb", buffering=1 << 20) as raw:
-            yield HashedFile(raw)
-        temporary.replace(path)
+        with temporary_path.open("wb", buffering=1 << 20) as file:
+            yield HashedFile(file)
+        temporary_path.replace(path)
     except OSError as error:
         raise FileProblem(f"{path} cannot be written: {error.strerror or error}.") from None
     finally:
-        temporary.unlink(missing_ok=True)
+        temporary_path.unlink(missing_ok=True)
 
 
 def remove_stale_files(folder: Path, *patterns: str, kept_names: Collection[str] = ()) -> list[str]:
-    """Remove files and folders that match a pattern and were not changed for a day, except ``kept_names``.
+    """Remove files and folders that match a pattern and were not changed for a day. Return their names.
 
-    Return the names of the removed files and folders.
+    Args:
+        patterns: glob patterns, such as "*.part".
+        kept_names: names of files and folders that are never removed.
     """
     removed_names = []
-    oldest_kept = time.time() - LEFTOVER_SECONDS
-    for path in sorted({match for pattern in patterns for match in folder.glob(pattern)}):
+    latest_removed = time.time() - LEFTOVER_SECONDS
+    matches: set[Path] = set()
+    for pattern in patterns:
+        matches.update(folder.glob(pattern))
+    for path in sorted(matches):
         with suppress(FileNotFoundError):  # another process may remove or rename the file
-            if (
-                path.name in kept_names
-                or max(entry.stat().st_mtime for entry in (path, *path.rglob("*"))) > oldest_kept
-            ):
+            changed_at = max(entry.stat().st_mtime for entry in (path, *path.rglob("*")))
+            if path.name in kept_names or changed_at > latest_removed:
                 continue
             if path.is_dir():
                 shutil.rmtree(path)
@@ -145,9 +148,13 @@ class NanAsNullEncoder(json.JSONEncoder):
 
 
 def indented_json(value: Any, depth: int = 0) -> str:
-    """Return ``json.dumps(value, indent=1)``, but faster, since Python's C encoder cannot indent.
+    """Return ``json.dumps(value, indent=1)``, but faster.
 
-    Use the C encoder for innermost objects and lists, with the indentation in the separator.
+    Python's C encoder cannot indent. It is used for innermost objects and lists only, with the indentation in the
+    separator.
+
+    Args:
+        depth: the number of objects and lists around the value.
     """
     if not isinstance(value, (dict, list, tuple)) or not value:
         return _encoder("").encode(value)
@@ -157,8 +164,8 @@ def indented_json(value: Any, depth: int = 0) -> str:
     if not any(isinstance(entry, (dict, list, tuple)) for entry in entries):
         text = _encoder(entry_indent).encode(value)[1:-1]  # without the brackets
     elif isinstance(value, dict):
-        # Encode a dict with one member, and cut off "{" and "0}", to get the name as JSON with a colon. The name may be
-        # a number or None.
+        # The encoder turns names that are numbers or None into strings. So encode an object with only this member, such
+        # as {"name": 0}, and cut off "{" and "0}".
         names = (_encoder("").encode({name: 0})[1:-2] for name in value)
         text = f",{entry_indent}".join(
             f"{name}{indented_json(entry, depth + 1)}" for name, entry in zip(names, entries, strict=True)

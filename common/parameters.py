@@ -87,7 +87,8 @@ class Parameters(serializers.Serializer[Any]):
         """Return the checked parameters in a parsed JSON body, or in a QueryDict of texts.
 
         Args:
-            needed: optional parameters that are required in this call.
+            needed: names of optional parameters that are required in this call.
+
         Raises:
             rest_framework.exceptions.ValidationError: a parameter is missing or wrong.
         """
@@ -100,19 +101,18 @@ class Parameters(serializers.Serializer[Any]):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         for group in self.one_of:
-            present = [name for name in group if name in attrs]
-            if len(present) != 1:
-                names = {
-                    "names": ", ".join(group[:-1]),
-                    "last": group[-1],
-                    "given": gettext(" and ").join(present),
-                }
+            given_names = [name for name in group if name in attrs]
+            if len(given_names) != 1:
                 message = (
                     gettext("Expected exactly one of %(names)s and %(last)s; %(given)s were given.")
-                    if present
+                    if given_names
                     else gettext("Expected exactly one of %(names)s and %(last)s; none was given.")
-                )
-                raise serializers.ValidationError({(present or group)[0]: [message % names]})
+                ) % {
+                    "names": ", ".join(group[:-1]),
+                    "last": group[-1],
+                    "given": gettext(" and ").join(given_names),
+                }
+                raise serializers.ValidationError({(given_names or group)[0]: [message]})
         for first, second in self.exclusive_pairs:
             if first in attrs and second in attrs:
                 message = gettext("%(first)s and %(second)s cannot be given together; leave one of them out.")
@@ -125,16 +125,20 @@ def _type_problem(field: Any, value: Any) -> str:
     if value is None:
         return ""  # the field checks null itself
     if isinstance(field, serializers.ListField) and isinstance(value, list):
-        return next((problem for member in value if (problem := _type_problem(field.child, member))), "")
+        problems = (_type_problem(field.child, member) for member in value)
+        return next(filter(None, problems), "")
     if isinstance(field, serializers.DictField) and isinstance(value, Mapping):
-        problems = ((name, _type_problem(field.child, member)) for name, member in value.items())
-        return next((f"{name[:80]}: {problem}" for name, problem in problems if problem), "")
+        for name, member in value.items():
+            if problem := _type_problem(field.child, member):
+                return f"{name[:80]}: {problem}"
+        return ""
     for field_class, expected in JSON_TYPES:
         if isinstance(field, field_class):
             # in Python, True and False are integers, too
-            has_type = isinstance(value, expected) and (expected is bool or not isinstance(value, bool))
+            if isinstance(value, expected) and (expected is bool or not isinstance(value, bool)):
+                return ""
             key = "invalid_choice" if isinstance(field, serializers.ChoiceField) else "invalid"
-            return "" if has_type else str(field.error_messages[key]).format(input=value)
+            return str(field.error_messages[key]).format(input=value)
     return ""
 
 

@@ -1,7 +1,7 @@
-"""Pages in the frame of a crowd's site. No other site may frame them.
+"""Pages of Quorum that a crowd's site shows in a frame. No other site may frame them.
 
-Framed pages have no cookie; instead, their path begins with a ticket (annotation.crowds.mturk.frames). With a ticket,
-only the pages for working in one study are available.
+Framed pages have no cookie; instead, their path begins with a ticket, which identifies the worker
+(``annotation.crowds.mturk.frames``). With a ticket, only the pages for working in one study are available.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def framed_policy(sites: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 class FramedPagesMiddleware(Middleware):
-    """Remove the ticket from an address and authenticate its worker.
+    """Remove the ticket from the address of a request, and authenticate the worker to whom it belongs.
 
     Since the ticket is secret and browsers do not send it automatically, forms need no CSRF token, and no cookie is
     set. In the list of middleware, this class must come before the middleware that sets cookies or X-Frame-Options, and
@@ -120,7 +120,8 @@ class FramedMessages(BaseStorage):
         if frame_of(self.request) is None:
             return messages
         if messages and isinstance(response, HttpResponseRedirectBase):
-            signed = signing.dumps([[each.level, str(each.message)] for each in messages], salt=MESSAGE_SALT)
+            levels_and_texts = [[message.level, str(message.message)] for message in messages]
+            signed = signing.dumps(levels_and_texts, salt=MESSAGE_SALT)
             address, hash_mark, fragment = response.headers["Location"].partition("#")
             separator = "&" if "?" in address else "?"
             response.headers["Location"] = f"{address}{separator}said={signed}{hash_mark}{fragment}"

@@ -98,14 +98,14 @@ def _applicable_rules(study: Study, rows: Sequence[QualityRule]) -> list[Rule]:
 
     Rows whose settings are invalid, because they were stored by another version, are left out.
     """
-    answers = answer_format_of(study)
+    answer_format = answer_format_of(study)
     rules = []
     for row in rows:
         try:
             rule = make_study_rule(study, row.rule, row.settings)
         except WrongState:
             continue
-        if rule.applies_to(answers):
+        if rule.applies_to(answer_format):
             rules.append(rule)
     return rules
 

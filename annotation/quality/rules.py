@@ -20,8 +20,8 @@ from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-# The name, action and settings of each detector of a study whose designer names none. Detectors act only if they are
-# certain; a person decides the rest.
+# The name, action and settings of each detector of a study whose design names none. Only detectors with strong evidence
+# pause or exclude a worker; the others flag, so that a person decides.
 RECOMMENDED_RULES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("too-fast", "pause", {}),
     ("straight-lining", "pause", {}),
@@ -38,13 +38,14 @@ RECOMMENDED_RULES: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 def _with_design_settings(study: Study, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a detector's settings. That of control items has the design's pass mark unless ``settings`` have one."""
+    """Return the settings of a detector. For ``ControlAccuracy``, the design's pass mark is the default."""
     if name != ControlAccuracy.name:
         return dict(settings)
     # read the stored JSON: validating the whole design takes longer than examining a worker
     controls = study.design.get("controls", {})
     pass_mark = {"least": controls.get("after"), "threshold": controls.get("threshold")}
-    return {key: value for key, value in pass_mark.items() if value is not None} | dict(settings)
+    defaults = {key: value for key, value in pass_mark.items() if value is not None}
+    return {**defaults, **settings}
 
 
 def make_study_rule(study: Study, name: str, settings: Mapping[str, Any]) -> Rule:
@@ -69,7 +70,7 @@ def check_action(rule: Rule, action: str) -> None:
 
 @transaction.atomic
 def copy_rules(*, study: Study) -> int:
-    """Copy the design's detectors into rows, but for those that have a row already. Return the number of new rows.
+    """Copy the design's detectors into rows, except those that already have a row. Return the number of new rows.
 
     Raises:
         DesignError: the design names a detector, a setting or an action that is wrong.

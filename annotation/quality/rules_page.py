@@ -76,13 +76,15 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
     is_unopened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
     rows = {row.rule: row for row in QualityRule.objects.filter(study=study).select_related("changed_by")}
     # detectors of the design, which are copied into rows when the study opens
-    designed = design_of(study).rules if is_unopened else ()
-    entries = {entry.rule: entry for entry in designed if entry.rule not in rows}
+    design_rules = design_of(study).rules if is_unopened else ()
+    rules_from_opening = {entry.rule: entry for entry in design_rules if entry.rule not in rows}
+    # action and settings of each detector without a row
     proposals = {name: (action, settings) for name, action, settings in RECOMMENDED_RULES}
-    proposals |= {name: (entry.action, entry.settings) for name, entry in entries.items()}
+    for name, entry in rules_from_opening.items():
+        proposals[name] = (entry.action, entry.settings)
     flags = Case.objects.filter(study=study).order_by().values_list("rule")
     flag_counts: dict[str, int] = dict(flags.annotate(flags=Count("pk")))
-    answers = answer_format_of(study)
+    answer_format = answer_format_of(study)
     rules = []
     for name, rule in RULES.items():
         row = rows.get(name)
@@ -94,11 +96,13 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
                 "description": _(rule.description),
                 "false_alarms": _(rule.false_alarms) if rule.false_alarms else "",
                 "only_flags": rule.only_flags,
-                "applies": rule.applies_to(answers),
-                # it applies to texts, but the pages do not record what it needs
-                "lacks_data": answers.is_text and not rule.applies_to(answers) and rule.only_flags,
+                "applies": rule.applies_to(answer_format),
+                # the detector is for texts, but the pages of this study do not record the data that it needs
+                "lacks_data": answer_format.is_text
+                and not rule.applies_to(answer_format)
+                and rule.only_flags,
                 "row": row,
-                "starts_at_opening": name in entries,
+                "starts_at_opening": name in rules_from_opening,
                 "action": action,
                 "settings": _setting_fields(study, name, settings),
                 "flag_count": flag_counts.get(name, 0),
@@ -109,7 +113,7 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "unsuitable_rules": [rule for rule in rules if not rule["applies"]],
         "actions": [(value, _(label)) for value, label in ACTION_LABELS.items()],
         "enabled_count": sum(row.enabled for row in rows.values()),
-        "starting_count": len(entries),
+        "starting_count": len(rules_from_opening),
     }
     return TemplateResponse(request, "admin/annotation/study_rules.html", context)
 

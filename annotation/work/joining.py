@@ -36,7 +36,6 @@ from common.errors import ObjectNotFound, WrongState
 from common.rows.prepared import PreparedQuery, query_parameter
 from judgments.access.study_log import note_event
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.keys import content_key
 from judgments.models import Study
 from judgments.studies.codes import CAPITALS, LETTERS, random_code
 from judgments.studies.designs import design_of
@@ -50,12 +49,6 @@ RESUME_CODE_BYTES = 12  # random bytes
 def hash_secret(secret: str) -> str:
     """Return the hash of a token or a resume code. A fast hash suffices, since these have many random bits."""
     return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def instructions_version(design: StudyDesign) -> str:
-    """Return a hash of the question, the instructions and the worked examples."""
-    examples = [example.model_dump(mode="json") for example in design.examples]
-    return content_key(design.question, design.instructions, examples)[:16]
 
 
 @transaction.atomic

@@ -15,9 +15,8 @@ from annotation.models import Assignment, CrowdSession, Participation, Seat
 from annotation.models.assignments import LIVE_STATES
 from annotation.quality.exclusions import refuse_paused_study, refuse_stopped_worker
 from annotation.work.claims import MAX_ATTEMPTS
-from annotation.work.joining import instructions_version
 from annotation.work.seats import may_take_seat, note_seat, share_pause_lock
-from annotation.work.slots.acceptance import SlotLost, claim_slot
+from annotation.work.slots.acceptance import SlotLost, claim_slot, instructions_version
 from annotation.work.slots.candidates import CandidateHIT, Claim, prepare_candidate
 from annotation.work.stopping import free_slot, lock_for_settling, update_outcomes
 from judgments.models import HIT, Study

@@ -46,14 +46,14 @@ def texts_shown(page_unit: PageUnit, *, design: StudyDesign, kind: Kind, picture
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """A unit on the page, with its answer so far.
+    """A unit on the page, with the answer to it in the draft or the submission.
 
     Attributes:
         shown: the content of the unit as shown (docs/api.md).
         value: the answer; None before there is one.
         seconds, wall_seconds: the active and the whole time of the answer.
         key: the number key that ticks the unit, if it is in a group; "" from the eleventh unit on.
-        unfinished: the invalid input of a plain form.
+        unfinished: the invalid input of a form that was sent without scripts; None if there is none.
         problem: why this input is invalid.
     """
 
@@ -74,19 +74,19 @@ class Step:
 
     Attributes:
         number: the number of the screen, from 1.
-        missing: whether a submission left a unit of the screen unanswered.
+        is_missing: whether a submission left a unit of the screen unanswered.
     """
 
     number: int
     rows: tuple[StepRow, ...]
-    missing: bool
+    is_missing: bool
 
     @property
     def first(self) -> StepRow:
         return self.rows[0]
 
     @property
-    def answered(self) -> bool:
+    def is_answered(self) -> bool:
         return all(row.value is not None for row in self.rows)
 
     @property
@@ -99,8 +99,8 @@ class Step:
 
     @property
     def none_fits(self) -> bool:
-        """Whether a group was answered with no tick at all."""
-        return self.answered and not self.missing and not any(row.value for row in self.rows)
+        """Whether the worker answered a group by ticking none of its units."""
+        return self.is_answered and not self.is_missing and not any(row.value for row in self.rows)
 
 
 def shows_pictures(design: StudyDesign, steps: Sequence[Step]) -> bool:
@@ -128,35 +128,27 @@ def steps_of(
     """
     steps = []
     kind = KINDS[design.protocol]
-    for number, group in enumerate(screens_of(page_units, kind), start=1):
-        rows = tuple(
-            StepRow(
-                position=page_unit.position,
-                shown=add_sizes(
-                    shown_unit(page_unit, design=design, picture_url=picture_url), item_of(page_unit)
-                ),
-                value=saved.get(answer_key(kind)),
-                seconds=saved.get("seconds"),
-                wall_seconds=saved.get("wall_seconds"),
-                comment=saved.get("comment", ""),
-                key=NUMBER_KEYS[index] if index < len(NUMBER_KEYS) else "",
-                **_unfinished_input(page_unit, saved, kind=kind, design=design),
+    for number, page_units_of_screen in enumerate(screens_of(page_units, kind), start=1):
+        rows: list[StepRow] = []
+        for index, page_unit in enumerate(page_units_of_screen):
+            shown = shown_unit(page_unit, design=design, picture_url=picture_url)
+            answer = answers.get(str(page_unit.position), {})
+            unfinished, problem = answer.get("unfinished"), ""
+            if "unfinished" in answer:
+                problem = find_problem(unfinished, kind=kind, unit=page_unit.unit, design=design)
+            rows.append(
+                StepRow(
+                    position=page_unit.position,
+                    shown=add_sizes(shown, item_of(page_unit)),
+                    value=answer.get(answer_key(kind)),
+                    seconds=answer.get("seconds"),
+                    wall_seconds=answer.get("wall_seconds"),
+                    comment=answer.get("comment", ""),
+                    key=NUMBER_KEYS[index] if index < len(NUMBER_KEYS) else "",
+                    unfinished=unfinished,
+                    problem=problem,
+                )
             )
-            for index, page_unit in enumerate(group)
-            for saved in [answers.get(str(page_unit.position), {})]  # names the answer in this expression
-        )
-        steps.append(Step(number=number, rows=rows, missing=any(row.position in missing for row in rows)))
+        is_missing = any(row.position in missing for row in rows)
+        steps.append(Step(number=number, rows=tuple(rows), is_missing=is_missing))
     return steps
-
-
-def _unfinished_input(
-    page_unit: PageUnit, saved: Mapping[str, Any], *, kind: Kind, design: StudyDesign
-) -> dict[str, Any]:
-    """Return the attributes ``unfinished`` and ``problem`` of a StepRow, if its input is invalid."""
-    if "unfinished" not in saved:
-        return {}
-    value = saved["unfinished"]
-    return {
-        "unfinished": value,
-        "problem": find_problem(value, kind=kind, unit=page_unit.unit, design=design),
-    }

@@ -36,22 +36,21 @@ def _rows_of(path: str) -> Iterator[list[Any]]:
     with pq.ParquetFile(path, buffer_size=READ_SIZE) as file:
         metadata, names = file.metadata, file.schema_arrow.names
         yield names
+        # a nested column consists of several leaves, such as "box.x" and "box.y"
         leaves = [metadata.schema.column(index) for index in range(metadata.num_columns)]
         leaf_indexes = [index for index, leaf in enumerate(leaves) if not _is_bytes(leaf)]
-        total_bytes = sum(
-            metadata.row_group(group).column(index).total_uncompressed_size
-            for group in range(metadata.num_row_groups)
-            for index in leaf_indexes
-        )
+        total_bytes = 0
+        for group in range(metadata.num_row_groups):
+            row_group = metadata.row_group(group)
+            total_bytes += sum(row_group.column(index).total_uncompressed_size for index in leaf_indexes)
         # the file may state a wrong size, even 0
         rows_that_fit = BYTES_PER_BATCH * metadata.num_rows // max(total_bytes, 1)
         rows_per_batch = min(max(rows_that_fit, 1), ROWS_PER_BATCH)
         for batch in file.iter_batches(
             rows_per_batch, columns=[leaves[index].path for index in leaf_indexes], use_threads=False
         ):
-            cells_by_name = dict(
-                zip(batch.schema.names, (column.to_pylist() for column in batch.columns), strict=True)
-            )
+            cells = (column.to_pylist() for column in batch.columns)
+            cells_by_name = dict(zip(batch.schema.names, cells, strict=True))
             empty_cells = [None] * batch.num_rows
             columns = [cells_by_name.get(name, empty_cells) for name in names]
             yield from (list(map(_as_json_value, row)) for row in zip(*columns, strict=True))
@@ -81,7 +80,11 @@ def _as_json_value(value: Any) -> Any:
 
 
 def write_rows(path: str, limits: dict[str, int]) -> tuple[str, str] | None:
-    """Write the rows to standard output. If a limit is exceeded, stop, and return what was found and expected."""
+    """Write the rows to standard output. If a limit is exceeded, stop, and return what was found and expected.
+
+    Args:
+        limits: the limits of ``common.environment.IncomingLimits`` by name.
+    """
     deadline = time.monotonic() + limits["seconds"]
     written_bytes = 0
     for number, row in enumerate(_rows_of(path)):  # row 0 has the names of the columns
@@ -120,6 +123,7 @@ def main(path: str, limits: dict[str, int]) -> None:
 
 
 def _end_with_parent() -> None:
+    """End the process when the parent process ends, since it then closes the pipe to the standard input."""
     sys.stdin.buffer.read()
     os._exit(0)
 

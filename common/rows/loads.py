@@ -1,4 +1,4 @@
-"""Settings of the interpreter and the database for large loads, and the last row of a table."""
+"""Settings of the interpreter and of the database for reading and writing many rows, and the last row of a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection, models, transaction
 
 MIN_REINDEXED_ROWS = 50_000  # new rows from which on rebuilding indexes is faster than extending them
-LOCK_TIMEOUT = "500ms"  # longest time that a submission waits for the lock of `last_row`
+LOCK_TIMEOUT = "500ms"  # longest time that a submission waits for the lock of `last_row_id`
 CACHE_KIB = 64 * 1024  # SQLite's page cache, which is 2 MB by default
 
 
@@ -76,8 +76,9 @@ def indexes_built_after(model: type[models.Model], *, rows: int) -> Iterator[Non
     PostgreSQL it does nothing, since building indexes would lock the table.
     """
     table = model._meta.db_table
-    present_rows = model._default_manager.order_by()
-    if connection.vendor != "sqlite" or rows < MIN_REINDEXED_ROWS or present_rows[rows : rows + 1].exists():
+    old_rows = model._default_manager.order_by()
+    # the slice has a row if the table already has more rows than will be written
+    if connection.vendor != "sqlite" or rows < MIN_REINDEXED_ROWS or old_rows[rows : rows + 1].exists():
         yield
         return
     with connection.cursor() as cursor:
@@ -109,8 +110,8 @@ def drop_key_indexes(app_label: str, columns: Mapping[str, Sequence[str]]) -> Ca
             with editor.connection.cursor() as cursor:
                 constraints = editor.connection.introspection.get_constraints(cursor, table)
             for index, constraint in constraints.items():
-                is_key = constraint["columns"] in [[name] for name in names]
-                if is_key and constraint["index"] and not constraint["unique"]:
+                is_of_key = constraint["columns"] in [[name] for name in names]
+                if is_of_key and constraint["index"] and not constraint["unique"]:
                     editor.execute(f"DROP INDEX {editor.quote_name(index)}")
 
     return drop_indexes
@@ -129,18 +130,18 @@ def refresh_statistics(*tables: type[models.Model]) -> None:
             cursor.execute(f"ANALYZE {connection.ops.quote_name(table._meta.db_table)}")
 
 
-def last_row(model: type[models.Model]) -> int:
-    """Return the highest id of a table's rows, such that no row with a lower id can still be added.
+def last_row_id(model: type[models.Model]) -> int:
+    """Return the highest id of a table's rows, when no row with a lower id can appear any more; 0 without rows.
 
-    PostgreSQL assigns ids before a transaction commits. Therefore take a lock, which waits for all writers, and release
-    it. SQLite has only one writer.
+    PostgreSQL assigns ids before a transaction commits, so a row with a lower id may appear later. Therefore take a
+    lock, which waits for all writers, and release it. SQLite has only one writer.
     """
     with transaction.atomic():
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:
                 cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
                 cursor.execute(f'LOCK TABLE "{model._meta.db_table}" IN SHARE MODE')
-        last = model._default_manager.aggregate(last=models.Max("pk"))["last"] or 0
+        last_id = model._default_manager.aggregate(last=models.Max("pk"))["last"] or 0
         if connection.vendor == "postgresql":
             transaction.set_rollback(True)  # releases the lock and resets the timeout
-    return last
+    return last_id

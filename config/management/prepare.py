@@ -66,19 +66,21 @@ class Prepare(QuorumCommand):
                 "Compiling metrics and statistics in the background; the admin's first page shows how far."
             )
             enqueue(kind="compile")
-        printed = io.StringIO()
-        call_command("ensure_admin", stdout=printed)
+        admin_stream = io.StringIO()
+        call_command("ensure_admin", stdout=admin_stream)
+        admin_text = admin_stream.getvalue().strip()  # "NAME PASSWORD", or a sentence if there was an admin
         if output:
-            name, _, password = printed.getvalue().strip().partition(" ")
+            name, _, password = admin_text.partition(" ")
             account = {"name": name, "password": password} if " " not in password else None
             Path(output).write_text(json.dumps({"admin": account}), encoding="utf-8")
         else:
-            self.stdout.write(printed.getvalue().strip())
+            self.stdout.write(admin_text)
 
     def _do_step(self, step: str, state: str, run_step: Callable[[], None], *, is_lost: bool = False) -> None:
-        """Do a step, unless it was done before with the same ``state``. A file in the data folder records this text.
+        """Do a step, unless it was done before in the same state. A file in the data folder has the last state.
 
         Args:
+            state: a text that changes if the step must be done again, such as a hash or a version.
             is_lost: whether the result of the step was lost. The step is then done in any case.
         """
         note_path = settings.DATA_DIR / "prepared" / step
@@ -92,6 +94,7 @@ class Prepare(QuorumCommand):
         call_command("collectstatic", interactive=False, verbosity=0, clear=True)
 
     def _announce_compiling(self) -> None:
+        """Print that compiling takes a minute. This is printed once for each version, while kernels are always checked."""
         self.stdout.write("Compiling metrics and statistics, which takes a minute once ...")
 
     def _load_demo(self, later: bool) -> None:

@@ -38,7 +38,7 @@ class DrawnAnswer:
     """An answer in the figure of a worker's latest answers.
 
     Attributes:
-        level: the height from 0 to 1; None for open answers.
+        level: the height of the answer's square, from 0 (lowest) to 1; None for open answers.
         seconds: the time that the answer took; None if unknown.
     """
 
@@ -61,8 +61,11 @@ def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[Dra
     )
     answers_by_worker: defaultdict[int, list[DrawnAnswer]] = defaultdict(list)
     for worker, value, presented, seconds in rows:
-        side = presented == Judgment.Presented.SECOND_LEFT
-        level = None if value is None else _height_on_scale(kind, kind.sides.from_canonical(value, side=side))
+        level = None
+        if value is not None:
+            is_second_left = presented == Judgment.Presented.SECOND_LEFT
+            shown_value = kind.sides.from_canonical(value, side=is_second_left)
+            level = _height_on_scale(kind, shown_value)
         answers_by_worker[worker].append(DrawnAnswer(level, seconds))
     return dict(answers_by_worker)
 
@@ -141,7 +144,9 @@ def _axis_labels(kind: Kind) -> tuple[str, str]:
     """Return the labels of the highest and of the lowest answer; "" for open answers."""
     if kind.two_sided:
         return pgettext("staff", "left"), pgettext("staff", "right")
-    return ("", "") if kind.is_open else (display_number(max(kind.values)), display_number(min(kind.values)))
+    if kind.is_open:
+        return "", ""
+    return display_number(max(kind.values)), display_number(min(kind.values))
 
 
 def _bar_length_per_second(answers: Sequence[DrawnAnswer], usual_seconds: float | None) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -24,7 +25,7 @@ from judgments.studies.study_page import study_page
 
 PAGE_SIZE = 10  # flags on one page
 MAX_EXCLUSIONS = 200
-# for each action of a detector, what it did to the worker
+# the effect of each action of a detector on the worker
 ACTION_WORDS = {
     "flag": pgettext_lazy("staff", "flagged, not paused"),
     "pause": pgettext_lazy("staff", "paused"),
@@ -82,8 +83,9 @@ def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -
     answers_by_worker = latest_answers(study, {case.worker_id for case in cases})
     usual_seconds = median_seconds(study)
     # other workers whose texts are quoted as evidence
-    author_ids = {text["by"] for case in cases for text in _texts_of(case) if "by" in text}
-    authors = dict(Worker.objects.filter(pk__in=author_ids).values_list("pk", "name"))
+    quoted_texts = chain.from_iterable(_quoted_texts(case) for case in cases)
+    author_ids = {text["by"] for text in quoted_texts if "by" in text}
+    names_of_authors = dict(Worker.objects.filter(pk__in=author_ids).values_list("pk", "name"))
     rows = []
     for case in cases:
         rule = RULES.get(case.rule)
@@ -105,7 +107,10 @@ def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -
                     for name, value in case.evidence.get("numbers", {}).items()
                     if not isinstance(value, list)
                 ],
-                "texts": [text | {"name": authors.get(text.get("by", 0), "")} for text in _texts_of(case)],
+                "texts": [
+                    {**text, "name": names_of_authors.get(text.get("by", 0), "")}
+                    for text in _quoted_texts(case)
+                ],
                 "settings": ", ".join(
                     f"{name.replace('_', ' ')} {value}"
                     for name, value in case.evidence.get("settings", {}).items()
@@ -119,8 +124,12 @@ def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -
     return rows
 
 
-def _texts_of(case: Case) -> list[dict[str, Any]]:
-    """Return the texts that a detector quotes, which the evidence stores among its numbers."""
+def _quoted_texts(case: Case) -> list[dict[str, Any]]:
+    """Return the texts that a detector quotes, which the evidence stores among its numbers.
+
+    An entry has the worker's text as "own" and, if it is similar to another one, that text as "other" and the row id of
+    its author as "by".
+    """
     texts: list[dict[str, Any]] = case.evidence.get("numbers", {}).get("texts", [])
     return texts
 

@@ -118,7 +118,7 @@ def refuse_ended_assignment(assignment: Assignment) -> None:
 
 
 def store_draft(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -> None:
-    """Merge answers into the draft. Only a new answer changes the time of the last answer."""
+    """Merge answers into the draft. The time of the last answer changes only if ``_has_new_answer``."""
     old_answers = assignment.answers
     assignment.answers = merge_answers(old_answers, answers)
     if _has_new_answer(old_answers, assignment.answers, KINDS[assignment.study.protocol]):
@@ -129,10 +129,10 @@ def store_draft(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -
 def _has_new_answer(
     old_answers: Mapping[str, dict[str, Any]], new_answers: Mapping[str, dict[str, Any]], kind: Kind
 ) -> bool:
-    """Return whether an unanswered item was answered, or an open answer changed.
+    """Return whether an unanswered unit was answered, or an open answer changed.
 
-    Sending a choice again, or another choice for the same item, does not count, so that nobody can keep a lease with
-    one answer.
+    Sending a choice again, or another choice for the same unit, does not count. Otherwise a worker could keep a lease
+    forever by answering one unit again and again.
     """
     key = answer_key(kind)
     answer_pairs = [(old_answers.get(position, {}), answer) for position, answer in new_answers.items()]
@@ -144,7 +144,11 @@ def _has_new_answer(
 def merge_answers(
     saved_answers: Mapping[str, dict[str, Any]], answers: Mapping[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Merge new answers into saved ones. An answer keeps the saved fields that it lacks, such as a comment."""
+    """Merge new answers into saved ones, by position. An answer keeps the saved fields that it lacks.
+
+    For example, ``{"1": {"value": 2, "comment": "blurred"}}`` and ``{"1": {"value": 3}}`` give
+    ``{"1": {"comment": "blurred", "value": 3}}``.
+    """
     # an answer replaces unfinished input, and unfinished input an answer
     replaced_names = {"value", "answer", "unfinished"}
     all_answers = dict(saved_answers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Any
 
 from django.db import transaction
@@ -23,7 +24,7 @@ from judgments.studies.designs import design_of, stops_early
 
 
 def revision_deadline(assignment: Assignment) -> datetime | None:
-    """Return until when the answers can be revised; None if they cannot be revised at all."""
+    """Return the time until which the answers can be revised; None if they cannot be revised at all."""
     minutes = design_of(assignment.study).crowd.edit_minutes
     if assignment.state != Assignment.State.SUBMITTED or assignment.submitted_at is None or not minutes:
         return None
@@ -35,16 +36,18 @@ def current_answers(assignment: Assignment, page_units: Sequence[PageUnit]) -> d
     kind = KINDS[assignment.study.protocol]
     key = answer_key(kind)
     judgments_by_unit = _current_judgments(assignment)
-    return {
-        str(page_unit.position): {key: kind.sides.from_canonical(getattr(judgment, key), side=page_unit.side)}
-        | {
-            name: value
-            for name in OPTIONAL_FIELDS
-            if (value := getattr(judgment, name)) not in (None, "", {})
-        }
-        for page_unit in page_units
-        if (judgment := judgments_by_unit.get(page_unit.unit.pk)) is not None
-    }
+    answers: dict[str, dict[str, Any]] = {}
+    for page_unit in page_units:
+        judgment = judgments_by_unit.get(page_unit.unit.pk)
+        if judgment is None:
+            continue
+        answer = {key: kind.sides.from_canonical(getattr(judgment, key), side=page_unit.side)}
+        for name in OPTIONAL_FIELDS:
+            field_value = getattr(judgment, name)
+            if field_value not in (None, "", {}):
+                answer[name] = field_value
+        answers[str(page_unit.position)] = answer
+    return answers
 
 
 def _current_judgments(assignment: Assignment) -> dict[int, Judgment]:
@@ -62,8 +65,9 @@ def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, A
         AnswerProblem: an answer is invalid.
         AlreadyEnded, TooLateToChange: the assignment was never submitted, or its answers are final.
     """
-    sheet = check_submitted_answers(assignment, answers)
-    key = answer_key(sheet.kind)
+    checked_answers = check_submitted_answers(assignment, answers)
+    kind = checked_answers.kind
+    key = answer_key(kind)
     with transaction.atomic():
         locked_assignment = lock_assignment(assignment)
         _refuse_late_revision(locked_assignment)
@@ -71,14 +75,14 @@ def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, A
         now = timezone.now()
         new_judgments: list[Judgment] = []
         changed_positions: list[int] = []
-        for page_unit in sheet.page_units:
-            answer = sheet.answers.get(str(page_unit.position))
+        for page_unit in checked_answers.page_units:
+            answer = checked_answers.answers.get(str(page_unit.position))
             old_judgment = judgments_by_unit.get(page_unit.unit.pk)
             if answer is None or old_judgment is None:
                 continue
             old_fields = {name: getattr(old_judgment, name) for name in OPTIONAL_FIELDS}
             judgment = build_judgment(
-                locked_assignment, page_unit, {**old_fields, **answer}, kind=sheet.kind, made_at=now
+                locked_assignment, page_unit, {**old_fields, **answer}, kind=kind, made_at=now
             )
             if all(getattr(judgment, name) == getattr(old_judgment, name) for name in (key, "comment")):
                 continue  # only times and signals differ
@@ -107,6 +111,8 @@ def _refuse_late_revision(assignment: Assignment) -> None:
 def last_revisable_assignment(assignments: Sequence[Assignment]) -> Assignment | None:
     """Return the assignment that was submitted last if its answers can still be revised, else None."""
     submissions = [(row.submitted_at, row) for row in assignments if row.submitted_at is not None]
-    _time, last_submission = max(submissions, key=lambda submission: submission[0], default=(None, None))
-    deadline = revision_deadline(last_submission) if last_submission is not None else None
-    return last_submission if deadline is not None and deadline > timezone.now() else None
+    if not submissions:
+        return None
+    _, last_assignment = max(submissions, key=itemgetter(0))
+    deadline = revision_deadline(last_assignment)
+    return last_assignment if deadline is not None and deadline > timezone.now() else None

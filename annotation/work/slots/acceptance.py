@@ -11,7 +11,6 @@ from django.utils.translation import gettext as _
 
 from annotation.errors import AddressFull, NotAdmitted
 from annotation.models import Assignment, CrowdSession, Participation, StudyAlarm, Worker
-from annotation.work.joining import instructions_version
 from annotation.work.seats import may_take_seat, note_seat
 from annotation.work.sheet.layout import draw_layout
 from annotation.work.sheet.units import arrange_units, units_of_hit
@@ -20,7 +19,9 @@ from annotation.work.slots.candidates import CandidateHIT, Claim
 from annotation.work.slots.suitability import own_captions, used_up_alarms
 from annotation.work.stopping import decided_units, free_slot
 from common.features import of_features
-from judgments.models import Study
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.keys import content_key
+from judgments.models import Study, Unit
 from judgments.studies.designs import design_of, draws_at_claim, stops_early
 
 RESERVED_MINUTES = 10  # short, since a prefetched HIT is needed soon
@@ -48,7 +49,7 @@ def claim_slot(
     Return None if the study or the worker was paused or excluded meanwhile, or if only one of them is simulated.
 
     Args:
-        reserve: whether to reserve the HIT, as the one after the worker's current HIT.
+        reserve: whether to reserve the HIT for the time after the worker's current HIT, instead of accepting it.
         session: a session to which the crowd gave the HIT. The worker then gets it even if its outcome is decided.
         allow_closed: whether to claim the slot also in a closed study.
 
@@ -61,27 +62,9 @@ def claim_slot(
     session = session or candidate.session
     if session is None and not may_take_seat(study):
         raise AddressFull
-    admission = _admission_values(study, worker)
-    if not TAKE_SLOT[allow_closed](hit=hit.pk, **admission):
-        if not STUDIES_TAKING_WORK[allow_closed].all_rows(**admission):
-            return None
-        raise SlotLost
-    if candidate.participation.cursor != candidate.cursor:
-        Participation.objects.filter(pk=candidate.participation.pk).update(cursor=candidate.cursor)
-    units = candidate.units
-    decided_ids = decided_units(hit.pk, units) if stops_early(study) else frozenset()
-    if draws_at_claim(study):
-        drawings = of_features("arena_drawings")
-        if not drawings:  # the feature is off
-            raise NotAdmitted(_("This study is not open for answers."))
-        captions = set(own_captions(study, worker).values_list("caption", flat=True))
-        decided_ids = drawings[0](study=study, hit=hit, worker=worker, own_captions=captions)
-        # read the units that were just drawn; do not cache them, since this transaction may be rolled back
-        units = units_of_hit(hit.pk)
-    if all(unit.control or unit.pk in decided_ids for unit in units):
-        if not is_promised:
-            raise SlotLost  # the outcome was decided meanwhile
-        decided_ids = frozenset()
+    if not _take_slot(candidate, allow_closed=allow_closed):
+        return None
+    units, decided_ids = _units_and_decided_ids(candidate, is_promised=is_promised)
     design, now = design_of(study), timezone.now()
     layout = draw_layout(
         design=design, hit=hit, worker=worker, units=units, left_out=candidate.excluded_units | decided_ids
@@ -113,9 +96,61 @@ def claim_slot(
     )
 
 
+def _take_slot(candidate: CandidateHIT, *, allow_closed: bool) -> bool:
+    """Take a slot of the HIT, and store where the worker's next search for a HIT begins.
+
+    Return False if the study gives the worker no work now. Raise SlotLost if no slot is open.
+    """
+    admission = _admission_values(candidate.study, candidate.worker)
+    if not TAKE_SLOT[allow_closed](hit=candidate.hit.pk, **admission):
+        if not STUDIES_TAKING_WORK[allow_closed].all_rows(**admission):
+            return False
+        raise SlotLost
+    if candidate.participation.cursor != candidate.cursor:
+        Participation.objects.filter(pk=candidate.participation.pk).update(cursor=candidate.cursor)
+    return True
+
+
+def _units_and_decided_ids(
+    candidate: CandidateHIT, *, is_promised: bool
+) -> tuple[list[Unit], frozenset[int]]:
+    """Return the units of the HIT, and the row ids of those that the worker need not judge.
+
+    These are units whose outcome is decided or, in an arena, that the worker judged on other pages.
+
+    Args:
+        is_promised: whether the worker gets the HIT even if no unit remains. They then judge all units.
+
+    Raises:
+        SlotLost: no unit remains.
+    """
+    study, hit, worker = candidate.study, candidate.hit, candidate.worker
+    units = candidate.units
+    decided_ids = decided_units(hit.pk, units) if stops_early(study) else frozenset()
+    if draws_at_claim(study):
+        drawings = of_features("arena_drawings")
+        if not drawings:  # the feature is off
+            raise NotAdmitted(_("This study is not open for answers."))
+        captions = set(own_captions(study, worker).values_list("caption", flat=True))
+        decided_ids = drawings[0](study=study, hit=hit, worker=worker, own_captions=captions)
+        # read the units that were just drawn; do not cache them, since this transaction may be rolled back
+        units = units_of_hit(hit.pk)
+    if all(unit.control or unit.pk in decided_ids for unit in units):
+        if not is_promised:
+            raise SlotLost  # the outcome was decided meanwhile
+        decided_ids = frozenset()
+    return units, decided_ids
+
+
+def instructions_version(design: StudyDesign) -> str:
+    """Return a hash of the question, the instructions and the worked examples that an assignment shows."""
+    examples = [example.model_dump(mode="json") for example in design.examples]
+    return content_key(design.question, design.instructions, examples)[:16]
+
+
 def _note_used_up_controls(candidate: CandidateHIT) -> None:
     """Record that an assignment lacks control items because the worker has seen them before."""
-    # count images, since for the designer all captions of a control image are one control item
+    # count images, since a designer thinks of all captions of a control image as one control item
     item_count = len({unit.item_id for unit in candidate.units if unit.pk in candidate.excluded_units})
     has_alarm = used_up_alarms(candidate.study, candidate.worker).update(
         pages=F("pages") + 1, missing=F("missing") + item_count, last_at=timezone.now()

@@ -1,6 +1,7 @@
 """Prepared queries: whether a study gives a worker work now, and the update that takes a slot in such a study.
 
-``STUDIES_TAKING_WORK`` and ``TAKE_SLOT`` have two forms each. The keys say whether a closed study is accepted, too.
+``STUDIES_TAKING_WORK`` and ``TAKE_SLOT`` have two forms each, under the keys ``ONLY_OPEN`` (a study must be open) and
+``ALSO_CLOSED`` (it may also be closed).
 """
 
 from __future__ import annotations
@@ -21,25 +22,26 @@ def _studies_taking_work(allow_closed: bool) -> QuerySet[Study]:
     is_admitted = Q(
         participations__worker=WORKER_OF_CLAIM, participations__standing=Participation.Standing.ACTIVE
     )
-    is_open = (
-        Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
-        if allow_closed
-        else Q(state=Study.State.OPEN, paused_at=None)
-    )
+    if allow_closed:
+        gives_work = Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
+    else:
+        gives_work = Q(state=Study.State.OPEN, paused_at=None)
     simulated = query_parameter("simulated", BooleanField())
-    return Study.objects.filter(is_admitted, is_open, pk=STUDY_OF_CLAIM, simulated=simulated).order_by()
+    return Study.objects.filter(is_admitted, gives_work, pk=STUDY_OF_CLAIM, simulated=simulated).order_by()
 
 
 def _open_hit(allow_closed: bool) -> QuerySet[HIT]:
+    """Return the HIT of the claim if it has an open slot, and its study gives the worker work now."""
     taking_work = Exists(_studies_taking_work(allow_closed))
     return HIT.objects.filter(taking_work, pk=query_parameter("hit"), open_slots__gt=0)
 
 
 ONLY_OPEN, ALSO_CLOSED = False, True
 STUDIES_TAKING_WORK = {
-    closed: PreparedQuery(partial(_studies_taking_work, closed)) for closed in (ONLY_OPEN, ALSO_CLOSED)
+    allow_closed: PreparedQuery(partial(_studies_taking_work, allow_closed))
+    for allow_closed in (ONLY_OPEN, ALSO_CLOSED)
 }
 TAKE_SLOT = {
-    closed: PreparedUpdate(partial(_open_hit, closed), open_slots=F("open_slots") - 1)
-    for closed in (ONLY_OPEN, ALSO_CLOSED)
+    allow_closed: PreparedUpdate(partial(_open_hit, allow_closed), open_slots=F("open_slots") - 1)
+    for allow_closed in (ONLY_OPEN, ALSO_CLOSED)
 }

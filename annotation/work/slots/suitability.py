@@ -48,17 +48,19 @@ def _units_containing(caption_rows: Iterable[tuple[Any, ...]], study: Study) -> 
     """Return the row ids of units that show one of these captions as an option or in another content field.
 
     Args:
-        caption_rows: key and text of each caption, its item, and the item about which it was written. A content
-            field has the key or the text.
+        caption_rows: key and text of each caption, the row id of its item, and that of the item about which the worker
+            wrote it. A content field has the key or the text.
     """
-    texts: set[str] = set()  # and keys
+    keys_and_texts: set[str] = set()
     items: set[int] = set()
     for key, text, caption_item, unit_item in caption_rows:
-        texts |= {key, text}
+        keys_and_texts |= {key, text}
         items |= {item for item in (caption_item, unit_item) if item is not None}
     units = Unit.objects.filter(study=study, item__in=items).exclude(content={})
     return [
-        pk for pk, content in units.values_list("pk", "content") if not texts.isdisjoint(_texts_in(content))
+        pk
+        for pk, content in units.values_list("pk", "content")
+        if not keys_and_texts.isdisjoint(_texts_in(content))
     ]
 
 
@@ -75,7 +77,7 @@ def _texts_in(content: Any) -> Iterator[str]:
 
 
 def may_repeat_controls(study: Study) -> bool:
-    """Return whether a control item may be in two HITs, as the draw of the control items noted it."""
+    """Return whether a control item may be in two HITs. The draw of the control items has stored this."""
     pool = study.notes.get("control_pool")
     return bool(pool["comes_again"]) if pool else False
 

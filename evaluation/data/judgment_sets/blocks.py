@@ -20,7 +20,7 @@ from django.db.models.functions import Coalesce
 
 from annotation.models import Assignment, Judgment
 from common.rows.batches import batched
-from common.rows.loads import last_row, many_objects
+from common.rows.loads import last_row_id, many_objects
 from common.rows.reading import column_parts, plain_rows
 from evaluation.models import ColumnBlock
 from judgments.models import Study, Unit
@@ -260,7 +260,7 @@ def _equal_columns(column: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
 def _last_row(model: type[Model]) -> int | None:
     """Return the highest row id below which no row can be added, or None while a long transaction is writing."""
     try:
-        return last_row(model)
+        return last_row_id(model)
     except OperationalError as error:
         if getattr(error.__cause__, "sqlstate", "") != "55P03":  # lock_not_available
             raise
