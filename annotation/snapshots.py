@@ -1,6 +1,6 @@
-"""Snapshots of a study's judgments, so that results can be computed again from the same ones.
+"""Snapshots of a study's judgments, so that results can be computed again from the same judgments.
 
-Judgments are only ever added, so the row id of the last one, and what was excluded then, are enough.
+Judgments are only ever added, so a snapshot needs only the row id of the last one, and what was excluded at its time.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ class Snapshot:
         withdrawn_items: row ids of withdrawn control items.
         decisions: the adjudicated value of each decided unit, by unit row id.
         systems: row ids of the systems that the study draws from; None if the snapshot does not say.
-        outputs: row id of the last system output.
+        last_output: row id of the last system output.
         has_found_images: whether some outputs are found images.
-        in_part: the partly known systems of each task (``Dataset.known_in_part``).
+        partly_known_systems: the names of systems of which not all outputs are known, by task
+            (``Dataset.known_in_part``).
     """
 
     time: datetime
@@ -48,9 +49,9 @@ class Snapshot:
     decisions: Mapping[int, float]
     excluded_workers: frozenset[int] = frozenset()
     systems: frozenset[int] | None = None
-    outputs: int = 0
+    last_output: int = 0
     has_found_images: bool = False
-    in_part: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    partly_known_systems: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def all_judgments(self, study: Study, *, units: Sequence[int] | None = None) -> JudgmentQuerySet:
         """Return every judgment of the snapshot, including revised ones."""
@@ -63,7 +64,7 @@ class Snapshot:
         return self.all_judgments(study, units=units).filter(is_unrevised)
 
     def includes(self, assignment: UUID, worker: int) -> bool:
-        """Return whether the study's rules use this work. An imported judgment may still be set aside."""
+        """Return whether the study's rules use this work. They do not cover imported judgments that are set aside."""
         return (
             assignment not in self.invalidating_rules
             and assignment not in self.unconfirmed_assignments
@@ -81,9 +82,9 @@ class Snapshot:
             "decisions": list(self.decisions.items()),
             "unused": sorted(self.excluded_workers),
             "systems": None if self.systems is None else sorted(self.systems),
-            "outputs": self.outputs,
+            "outputs": self.last_output,
             "searched": self.has_found_images,
-            "in_part": dict(self.in_part),
+            "in_part": dict(self.partly_known_systems),
         }
 
 
@@ -98,12 +99,15 @@ def snapshot_from_json(stored: Mapping[str, Any]) -> Snapshot:
         decisions=dict(stored["decisions"]),
         excluded_workers=frozenset(stored["unused"]),
         systems=None if stored.get("systems") is None else frozenset(stored["systems"]),
-        outputs=stored["outputs"],
+        last_output=stored["outputs"],
         has_found_images=stored["searched"],
-        in_part=stored["in_part"],
+        partly_known_systems=stored["in_part"],
     )
 
 
 def has_many_assignments(study: Study) -> Exists:
-    """Return a condition that the study has at least ``MANY_ASSIGNMENTS``. The database stops counting there."""
+    """Return a condition that the study has at least ``MANY_ASSIGNMENTS``.
+
+    The database looks for an assignment at this position, since counting all of them would take longer.
+    """
     return Exists(Assignment.objects.filter(study=study).order_by()[MANY_ASSIGNMENTS - 1 : MANY_ASSIGNMENTS])

@@ -24,20 +24,28 @@ Number = TypeVar("Number", int, Decimal)
 class Environment(environ.Env):
     """Reads settings, with an error message for each wrong value.
 
-    Inside the class, names such as ``int`` are its methods, and ``builtins.int`` is the type.
+    In the annotations of the class, ``int`` would be its method, so ``builtins.int`` is the type.
     """
 
     def read(
         self,
         name: builtins.str,
-        read: Callable[[builtins.str], Value],
+        convert: Callable[[builtins.str], Value],
         default: object,
         expected: builtins.str,
     ) -> Value:
-        """Return a variable converted by ``read``. Raise ImproperlyConfigured if ``read`` raises ValueError."""
+        """Return the converted value of a variable.
+
+        Args:
+            convert: a function that converts the text, or raises ValueError.
+            expected: the end of the error message "NAME is VALUE; expected ...".
+
+        Raises:
+            ImproperlyConfigured: the value is not valid.
+        """
         text: str = self.str(name, default=str(default)).strip()
         try:
-            return read(text)
+            return convert(text)
         except (ValueError, InvalidOperation):
             raise ImproperlyConfigured(f"{name} is {text!r}; expected {expected}.") from None
 

@@ -1,4 +1,7 @@
-"""Collect what optional features add to the platform. Move the content types of models that join a feature."""
+"""Collect what optional features add to the platform, and move the content types of models that join a feature.
+
+``Feature`` (config.features) lists the attributes by which a feature adds something.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ def of_features(attribute: str) -> list[Any]:
 
 
 def of_apps(attribute: str) -> list[tuple[str, Any]]:
-    """Return pairs of a feature's name and an object, as `of_features` does, but for all features, active or not."""
+    """Import and return the objects that features list in an attribute, each with the feature's name.
+
+    Unlike in ``of_features``, inactive features count, too.
+    """
     return [
         (app.label, import_string(path))
         for app in apps.app_configs.values()
@@ -38,7 +44,10 @@ def declared_by_features(attribute: str) -> dict[str, Any]:
 
 
 def lazy_function(path: str) -> Callable[..., Any]:
-    """Return a function that imports and calls the function at ``path``. Connect it to signals with weak=False."""
+    """Return a function that imports the function at a path when it is called, and calls it.
+
+    To connect it to a signal, use ``weak=False``, since nothing else refers to it.
+    """
     return lambda *args, **kwargs: import_string(path)(*args, **kwargs)
 
 

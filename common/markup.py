@@ -79,21 +79,23 @@ def plain_text(text: str) -> str:
 
 
 def _protect_unpaired_marks(text: str) -> str:
-    """Replace marks that begin no link, tag or emphasis by placeholders. Lines of only * or _ are rules, and stay."""
+    """Replace marks that begin no link, tag or emphasis by placeholders. Lines that are rules, such as ***, stay."""
     for placeholder in PLACEHOLDER_CHARACTERS:
         text = text.replace(placeholder, "")
     text = _replace_outside(LINK, text, "[", "\ufdd0")
     text = _replace_outside(TAG, text, "<", "\ufdd1")
-    lines = [
-        line if set(line.strip()) <= {"*"} or set(line.strip()) <= {"_"} else MARK_RUN.sub(_protect_run, line)
-        for line in text.split("\n")
-    ]
+    lines = [line if _is_rule(line) else MARK_RUN.sub(_protect_run, line) for line in text.split("\n")]
     return "\n".join(lines)
+
+
+def _is_rule(line: str) -> bool:
+    """Return whether a line consists only of * or only of _. An empty line counts as a rule, too."""
+    return set(line.strip()) in (set(), {"*"}, {"_"})
 
 
 def _replace_outside(pattern: re.Pattern[str], text: str, mark: str, placeholder: str) -> str:
     """Return the text with ``mark`` replaced, except in matches of ``pattern``, which has one group."""
-    # at even positions, the texts between matches; at odd ones, the matches
+    # ``split`` returns the texts between matches at even positions, and the matches at odd ones
     parts = pattern.split(text)
     parts[::2] = [part.replace(mark, placeholder) for part in parts[::2]]
     return "".join(parts)

@@ -42,10 +42,9 @@ class LimitedBackend(ModelBackend):
         account = _limit_target(username)
         # A browser from which the account signed in before is counted separately, so that wrong passwords of other
         # people do not lock it out.
-        known_marks = ["known"] if request is not None and _is_known(request, account) else []
-        limits: list[tuple[str, ...]] = [("login", account, *known_marks), ("account", account, *known_marks)]
-        if not known_marks:
-            limits.append(("logins",))
+        limits: list[tuple[str, ...]] = [("login", account), ("account", account), ("logins",)]
+        if request is not None and _is_known(request, account):
+            limits = [("login", account, "known"), ("account", account, "known")]
         attempt = partial(super().authenticate, request, username, password, **options)
         try:
             return rate_limits.limit_failed_attempts(attempt, *limits)
@@ -54,7 +53,7 @@ class LimitedBackend(ModelBackend):
 
 
 def _limit_target(username: str) -> str:
-    """Return the text by which wrong passwords of an account are counted."""
+    """Return the text under which wrong passwords of an account are counted."""
     return username.casefold()[:150]
 
 

@@ -18,11 +18,11 @@ from judgments.models.datasets import account_key
 # Sent with ``study``, in the transaction that deletes its raw ids.
 ids_forgotten = Signal()
 
-# Sent with ``study`` and the ``worker`` to erase. Receivers return another name of the person.
+# Sent with ``study`` and the ``worker`` to erase. Receivers return another name of the person, or None.
 identifying_word_wanted = Signal()
 
-# Sent with ``study`` and ``replacements``, in the transaction that erases people. Its keys are words that name
-# them.
+# Sent with ``study`` and ``replacements``, in the transaction that erases people. The keys of ``replacements`` are
+# words that name them.
 person_erased = Signal()
 
 # Sent with ``study`` and ``withdraw``, after the transaction that erased a person. It may be sent again.
@@ -85,7 +85,7 @@ class Erasure(AppendOnlyRow):
     """The record of a person's erasure from a study. It has no name, pseudonym or answer.
 
     ``mark`` is a keyed hash of the person, so that the erasure can be repeated in a restored backup. ``content``
-    has the counts of removed rows, commitments to the judgments (``annotation.privacy.erasing``), and earlier
+    has the counts of removed rows, commitments to the judgments (``annotation.privacy.receipts``), and earlier
     releases. The rows form a chain: ``previous`` is the digest of the row before.
     """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from django.db.models import Count, Sum
@@ -68,6 +69,11 @@ class ControlFigures:
     by_kind: list[tuple[str, AnswerCounts]]
     suspects: list[SuspectItem]
 
+    @property
+    def suspect_units(self) -> list[Unit]:
+        """The units of all suspect items."""
+        return list(chain.from_iterable(suspect.units for suspect in self.suspects))
+
 
 # the key in the cached JSON of each field of ControlItemTest
 TEST_KEYS = {
@@ -109,7 +115,7 @@ def _as_json(figures: ControlFigures) -> dict[str, Any]:
 def from_json(value: dict[str, Any]) -> ControlFigures:
     """Return figures from the result of ``_as_json``. Suspect units that were withdrawn meanwhile are left out."""
     relations = ("study", "item", "reference", "first", "second")
-    unit_ids = [unit_id for units, _test in value["suspects"] for unit_id in units]
+    unit_ids = list(chain.from_iterable(units for units, _test in value["suspects"]))
     rows = Unit.objects.filter(withdrawn=False).select_related(*relations)
     current_units = rows.in_bulk(unit_ids) if unit_ids else {}
     suspects = []
@@ -132,8 +138,8 @@ def compute_control_figures(study: Study) -> ControlFigures:
     if not answers:
         return ControlFigures({}, [], [])
     rows = Unit.objects.filter(study=study, control=True, withdrawn=False).values_list(*ITEM_COLUMNS)
-    item_by_unit = {row[0]: _item_key(kind, row) for row in rows}
-    # for each answer to a kind of control items, and to an item: whether it is right
+    item_by_unit = {pk: _item_key(kind, (pk, *columns)) for pk, *columns in rows}
+    # whether each answer is right, by kind of control item and by item
     right_flags_by_kind: defaultdict[str, list[bool]] = defaultdict(list)
     right_flags_by_item: defaultdict[Hashable, list[bool]] = defaultdict(list)
     tested_answers: list[tuple[Hashable, int, bool]] = []  # item, worker, whether the answer is right

@@ -44,9 +44,8 @@ CONTROL_TALLIES = add_figures(
 @study_page("work", "Work", order=43, section=StudySection.LIVE, help="quality.md#review")
 def show_work(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     finished_work = Assignment.objects.filter(study=study, state__in=STATE_LABELS, submitted_at__isnull=False)
-    counts = dict.fromkeys(STATE_LABELS, 0) | dict(
-        finished_work.order_by().values_list("state").annotate(n=Count("pk"))
-    )
+    counts = dict.fromkeys(STATE_LABELS, 0)
+    counts.update(finished_work.order_by().values_list("state").annotate(n=Count("pk")))
     state = request.GET.get("state", "submitted" if counts["submitted"] else "")
     if state in STATE_LABELS:
         finished_work = finished_work.filter(state=state)
@@ -70,6 +69,10 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     cached_tallies = cached_figures(study, CONTROL_TALLIES)
     workers = {assignment.worker_id for assignment in shown_work}
     objections = find_objections(study, workers, tallies=cached_tallies.value, with_signs=True)
+    pending_call_count = 0
+    if study.platform:
+        decisions = CrowdCall.objects.filter(study=study, kind__in=["approve", "reject"])
+        pending_call_count = decisions.filter(state__in=["waiting", "started"]).count()
     context |= {
         "counted": cached_tallies,  # the study's base template says when they were computed
         "page": page,
@@ -77,11 +80,7 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
             {"assignment": row, **answer_figures[row.pk], "objections": objections.get(row.worker_id, [])}
             for row in shown_work
         ],
-        "pending_call_count": CrowdCall.objects.filter(
-            study=study, kind__in=["approve", "reject"], state__in=["waiting", "started"]
-        ).count()
-        if study.platform
-        else 0,
+        "pending_call_count": pending_call_count,
         "states": [
             {"name": name, "label": _(label), "count": counts[name]} for name, label in STATE_LABELS.items()
         ],

@@ -20,18 +20,21 @@ from quorum.statistics.aggregation.pair_answers import FIRST, SECOND, side_of
 # the counter of a system pair that an answer increases, by its side; all other answers are ties
 COUNTER_BY_SIDE = {FIRST: "wins", SECOND: "losses"}
 
-# the number of answers by first system, second system and counter
+# the number of answers by first system, second system and counter, such as ``{(4, 7, "wins"): 12}``
 AnswerTally = Counter[tuple[int, int, str]]
 
 
 def count_answers_to_pairs(*, study: Study, answers: Iterable[tuple[Unit, float | None]]) -> None:
     """Add a submission's answers to the counters of system pairs, in the transaction that stores them."""
-    pair_values = [(unit.pair_id, value) for unit, value in answers if unit.pair_id is not None]
-    rows = CandidatePair.objects.filter(pk__in={pair for pair, _ in pair_values})
-    systems = {pair: ids for pair, *ids in rows.values_list("pk", "first_system_id", "second_system_id")}
+    pair_answers = [(unit.pair_id, value) for unit, value in answers if unit.pair_id is not None]
+    rows = CandidatePair.objects.filter(pk__in={pair for pair, _value in pair_answers})
+    systems_of_pair = {
+        pair: (first, second)
+        for pair, first, second in rows.values_list("pk", "first_system_id", "second_system_id")
+    }
     tally: AnswerTally = Counter()
-    for pair, value in pair_values:
-        first, second = systems[pair]
+    for pair, value in pair_answers:
+        first, second = systems_of_pair[pair]
         tally[first, second, _counter_of(value)] += 1
     _add_counts(study, tally)
 
@@ -39,7 +42,7 @@ def count_answers_to_pairs(*, study: Study, answers: Iterable[tuple[Unit, float 
 def recount_system_pairs(study: Study) -> None:
     """Recompute the counters of system pairs from all judgments, after some were revised, excluded or included.
 
-    It locks the system pairs, so that answers that are stored meanwhile are added after the transaction ends.
+    The system pairs are locked, so that answers that are stored meanwhile are added after the transaction ends.
     """
     if not draws_at_claim(study):
         return
@@ -79,7 +82,9 @@ def _counter_of(value: float | None) -> str:
 
 def _add_counts(study: Study, tally: AnswerTally) -> None:
     """Add a tally of answers to the counters of the study's system pairs."""
-    systems = {system for first, second, _ in tally for system in (first, second)}
+    systems: set[int] = set()
+    for first, second, _counter in tally:
+        systems |= {first, second}
     rows = SystemPair.objects.filter(study=study, first_system__in=systems, second_system__in=systems)
     for pk, first, second in rows.order_by("pk").values_list("pk", "first_system_id", "second_system_id"):
         increments = {name: F(name) + n for name, n in counts_for_pair(tally, first, second).items() if n}

@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import cast
 
 from django.conf import settings
@@ -21,10 +22,19 @@ from common.errors import QuorumError
 READ_SIZE = 65_536
 MAX_REQUEST_BYTES = 65_536  # bytes of files that a request reads
 ADDRESS_LIMIT = 500  # most characters of an address
-UNLIMITED_GROWTH_BYTES = 2**20  # unpacked bytes up to which the limit of growth does not apply
+UNLIMITED_GROWTH_BYTES = 2**20  # unpacked bytes of a file to which no limit of growth applies
 
-# A list of one number, the bytes that the request may still read (``count_bytes`` changes it); None outside a request.
-_bytes_left: ContextVar[list[int] | None] = ContextVar("left", default=None)
+
+@dataclass(slots=True)
+class _ByteBudget:
+    """The number of bytes of files that a request may still read."""
+
+    bytes_left: int
+
+
+_byte_budget: ContextVar[_ByteBudget | None] = ContextVar(
+    "byte_budget", default=None
+)  # None outside a request
 
 
 def limits() -> IncomingLimits:
@@ -81,11 +91,11 @@ class RequestBytesExceeded(QuorumError):
 @contextmanager
 def within_request() -> Iterator[None]:
     """Let the block read at most MAX_REQUEST_BYTES of files."""
-    token = _bytes_left.set([MAX_REQUEST_BYTES])
+    token = _byte_budget.set(_ByteBudget(MAX_REQUEST_BYTES))
     try:
         yield
     finally:
-        _bytes_left.reset(token)
+        _byte_budget.reset(token)
 
 
 def check_request_size(size: int) -> None:
@@ -96,14 +106,14 @@ def check_request_size(size: int) -> None:
 
 def refuse_in_request() -> None:
     """Raise RequestBytesExceeded in a request, for files that only jobs read. Do nothing outside a request."""
-    if _bytes_left.get() is not None:
+    if _byte_budget.get() is not None:
         raise RequestBytesExceeded
 
 
 def count_bytes(size: int) -> None:
     """Count bytes that were read. Raise RequestBytesExceeded if a request has read too many."""
-    bytes_left = _bytes_left.get()
-    if bytes_left is not None:
-        bytes_left[0] -= size
-        if bytes_left[0] < 0:
+    budget = _byte_budget.get()
+    if budget is not None:
+        budget.bytes_left -= size
+        if budget.bytes_left < 0:
             raise RequestBytesExceeded

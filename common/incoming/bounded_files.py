@@ -38,18 +38,22 @@ class TextRefused(QuorumError):
 
 def uploaded_text(file: UploadedFile, *, max_bytes: int = MAX_REQUEST_BYTES) -> str:
     """Return the text of an upload. Raise TextRefused if it has more than ``max_bytes`` bytes, or is not valid text."""
-    values = {"name": file.name, "size": thousands(file.size or 0), "most": thousands(max_bytes)}
-    if (file.size or 0) > max_bytes:
-        raise TextRefused(gettext("%(name)s has %(size)s bytes; expected at most %(most)s.") % values)
+    size = file.size or 0
+    if size > max_bytes:
+        raise TextRefused(
+            gettext("%(name)s has %(size)s bytes; expected at most %(most)s.")
+            % {"name": file.name, "size": thousands(size), "most": thousands(max_bytes)}
+        )
     try:
         text: str = file.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TextRefused(
             gettext("%(name)s is not UTF-8 (byte %(byte)s); please save it as UTF-8.")
-            % (values | {"byte": error.start + 1})
+            % {"name": file.name, "byte": error.start + 1}
         ) from None
     if "\x00" in text:
-        raise TextRefused(gettext("%(name)s contains the character U+0000, which cannot be stored.") % values)
+        message = gettext("%(name)s contains the character U+0000, which cannot be stored.")
+        raise TextRefused(message % {"name": file.name})
     return text
 
 
@@ -79,11 +83,12 @@ class _BoundedFile(io.RawIOBase):
     """A file that raises LimitExceeded when more is read than the limits allow."""
 
     def __init__(self, file: io.BufferedReader) -> None:
-        self._file, self._source = file, file  # type: io.BufferedReader, Any
+        self._file = file
+        self._source: Any = file  # from which the content is read
         self._is_gzip = file.peek(2)[:2] == GZIP_MAGIC
         if self._is_gzip:
-            pieces: Any = _PiecewiseFile(file)  # has all methods that gzip calls
-            self._source = gzip.GzipFile(fileobj=pieces)
+            piecewise_file: Any = _PiecewiseFile(file)  # has all methods that gzip calls
+            self._source = gzip.GzipFile(fileobj=piecewise_file)
         self._limits = limits()
         self._deadline = time.monotonic() + self._limits.seconds
         self._bytes_read = self._lines_read = 0
@@ -104,8 +109,9 @@ class _BoundedFile(io.RawIOBase):
         bounds = self._limits
         if self._bytes_read > bounds.bytes:
             raise LimitExceeded(f"more than {bounds.bytes:,} bytes", "fewer (the setting INCOMING_BYTES)")
-        max_grown_bytes = max(UNLIMITED_GROWTH_BYTES, bounds.growth * self._file.tell())
-        if self._is_gzip and self._bytes_read > max_grown_bytes:
+        packed_bytes_read = self._file.tell()
+        max_unpacked_bytes = max(UNLIMITED_GROWTH_BYTES, bounds.growth * packed_bytes_read)
+        if self._is_gzip and self._bytes_read > max_unpacked_bytes:
             excess = f"compressed data that grow more than {bounds.growth} times"
             raise LimitExceeded(excess, "an ordinary file (the setting INCOMING_GROWTH)")
         if self._lines_read > bounds.lines:

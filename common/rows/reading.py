@@ -50,14 +50,11 @@ def converted_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
         compiler.as_sql()  # sets the compiler's columns
     except EmptyResultSet:
         return
-    converters = {
-        index: lru_cache(MAX_CACHED_VALUES, typed=True)(
-            partial(_convert_value, functions, expression, compiler.connection)
-        )
-        for index, (functions, expression) in compiler.get_converters(
-            [column for column, _sql, _alias in compiler.select]
-        ).items()
-    }
+    expressions = [expression for expression, _sql, _alias in compiler.select]
+    converters: dict[int, Callable[[Any], Any]] = {}  # by the index of the column; other columns need none
+    for index, (steps, expression) in compiler.get_converters(expressions).items():
+        convert_value = partial(_convert_value, steps, expression, compiler.connection)
+        converters[index] = lru_cache(MAX_CACHED_VALUES, typed=True)(convert_value)
     for chunk in _chunks(rows, ROWS_PER_BATCH):
         columns: list[Iterable[Any]] = list(zip(*chunk, strict=True))
         for index, convert in converters.items():
@@ -66,6 +63,7 @@ def converted_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
 
 
 def _convert_value(steps: Sequence[Callable[..., Any]], expression: Any, connection: Any, value: Any) -> Any:
+    """Convert a value by several functions of Django, one after the other."""
     for step in steps:
         value = step(value, expression, connection)
     return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from django.apps import apps
@@ -18,9 +19,10 @@ from config.features import Entry
 from judgments.access.visible_rows import may_view
 from judgments.studies.home_page import own_studies
 
+# the sections of the sidebar: the heading, and the entries of lists of models (title, icon, model)
 SECTIONS: list[tuple[str | Promise, Iterable[Entry]]] = [
     ("", [(_("Datasets"), "photo_library", "judgments.dataset")]),
-    *(place for feature in settings.FEATURES.values() for place in feature.menu),
+    *chain.from_iterable(feature.menu for feature in settings.FEATURES.values()),
     (
         _("Installation"),
         [
@@ -38,7 +40,7 @@ TABLES: list[Entry] = [
     (_("Assignments"), "assignment_ind", "annotation.assignment"),
     (_("Judgments"), "ballot", "annotation.judgment"),
     (_("Problem reports"), "report", "annotation.problemreport"),
-    *(entry for feature in settings.FEATURES.values() for entry in feature.tables),
+    *chain.from_iterable(feature.tables for feature in settings.FEATURES.values()),
     (_("Images"), "image", "judgments.item"),
     (_("Captions"), "short_text", "judgments.caption"),
     (_("Systems"), "memory", "judgments.system"),
@@ -49,7 +51,8 @@ FOR_ALL_STAFF = ("judgments.apitoken",)  # models of which every staff account m
 
 
 def front_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    return own_studies(request, context) | {"tables": tables(request)}
+    """Return the template variables of the admin's front page."""
+    return {**own_studies(request, context), "tables": tables(request)}
 
 
 def style_sheet(request: HttpRequest) -> str:
@@ -77,7 +80,11 @@ def language_address(request: HttpRequest) -> str:
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the groups of entries that the account may open: the sections, and last the tables."""
+    """Return the sections of entries that the account may open, and as the last section the tables.
+
+    An example of a section is ``{"title": "Installation", "separator": True, "items": [{"title": "Accounts", "icon":
+    "manage_accounts", "link": "/admin/auth/user/"}]}``.
+    """
     studies_address = reverse("admin:judgments_study_changelist")
     own_studies_entry = {
         "title": gettext("Your studies"),
@@ -87,7 +94,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     }
     groups = []
     for title, entries in SECTIONS:
-        items = _visible(request, entries)
+        items = _visible_entries(request, entries)
         if not title:
             items = [own_studies_entry, *items]
         if items:
@@ -104,10 +111,10 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
 
 def tables(request: HttpRequest) -> list[dict[str, Any]]:
     """Return the entries of the tables that the account may view."""
-    return _visible(request, TABLES)
+    return _visible_entries(request, TABLES)
 
 
-def _visible(request: HttpRequest, entries: Iterable[Entry]) -> list[dict[str, Any]]:
+def _visible_entries(request: HttpRequest, entries: Iterable[Entry]) -> list[dict[str, Any]]:
     return [
         {"title": str(label), "icon": icon, "link": reverse(f"admin:{model.replace('.', '_')}_changelist")}
         for label, icon, model in entries

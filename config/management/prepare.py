@@ -94,7 +94,7 @@ class Prepare(QuorumCommand):
         call_command("collectstatic", interactive=False, verbosity=0, clear=True)
 
     def _announce_compiling(self) -> None:
-        """Print that compiling takes a minute. This is printed once for each version, while kernels are always checked."""
+        """Print that compiling takes a minute. Only the first compiling of a version does."""
         self.stdout.write("Compiling metrics and statistics, which takes a minute once ...")
 
     def _load_demo(self, later: bool) -> None:

@@ -24,25 +24,20 @@ from prometheus_client.registry import Collector
 
 from common.features import declared_by_features
 
-DURATION_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
-
-# states in which work waits
+DURATION_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)  # seconds
+# states of jobs and messages that wait or run, and of those that failed
 WAITING_STATES = ("queued", "running", "waiting", "started", "sending")
-
 FAILED_STATES = ("failed", "parked", "given-up")
-
+# by name of the work: its model, and the field with the time of creation
 WORK_MODELS: dict[str, tuple[str, str]] = {
     "jobs": ("judgments.Job", "created_at"),
     "crowds": ("annotation.CrowdCall", "made_at"),
     **declared_by_features("queues"),
 }
-
 REQUESTS = Counter("quorum_requests", "Requests by pattern of their address", ["method", "path", "status"])
-
 DURATIONS = Histogram(
     "quorum_request_seconds", "Time until a response begins", ["method", "path"], buckets=DURATION_BUCKETS
 )
-
 ERRORS = Counter("quorum_database_errors", "Requests that failed at the database or the disk", ["what"])
 
 
@@ -55,7 +50,8 @@ def may_read(address: str, authorization: str) -> bool:
         visitor = ipaddress.ip_address(address)
     except ValueError:
         return False
-    visitor = getattr(visitor, "ipv4_mapped", None) or visitor
+    if isinstance(visitor, ipaddress.IPv6Address) and visitor.ipv4_mapped is not None:
+        visitor = visitor.ipv4_mapped  # an IPv4 address in the form of IPv6, such as ::ffff:192.0.2.1
     return any(visitor in network for network in settings.METRICS_FROM)
 
 
@@ -74,7 +70,7 @@ def metrics_response() -> HttpResponse:
 
 
 class _RowCollector(Collector):
-    """Reads the lengths of queues from the database when the metrics are asked for."""
+    """Reads the lengths of queues from the database whenever Prometheus requests the metrics."""
 
     def describe(self) -> list[Any]:
         return []  # prevents a query when the collector is registered
@@ -82,16 +78,16 @@ class _RowCollector(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         database_up = GaugeMetricFamily("quorum_database_up", "Whether the database answers")
         try:
-            families = list(_waiting_work())
+            work_metrics = list(_waiting_work())
         except (DatabaseError, InterfaceError):
-            families = []
+            work_metrics = []
             database_up.add_metric([], 0)
         else:
             database_up.add_metric([], 1)
         finally:
             connection.close_if_unusable_or_obsolete()
         yield database_up
-        yield from families
+        yield from work_metrics
 
 
 def _waiting_work() -> Iterator[GaugeMetricFamily]:

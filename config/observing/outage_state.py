@@ -1,4 +1,4 @@
-"""The state of outages. Log their beginning and end, and set the status of failed requests to 503."""
+"""Log the beginning and the end of outages of the database or the disk, and give failed requests the status 503."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 def note_outage(error: BaseException) -> bool:
-    """Return whether an outage caused the error. Log the beginning of the outage."""
+    """Return whether an outage caused the error. If so, log it, unless its beginning has been logged."""
     cause = outage_cause_of(error)
     if cause is not None:
         outage = outage_of(cause)
@@ -41,7 +41,7 @@ class _State:
         self._last_failure = 0.0
 
     def begin(self, outage: str, error: BaseException) -> None:
-        """Note a failure. Log the outage, unless it is the present one."""
+        """Record a failure. Log the outage, unless the last failure had the same cause."""
         with self._lock:
             previous_outage = self._outage
             self._outage = outage

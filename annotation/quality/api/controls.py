@@ -67,7 +67,7 @@ class ControlItemResource(Resource):
             return Unit.objects.none()
         study = study_for(self.request, self.kwargs["slug"])
         self.figures = control_figures_of(study)
-        self.suspect_units = frozenset(unit.pk for row in self.figures.suspects for unit in row.units)
+        self.suspect_units = frozenset(unit.pk for unit in self.figures.suspect_units)
         return (
             Unit.objects.filter(study=study, control=True)
             .exclude(control_kind=Unit.ControlKind.QUIZ)
@@ -112,7 +112,7 @@ class ControlsView(APIView):
                     {"kind": kind, "seen": counts.answers, "right": counts.right_answers}
                     for kind, counts in figures.by_kind
                 ],
-                "suspects": [unit.key for suspect in figures.suspects for unit in suspect.units],
+                "suspects": [unit.key for unit in figures.suspect_units],
                 "used_up": sum_control_alarms(study),
             }
         )

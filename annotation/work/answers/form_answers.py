@@ -1,4 +1,4 @@
-"""Read the answers of a plain form, which browsers without scripts send.
+"""Read the answers of a plain form, which browsers that run no scripts send.
 
 With N the position of a unit, the form has these fields:
 
@@ -29,8 +29,8 @@ def answers_of_form(
     """Return the answers of a plain form in the form that ``submit_assignment`` takes and checks.
 
     Args:
-        final: whether the form is submitted. In a draft, an unticked box of a group is not an answer, unless it was
-            saved as ticked.
+        final: whether the form is submitted, not only saved as a draft. In a draft, an unticked box of a group is not
+            an answer, unless it was saved as ticked.
         saved: the saved answers, by position.
     """
     # PostgreSQL cannot store U+0000; the rest of the text is kept
@@ -56,14 +56,12 @@ def answers_of_form(
 
 def undecided_positions(form: Mapping[str, Any], page_units: Sequence[PageUnit], kind: Kind) -> list[int]:
     """Return the positions of the units in groups that have neither a tick nor "none", or have both."""
-    if not kind.grouped:
-        return []
-    return [
-        page_unit.position
-        for group in screens_of(page_units, kind)
-        if not _is_decided(_ticked_positions(form, group), _answers_none(form, group))
-        for page_unit in group
-    ]
+    positions: list[int] = []
+    if kind.grouped:
+        for group in screens_of(page_units, kind):
+            if not _is_decided(_ticked_positions(form, group), _answers_none(form, group)):
+                positions += [page_unit.position for page_unit in group]
+    return positions
 
 
 def _read_ticks(
@@ -91,8 +89,9 @@ def _read_ticks(
 
 
 def _is_decided(ticked_positions: set[int], says_none: bool) -> bool:
-    """Return whether a group has ticks or "none". With both, the ticks are kept, but the group is not decided."""
-    return bool(ticked_positions) != says_none
+    """Return whether a group has either ticks or "none". With both, the ticks are kept, but it is not decided."""
+    has_ticks = bool(ticked_positions)
+    return has_ticks != says_none
 
 
 def _ticked_positions(form: Mapping[str, Any], group: Sequence[PageUnit]) -> set[int]:
@@ -104,7 +103,7 @@ def _answers_none(form: Mapping[str, Any], group: Sequence[PageUnit]) -> bool:
 
 
 def _read_seconds(text: Any) -> dict[str, float]:
-    """Return the field "seconds" of an answer; none if the time is invalid, which does not make the answer invalid."""
+    """Return the field "seconds" of an answer; no field if the time is invalid, so that the answer is still stored."""
     try:
         seconds = float(text)
     except (TypeError, ValueError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from django.utils import timezone
@@ -18,8 +19,10 @@ from judgments.kinds.caption import fold_text
 from judgments.kinds.caption_rules import RULES
 from judgments.studies.designs import design_of
 
-# texts of the caption rules' examples, which workers read
-RULE_EXAMPLES = frozenset(fold_text(text) for rule in RULES for text in (rule.bad_example, rule.good_example))
+# folded texts of the caption rules' examples, which workers read
+RULE_EXAMPLES = frozenset(
+    fold_text(text) for text in chain.from_iterable((rule.bad_example, rule.good_example) for rule in RULES)
+)
 
 
 def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -> None:
@@ -27,9 +30,9 @@ def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -
 
     The signals are counts; a count of 0 is left out:
 
-    - ``same_as_another``: other workers who wrote the same text about this image
-    - ``same_as_own``: other images of the study about which this worker wrote the same text
-    - ``from_instructions``: 1 if an example that workers read has the text
+    - ``same_as_another``: the number of other workers who wrote the same text about this image
+    - ``same_as_own``: the number of other images of the study about which this worker wrote the same text
+    - ``from_instructions``: 1 if the text is that of an example in the instructions
 
     Case and punctuation are ignored. Only earlier judgments count, so the first of two copies has no signal.
     """
@@ -54,16 +57,19 @@ def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -
         text = _fold_answer(judgment.answer)
         counts = {
             "same_as_another": others_text_counts[judgment.unit_id][text],
-            "same_as_own": own_text_counts[text] - 1,
+            "same_as_own": own_text_counts[text] - 1,  # without this judgment
             "from_instructions": int(text in examples),
         }
         # a revision starts with the signals of the judgment that it replaces
-        other_signals = {name: count for name, count in judgment.signals.items() if name not in counts}
-        judgment.signals = other_signals | {name: count for name, count in counts.items() if count}
+        signals = {name: count for name, count in judgment.signals.items() if name not in counts}
+        signals.update({name: count for name, count in counts.items() if count})
+        judgment.signals = signals
 
 
 def _example_texts(design: StudyDesign) -> set[str]:
-    return {fold_text(text) for example in design.examples for text in (*example.shown, example.answer)}
+    """Return the folded texts of the design's worked examples."""
+    texts = chain.from_iterable((*example.shown, example.answer) for example in design.examples)
+    return {fold_text(text) for text in texts}
 
 
 def _fold_answer(answer: Any) -> str:

@@ -24,8 +24,8 @@ class WorkedExample:
     Attributes:
         picture: the address of a picture; "" for none.
         scene: a text that describes what is shown.
-        texts: pairs of a letter and a text. Kinds without letters have "".
-        explanation: HTML.
+        texts: pairs of a letter and a text, such as ("B", "a dog runs"). For kinds without letters, the letter is "".
+        explanation: why this is the answer, as HTML; "" for none.
     """
 
     picture: str
@@ -37,12 +37,12 @@ class WorkedExample:
 
 def worked_examples(study: Study, design: StudyDesign) -> list[WorkedExample]:
     """Return the worked examples of a study, with pictures at addresses that its workers can open."""
-    picture_addresses = {
-        number: small_address(item, reverse("annotation:example-picture", args=[study.slug, number]))
-        if item.picture
-        else item.url
-        for number, item in _example_items(study.dataset_id, design).items()
-    }
+    picture_addresses: dict[int, str] = {}
+    for number, item in _example_items(study.dataset_id, design).items():
+        picture_addresses[number] = item.url
+        if item.picture:
+            address = reverse("annotation:example-picture", args=[study.slug, number])
+            picture_addresses[number] = small_address(item, address)
     return _build_examples(design, picture_addresses)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
@@ -42,12 +42,12 @@ def draw_layout(
     left_out: Collection[int] = (),
     with_withdrawn: bool = False,
 ) -> Layout:
-    """Draw the order and the sides of ``hit`` for ``worker``.
+    """Draw the order of a HIT's units, and the sides of their options, for a worker.
 
-    The draw depends only on the seed, the HIT and the worker's name, so that a reclaimed HIT looks the same. The
-    units of a passage (``Kind.passage``) keep the HIT's order. Units of one screen (``screen_of``) stay together;
-    their order is drawn once for a whole passage. A unit and its repetition are kept apart; if that is impossible,
-    the repetition is left out.
+    The draw depends only on the seed, the HIT and the worker's name, so that a HIT that the worker takes back looks the
+    same. The units of a passage (``Kind.passage``) keep the HIT's order. Units of one screen (``screen_of``) stay
+    together; their order is drawn once for a whole passage. A unit and its repetition are kept apart; if that is
+    impossible, the repetition is left out.
 
     Args:
         left_out: row ids of units to leave out.
@@ -55,34 +55,36 @@ def draw_layout(
     """
     kind = KINDS[design.protocol]
     rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
-    drawn_groups = [
-        _draw_screen_order(units, group, rng) if kind.passage(units[group[0]]) else shuffle(group, rng)
-        for group in shuffle(_group_indices(kind, units), rng)
-    ]
-    # units are left out after the draw, so that the order of the others stays the same
-    omitted_indices = {
-        index
-        for index, unit in enumerate(units)
-        if (unit.withdrawn and not with_withdrawn) or unit.pk in left_out
-    }
-    groups = [
-        shown_group
-        for group in drawn_groups
-        if (shown_group := [index for index in group if index not in omitted_indices])
-    ]
+    groups: list[list[int]] = []
+    for group in shuffle(_group_indices(kind, units), rng):
+        is_passage = kind.passage(units[group[0]])
+        drawn_group = _draw_screen_order(units, group, rng) if is_passage else shuffle(group, rng)
+        # units are left out after the draw, so that the order of the others stays the same
+        shown_group = [
+            index
+            for index in drawn_group
+            if units[index].pk not in left_out and (with_withdrawn or not units[index].withdrawn)
+        ]
+        if shown_group:
+            groups.append(shown_group)
     originals = _originals_by_repetition(units, groups)
     group_order = order_with_repeats_apart(len(groups), originals, rng) if originals else range(len(groups))
-    order = [index for number in group_order for index in groups[number]]
+    order = list(chain.from_iterable(groups[number] for number in group_order))
     # sides are drawn in the order of the HIT, so that they do not depend on the order of the page
     indices = sorted(order)
     rng = rng_for(design.seed, f"sides {hit.key} {worker.name}")
     drawn_sides = kind.sides.draw([units[index] for index in indices], rng)
-    sides_by_index = dict(zip(indices, drawn_sides, strict=False))  # a kind without sides draws none
-    return Layout(order=order, sides=[sides_by_index[index] for index in order] if sides_by_index else [])
+    if not drawn_sides:  # the kind has no sides
+        return Layout(order=order, sides=[])
+    sides_by_index = dict(zip(indices, drawn_sides, strict=True))
+    return Layout(order=order, sides=[sides_by_index[index] for index in order])
 
 
 def _group_indices(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
-    """Return groups of indices: the units of one picture, passage or screen stay together; others are groups of one."""
+    """Return the indices of units in groups that stay together: those of one picture, passage or screen.
+
+    Any other unit is a group of its own.
+    """
     groups: dict[Any, list[int]] = {}
     for index, unit in enumerate(units):
         if kind.grouped:  # the repetition of a picture is a group of its own
@@ -96,22 +98,25 @@ def _group_indices(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
 def _draw_screen_order(units: Sequence[Unit], passage: list[int], rng: np.random.Generator) -> list[int]:
     """Return the indices of a passage in its order, but in half of the draws with each screen's units reversed.
 
-    So the first unit of a screen is not always shown first. A passage whose screens have one unit each never changes.
+    So the first unit of a screen is not always shown first. Nothing is drawn if each screen has one unit.
     """
     screens = [
         list(screen) for _, screen in groupby(passage, key=lambda index: screen_of(units[index]) or index)
     ]
-    # nothing is drawn if each screen has one unit
     if len(screens) == len(passage) or rng.integers(2):
         return passage
-    return [index for screen in screens for index in reversed(screen)]
+    return list(chain.from_iterable(reversed(screen) for screen in screens))
 
 
 def _originals_by_repetition(units: Sequence[Unit], groups: Sequence[Sequence[int]]) -> dict[int, int]:
-    """Return the number of the group that another group repeats, by the number of the repeating group."""
-    group_numbers_by_key = {
-        units[index].key: number for number, group in enumerate(groups) for index in group
-    }
+    """Return the number of the group that another group repeats, by the number of the repeating group.
+
+    Args:
+        groups: the indices of the units of each group.
+    """
+    group_numbers_by_key: dict[str, int] = {}
+    for number, group in enumerate(groups):
+        group_numbers_by_key.update(dict.fromkeys((units[index].key for index in group), number))
     first_units = [units[group[0]] for group in groups]
     return {
         number: group_numbers_by_key[unit.content[ORIGINAL_UNIT]]

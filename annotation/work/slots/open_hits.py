@@ -21,11 +21,10 @@ from judgments.drawing.controls.pool import RecognitionKey
 from judgments.models import HIT, Study
 from judgments.studies.designs import stops_early
 
-# a HIT is drawn from this many next HITs, so that simultaneous workers do not wait for one row
+# number of next HITs (the window) from which a HIT is drawn, so that simultaneous workers do not wait for one row
 WINDOW_SIZE = 8
 WIDE_WINDOW_SIZE = 40  # the same with early stopping, where workers should work on different HITs
-
-# HITs that are searched for new control items before control items are left out
+# number of HITs that are searched for one with new control items, before a HIT is given without its control items
 MAX_HITS_SEARCHED = 64
 
 
@@ -38,7 +37,10 @@ def _hits_new_to_worker(size: int) -> QuerySet[HIT]:
     ]
 
 
-_NEW_HITS = {n: PreparedQuery(partial(_hits_new_to_worker, n)) for n in (WINDOW_SIZE, WIDE_WINDOW_SIZE)}
+# by the size of the window
+_NEW_HITS = {
+    size: PreparedQuery(partial(_hits_new_to_worker, size)) for size in (WINDOW_SIZE, WIDE_WINDOW_SIZE)
+}
 
 
 def next_open_hits(study: Study, worker: Worker, participation: Any) -> list[HIT]:
@@ -79,7 +81,7 @@ def prefer_new_controls(
     window: list[HIT],
     seen_items: Collection[RecognitionKey],
 ) -> list[HIT]:
-    """Return HITs whose control items are all new to the worker, from ``window`` or after it; else ``window``.
+    """Return HITs whose control items are all new to the worker: those of ``window``, else later ones, else ``window``.
 
     Args:
         window: the next open HITs, in order.

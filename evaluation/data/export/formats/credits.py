@@ -169,10 +169,10 @@ class CreditFinder:
         all outputs before it.
         """
         columns = columns_of(outputs.values_list("pk", "system_id", "item_id", "caption_id", "rank"), 5)
-        in_snapshot = (columns[0] <= self.moment.outputs) & np.isin(columns[1], list(self._systems))
+        in_snapshot = (columns[0] <= self.moment.last_output) & np.isin(columns[1], list(self._systems))
         system, image, caption, rank = columns[1:, in_snapshot].astype(np.int64)
         # Systems that are known only in part have ranks that are positions in their whole lists.
-        names_known_in_part = self.moment.in_part.get(task, ())
+        names_known_in_part = self.moment.partly_known_systems.get(task, ())
         partly_known = [pk for pk, name in self._systems.items() if name in names_known_in_part]
         text_hashes, text = np.unique(self._hashes_of(caption), return_inverse=True)
         lists = sort_into_lists(
