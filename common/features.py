@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
@@ -21,8 +21,10 @@ feature_settings: Any = settings
 
 def of_features(attribute: str) -> list[Any]:
     """Import and return the objects that the active features list, by their paths, in an attribute of ``Feature``."""
-    features = getattr(settings, "FEATURES", {})  # commands on files run without settings
-    return [import_string(path) for feature in features.values() for path in getattr(feature, attribute)]
+    objects: list[Any] = []
+    for feature in _active_features():
+        objects.extend(import_string(path) for path in getattr(feature, attribute))
+    return objects
 
 
 def of_apps(attribute: str) -> list[tuple[str, Any]]:
@@ -30,17 +32,23 @@ def of_apps(attribute: str) -> list[tuple[str, Any]]:
 
     Unlike in ``of_features``, inactive features count, too.
     """
-    return [
-        (app.label, import_string(path))
-        for app in apps.app_configs.values()
-        for path in getattr(app, attribute, ())
-    ]
+    named_objects: list[tuple[str, Any]] = []
+    for app in apps.app_configs.values():
+        paths = getattr(app, attribute, ())
+        named_objects.extend((app.label, import_string(path)) for path in paths)
+    return named_objects
 
 
 def declared_by_features(attribute: str) -> dict[str, Any]:
     """Return the union of the mappings that active features have in an attribute."""
-    features = getattr(settings, "FEATURES", {})
-    return {key: value for feature in features.values() for key, value in getattr(feature, attribute).items()}
+    union: dict[str, Any] = {}
+    for feature in _active_features():
+        union.update(getattr(feature, attribute))
+    return union
+
+
+def _active_features() -> Iterable[Any]:
+    return getattr(settings, "FEATURES", {}).values()  # commands on files run without settings
 
 
 def lazy_function(path: str) -> Callable[..., Any]:

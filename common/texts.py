@@ -45,21 +45,29 @@ def word_bounds(text: str) -> list[tuple[int, int]]:
 def quote_difference(first: str, second: str) -> tuple[str, str]:
     """Return quotations of two texts around the first character that differs."""
     first, second = one_text(first), one_text(second)
-    # if one text begins with the other, they differ from the end of the shorter one on
-    letter_pairs = enumerate(zip(first, second, strict=False))
-    position = next((index for index, (a, b) in letter_pairs if a != b), min(len(first), len(second)))
+    position = min(len(first), len(second))  # if one text begins with the other
+    for index in range(position):
+        if first[index] != second[index]:
+            position = index
+            break
     return _excerpt(first, position), _excerpt(second, position)
 
 
 def _excerpt(text: str, position: int) -> str:
     start, end = max(0, position - CONTEXT_CHARACTERS), position + CONTEXT_CHARACTERS
-    return repr(f"{'…' * (start > 0)}{text[start:end]}{'…' * (end < len(text))}")
+    before = "…" if start > 0 else ""
+    after = "…" if end < len(text) else ""
+    return repr(f"{before}{text[start:end]}{after}")
 
 
 def move_offset(offset: int, text: str, other: str) -> int:
     """Return the offset in ``other`` that corresponds to an offset in ``text``. Both are forms of the same text."""
-    normal_offset, offsets = _normal_offset(text, offset), range(len(other.rstrip()) + 1)
-    return max(0, bisect_right(offsets, normal_offset, key=lambda index: _normal_offset(other, index)) - 1)
+    normal_offset = _normal_offset(text, offset)
+    # Offsets in the normal form never fall as those in `other` rise. So binary search finds the last offset in
+    # `other` whose offset in the normal form is not greater, and normalises few beginnings of `other`.
+    other_offsets = range(len(other.rstrip()) + 1)
+    following = bisect_right(other_offsets, normal_offset, key=lambda index: _normal_offset(other, index))
+    return max(0, following - 1)
 
 
 def _normal_offset(text: str, offset: int) -> int:

@@ -31,6 +31,7 @@ class ConfigConfig(AppConfig):
 
 
 def note_login(*, request: HttpRequest, **_: object) -> None:
+    """Mark the request during which somebody signs in."""
     setattr(request, SIGN_IN_ATTRIBUTE, True)
 
 
@@ -43,5 +44,6 @@ class AdminConfig(SimpleAdminConfig):
 
 
 def check_pages(app_configs: Sequence[AppConfig] | None, **options: object) -> list[CheckMessage]:
+    """Load the admin's pages, then run Django's checks of them."""
     import_module("config.admin.site")
     return check_admin_app(app_configs, **options)

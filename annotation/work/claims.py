@@ -23,7 +23,7 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
 
     Raises:
         NotJoined, NotAdmitted, WorkPaused, WorkerExcluded, StudyPaused, AddressFull: the worker gets no work now.
-        IntegrityError: the last attempt met one, which is hardly a race.
+        IntegrityError: even the last attempt raised one. Races with others hardly cause that many.
     """
     for attempt in range(MAX_ATTEMPTS):
         candidate = prepare_candidate(study, worker, attempt=attempt)

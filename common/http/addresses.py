@@ -57,11 +57,16 @@ def resolve_host(host: str, port: int, *, private: bool) -> str:
 
 
 def _refuse_private(address: Address) -> None:
-    # IPv6 addresses may contain the IPv4 addresses to which the network translates them.
+    """Raise BadAddress unless an address, and the IPv4 addresses within it, are public.
+
+    The network translates some IPv6 addresses to the IPv4 addresses that they contain.
+    """
     addresses: list[Address] = [address]
     if isinstance(address, ipaddress.IPv6Address):
-        addresses += [address.sixtofour] if address.sixtofour else []
-        addresses += list(address.teredo or ())
+        if address.sixtofour:
+            addresses.append(address.sixtofour)
+        if address.teredo:
+            addresses.extend(address.teredo)  # the server and the client
         if address in NAT64:
             addresses = [ipaddress.IPv4Address(int(address) % 2**32)]
         elif address not in GLOBAL_UNICAST:  # other ranges are local, unused, or translated to IPv4

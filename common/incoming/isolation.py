@@ -42,37 +42,40 @@ def parquet_rows(path: Path) -> Iterator[list[Any]]:
         LimitExceeded: a limit is exceeded, or the file is damaged.
     """
     path.open("rb").close()  # raise here if the file cannot be opened
-    allowed = limits()
-    limits_of_reader = asdict(allowed) | {
-        "memory": int(DATA_SHARE * allowed.memory),
-        "seconds": max(allowed.seconds, 1),
-    }
+    incoming_limits = limits()
+    limits_of_reader = asdict(incoming_limits)
+    limits_of_reader["memory"] = int(DATA_SHARE * incoming_limits.memory)
+    limits_of_reader["seconds"] = max(incoming_limits.seconds, 1)
     # A library that reads files of strangers must not get secrets of the environment. Arrow must use the system's
     # allocator, so that the limit applies.
     environment = {
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         "ARROW_DEFAULT_MEMORY_POOL": "system",
+        "MALLOC_ARENA_MAX": "1",
+        "OMP_NUM_THREADS": "1",
     }
     reader = subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-P", str(PARQUET_SCRIPT), str(path), json.dumps(limits_of_reader)],
         stdin=subprocess.PIPE,  # is closed when this process ends, and thus ends the child process
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=environment | {"MALLOC_ARENA_MAX": "1", "OMP_NUM_THREADS": "1"},
+        env=environment,
     )
     with reader:
         try:
-            yield from _read_rows(cast(IO[bytes], reader.stdout), BYTES_PER_CHARACTER * allowed.line)
+            yield from _read_rows(cast(IO[bytes], reader.stdout), BYTES_PER_CHARACTER * incoming_limits.line)
             exit_code = reader.wait()
         finally:
             reader.kill()
     if exit_code == -signal.SIGXCPU:
         raise LimitExceeded(
-            f"more than is read in {allowed.seconds:,} s", "less (the setting INCOMING_SECONDS)"
+            f"more than is read in {incoming_limits.seconds:,} s", "less (the setting INCOMING_SECONDS)"
         )
     if exit_code:  # OUT_OF_MEMORY of the script, or a signal
         expected = "smaller values, lists or groups of rows (the setting INCOMING_MEMORY)"
-        raise LimitExceeded(f"data that need more than {allowed.memory // 2**20:,} MiB of memory", expected)
+        raise LimitExceeded(
+            f"data that need more than {incoming_limits.memory // 2**20:,} MiB of memory", expected
+        )
 
 
 def _read_rows(lines: IO[bytes], max_bytes: int) -> Iterator[list[Any]]:

@@ -21,8 +21,8 @@ def translate_names() -> None:
 
     They are declared as English texts without gettext. ``scripts/messages.py`` collects them.
     """
-    for holder, name, text in declared_names():
-        setattr(holder, name, _(text))
+    for named_object, attribute, text in declared_names():
+        setattr(named_object, attribute, _(text))
     for field in fields_with_choices():
         field.choices = [  # a lazy label may have a message context
             (value, label if isinstance(label, Promise) else _(str(label)))
@@ -35,7 +35,8 @@ def declared_names() -> Iterator[tuple[Any, str, str]]:
     for app in _own_apps():
         yield app, "verbose_name", str(app.verbose_name)
     for model in _own_models():
-        yield from ((model._meta, name, str(getattr(model._meta, name))) for name in NAME_ATTRIBUTES)
+        for attribute in NAME_ATTRIBUTES:
+            yield model._meta, attribute, str(getattr(model._meta, attribute))
         for field in model._meta.concrete_fields:
             yield field, "verbose_name", str(field.verbose_name)
             if field.help_text:
@@ -49,8 +50,11 @@ def declared_names() -> Iterator[tuple[Any, str, str]]:
 
 def fields_with_choices() -> list[Any]:
     """Return the fields with choices of all models of ``_own_apps``."""
-    models = (model for app in _own_apps() for model in app.get_models())
-    return [field for model in models for field in model._meta.concrete_fields if field.choices]
+    fields: list[Any] = []
+    for app in _own_apps():
+        for model in app.get_models():
+            fields.extend(field for field in model._meta.concrete_fields if field.choices)
+    return fields
 
 
 def _own_apps() -> list[AppConfig]:

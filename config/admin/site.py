@@ -8,6 +8,7 @@ from typing import Any
 from django.apps import apps
 from django.conf import settings
 from django.contrib import admin
+from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from config.admin.names import OWN_APPS, translate_names
@@ -15,8 +16,17 @@ from config.admin.names import OWN_APPS, translate_names
 site = admin.site
 site.empty_value_display = "–"
 _list_apps = site.get_app_list
-# Every page has the list in its context, and hardly any shows it; to build it takes milliseconds.
-site.get_app_list = lambda request, app_label=None: SimpleLazyObject(lambda: _list_apps(request, app_label))  # type: ignore
+
+
+def _lazy_app_list(request: HttpRequest, app_label: str | None = None) -> SimpleLazyObject:
+    """Return the list of apps, which is built when a page shows it.
+
+    Every page has the list in its context and hardly any shows it. Building it takes milliseconds.
+    """
+    return SimpleLazyObject(lambda: _list_apps(request, app_label))
+
+
+site.get_app_list = _lazy_app_list  # type: ignore
 
 
 def _load_pages() -> None:

@@ -18,5 +18,8 @@ def visitor_address(request: HttpRequest) -> str:
         addresses = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")[-settings.PROXIES :]
         forwarded = addresses[0].strip() or address
         with_port = ADDRESS_WITH_PORT.fullmatch(forwarded)
-        address = with_port[1] or with_port[2] if with_port else forwarded
+        if with_port is None:
+            return forwarded
+        ipv6_address, ipv4_address = with_port.groups()
+        return ipv6_address or ipv4_address
     return address

@@ -15,7 +15,7 @@ def describe_chance(p: float) -> str:
     if p < 1e-6:
         return _("less than 1 in a million")
     odds = round(1 / p)
-    precision = 10 ** max(0, len(str(odds)) - 2)
+    precision = 10 ** max(0, len(str(odds)) - 2)  # 1234 has four digits, and is cut to hundreds
     return _("about 1 in %(n)s") % {"n": thousands(odds // precision * precision)}
 
 
@@ -26,4 +26,6 @@ def binomial_at_most(count: int, n: int, chance: float) -> float:
 
 def binomial_at_least(count: int, n: int, chance: float) -> float:
     """Return P(X >= count) for X ~ binomial(n, chance). ``chance`` is clipped to [0, 1]."""
-    return 1.0 if count <= 0 else float(scipy.special.bdtrc(count - 1, n, min(max(chance, 0.0), 1.0)))
+    if count <= 0:
+        return 1.0
+    return float(scipy.special.bdtrc(count - 1, n, min(max(chance, 0.0), 1.0)))  # P(X > count - 1)

@@ -47,7 +47,9 @@ def release_reserved(*, study: Study) -> int:
 
 @transaction.atomic
 def release_slots(assignments: AssignmentQuerySet, state: Assignment.State) -> int:
-    """Give ``state`` to those assignments that are accepted or reserved, reopen their slots; return their number.
+    """Give ``state`` to those of the assignments that are accepted or reserved, and reopen their slots.
+
+    Return how many these are.
 
     To avoid deadlocks, assignments are locked before HITs, in the order of their ids.
     """

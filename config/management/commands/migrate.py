@@ -53,6 +53,9 @@ def create_tables(connection: BaseDatabaseWrapper) -> bool:
             for operation in step.operations:
                 if step.initial and isinstance(operation, RunPython):
                     operation.code(apps, editor)
-        names = [name for step in plan for name in (*step.replaces, (step.app_label, step.name))]
+        names: list[tuple[str, str]] = []  # of apps and migrations
+        for step in plan:
+            names.extend(step.replaces)
+            names.append((step.app_label, step.name))
         recorder.migration_qs.bulk_create(recorder.Migration(app=app, name=name) for app, name in names)
     return True
