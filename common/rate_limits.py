@@ -152,10 +152,13 @@ def _check_limit(name: str, target: tuple[str, ...], *, counts_use: bool) -> Non
     # an IPv6 address has a second, larger network, with a higher limit
     for network, factor in zip(networks, (1, SITE_SHARES), strict=False):
         network_limit = type(limit)(limit.amount * factor, limit.multiples)
-        parts = [name, network, *target, *([browser] if name in BROWSER_LIMITS else [])]
+        parts = [name, network, *target]
+        if name in BROWSER_LIMITS:
+            parts.append(browser)
         # quote the parts, since users may have typed them, and the library joins them with slashes
         key = tuple(quote(part, safe=":", errors="replace") for part in parts)
-        if (until := _time_of_next_use(network_limit, key, counts_use)) is not None:
+        until = _time_of_next_use(network_limit, key, counts_use)
+        if until is not None:
             wait = max(1, math.ceil(until - time.time()))
             # log a hash, since people sometimes type passwords in place of names
             digest = salted_hmac("limit", "/".join(target)).hexdigest()[:12] if target else "all"
@@ -172,7 +175,8 @@ def _time_of_next_use(limit: RateLimitItem, key: tuple[str, ...], counts_use: bo
         key: what is counted, such as ``("code", "192.0.2.1", "my-study")``.
         counts_use: whether to count this use, if it is allowed.
     """
-    redis, is_high = settings.REDIS_URL, limit.amount > MAX_STORED_USES
+    redis = settings.REDIS_URL
+    is_high = limit.amount > MAX_STORED_USES
     if redis and _redis_down_until.get(redis, 0.0) < time.monotonic():
         try:
             return _try_limit(_limiter(redis, is_high), limit, key, counts_use)
@@ -242,4 +246,6 @@ def _read_limit(name: str) -> RateLimitItem | None:
     return _parse_limit(text) if text else None
 
 
-_parse_limit = functools.cache(parse)
+@functools.cache
+def _parse_limit(text: str) -> RateLimitItem:
+    return parse(text)

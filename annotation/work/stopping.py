@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 
 from django.db import connection, transaction
 from django.db.models import Count, F, Q, Sum
@@ -98,7 +97,7 @@ def reopen_slots(*, study: Study, counts_by_hit: Mapping[int, int]) -> None:
         update_outcomes(study=study, hits=counts_by_hit)
         return
     for slot_count in set(counts_by_hit.values()):  # one statement for all HITs with the same number
-        hits = [hit for hit, count in counts_by_hit.items() if count == slot_count]
+        hits = [hit for hit, hit_slots in counts_by_hit.items() if hit_slots == slot_count]
         HIT.objects.filter(pk__in=hits).update(open_slots=F("open_slots") + slot_count)
 
 
@@ -114,7 +113,10 @@ _TAKEN_SLOTS: PreparedQuery[int] = PreparedQuery(
 def free_slot(hit_id: int) -> int:
     """Return the lowest number of a slot that no live assignment of the HIT has."""
     taken_slots = set(_TAKEN_SLOTS.all_rows(hit=hit_id))
-    return next(slot for slot in count() if slot not in taken_slots)
+    slot = 0
+    while slot in taken_slots:
+        slot += 1
+    return slot
 
 
 def decided_units(hit_id: int, units: Sequence[Unit]) -> frozenset[int]:
@@ -215,17 +217,7 @@ def _update_bounds(study: Study, design: StudyDesign, slots: _LockedSlots) -> li
     votes_wanted = _votes_wanted(design, slots)
     units = {hit_unit.unit for hit_unit in slots.hit_units if hit_unit.is_judged}
     paired_units = {hit_unit.unit for hit_unit in slots.hit_units if hit_unit.pair}
-    votes = list(
-        Judgment.objects.current()
-        .filter(unit__in=units)
-        .values_list("unit_id", "value", "assignment__worker_id")
-    )
-    unused_workers = _workers_not_used(study, design, {worker for _, _, worker in votes})
-    vote_counts = Counter(unit for unit, _, _ in votes)
-    values_by_unit: defaultdict[int, list[float]] = defaultdict(list)
-    for unit, value, worker in votes:
-        if worker not in unused_workers and value is not None:
-            values_by_unit[unit].append(value)
+    vote_counts, values_by_unit = _votes_of(study, design, units)
     bounds = list(OutcomeBounds.objects.filter(pk__in=units))
     changed_bounds = []
     for outcome in bounds:
@@ -242,6 +234,25 @@ def _update_bounds(study: Study, design: StudyDesign, slots: _LockedSlots) -> li
             changed_bounds.append(outcome)
     _write_bounds(changed_bounds)
     return bounds
+
+
+def _votes_of(
+    study: Study, design: StudyDesign, units: Collection[int]
+) -> tuple[Counter[int], defaultdict[int, list[float]]]:
+    """Return the number of votes of each unit, and the values that are used, by unit row id.
+
+    Answers without a value, and those of workers who fail control items, count as votes, but their values are not used.
+    """
+    judgments = Judgment.objects.current().filter(unit__in=units)
+    votes = list(judgments.values_list("unit_id", "value", "assignment__worker_id"))
+    unused_workers = _workers_not_used(study, design, {worker for _unit, _value, worker in votes})
+    vote_counts: Counter[int] = Counter()
+    values_by_unit: defaultdict[int, list[float]] = defaultdict(list)
+    for unit, value, worker in votes:
+        vote_counts[unit] += 1
+        if worker not in unused_workers and value is not None:
+            values_by_unit[unit].append(value)
+    return vote_counts, values_by_unit
 
 
 def _votes_wanted(design: StudyDesign, slots: _LockedSlots) -> dict[int, int]:

@@ -70,8 +70,10 @@ class JSONStream:
         self._buffer = ""
         self._position = 0  # of the next character in the buffer
         self._has_ended = False
-        self._lines, self._column = 0, 0  # line ends before the buffer, and characters since the last of them
-        self.line, self._line_position = 1, 0  # the line, and a position in the buffer that is on this line
+        self._lines = 0  # line ends before the buffer
+        self._column = 0  # characters between the last of these line ends and the buffer
+        self.line = 1
+        self._line_position = 0  # a position in the buffer that is on this line
         self._last_position = 0  # of the last character that _next_character returned
 
     def members(self) -> Iterator[tuple[str, int | None, Any]]:
@@ -149,8 +151,10 @@ class JSONStream:
             self._column = len(parsed_part) - parsed_part.rfind("\n") - 1
         else:
             self._column += len(parsed_part)
-        self._buffer, self._position = self._buffer[self._position :] + chunk, 0
-        self.line, self._line_position = self._lines + 1, 0
+        self._buffer = self._buffer[self._position :] + chunk
+        self._position = 0
+        self.line = self._lines + 1
+        self._line_position = 0
         return True
 
     def _next_character(self, *, peek: bool = False) -> str:

@@ -83,13 +83,16 @@ class _SheetParser:
         self, strings: list[str], date_formats: Mapping[int, str] | None = None, *, since_1904: bool = False
     ) -> None:
         self.strings = strings
-        self._date_formats, self.since_1904 = date_formats or {}, since_1904
+        self._date_formats = date_formats or {}
+        self.since_1904 = since_1904
         self.texts: list[str] = []
         self.rows: list[tuple[int, dict[int, str]]] = []
         # the current row and cell; a text may come in several pieces
         self._cells: dict[int, str] = {}
         self._row_number = self._column = self._style = 0
-        self._cell_type, self._text_pieces, self._is_text = "", [""], False
+        self._cell_type = ""
+        self._text_pieces = [""]
+        self._is_text = False  # whether the tag that was read last contains text
         # numbers that are limited
         self._cell_length = self._row_length = 0  # characters
         self._text_bytes = self._row_count = self._depth = 0
@@ -143,12 +146,17 @@ class _SheetParser:
         self._count_names(tag, *attributes)
         if self._depth > self._limits.depth:
             raise LimitExceeded("XML nested too deeply", "the sheet of a workbook")
-        tag, self._unreported_bytes = tag.rpartition("}")[2], 0
+        self._unreported_bytes = 0
+        tag = tag.rpartition("}")[2]  # without its namespace
         if tag == "row":
             self._row_number = int(attributes.get("r", self._row_number + 1))
-            self._cells, self._column, self._row_length = {}, -1, 0
+            self._cells = {}
+            self._column = -1
+            self._row_length = 0
         elif tag in ("c", "si"):  # a cell, or a shared string
-            self._cell_type, self._text_pieces, self._cell_length = attributes.get("t", ""), [], 0
+            self._text_pieces = []
+            self._cell_length = 0
+            self._cell_type = attributes.get("t", "")
             self._style = _read_number(attributes, "s")
             letters = re.match(r"[A-Z]{1,3}", attributes.get("r", ""))  # "r" is the address, such as B7
             if letters:
@@ -171,7 +179,9 @@ class _SheetParser:
 
     def end(self, tag: str) -> None:
         tag = tag.rpartition("}")[2]
-        self._is_text, self._unreported_bytes, self._depth = False, 0, self._depth - 1
+        self._is_text = False
+        self._unreported_bytes = 0
+        self._depth -= 1
         if tag == "si":
             self.texts.append("".join(self._text_pieces))
             self._text_bytes += getsizeof(self.texts[-1]) + 8
@@ -228,9 +238,8 @@ class _FormatParser(_SheetParser):
         if tag == "workbookPr":
             self.since_1904 = attributes.get("date1904", "") in ("1", "true")
         elif tag == "numFmt":
-            self._codes[_read_number(attributes, "numFmtId")] = attributes.get("formatCode", "")[
-                :MAX_FORMAT_LENGTH
-            ]
+            number = _read_number(attributes, "numFmtId")
+            self._codes[number] = attributes.get("formatCode", "")[:MAX_FORMAT_LENGTH]
         elif tag in ("cellXfs", "cellStyleXfs"):
             self._is_in_cell_styles = tag == "cellXfs"
         elif tag == "xf" and self._is_in_cell_styles:

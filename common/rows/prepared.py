@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
 from django.db.models import BigAutoField, Expression, Field, QuerySet
@@ -65,11 +65,25 @@ def server_side_plans() -> Iterator[None]:
 
     connection.ensure_connection()
     database: Any = connection.connection
-    previous, database.cursor_factory = database.cursor_factory, Cursor
+    previous = database.cursor_factory
+    database.cursor_factory = Cursor
     try:
         yield
     finally:
         database.cursor_factory = previous
+
+
+class _CompiledQuery(NamedTuple):
+    """A queryset, with the compiler and the SQL that Django made for it.
+
+    Attributes:
+        parameters: the values of the statement, and the placeholders that calls replace.
+    """
+
+    queryset: QuerySet[Any, Any]
+    compiler: Any
+    sql: str
+    parameters: Sequence[Any]
 
 
 class PreparedQuery(Generic[Row]):
@@ -80,26 +94,29 @@ class PreparedQuery(Generic[Row]):
 
     def __init__(self, make_query: Callable[[], QuerySet[Any, Row]]) -> None:
         self._make_query = make_query
-        # the queryset, its compiler, SQL and parameters, by database
-        self._compiled: dict[str, tuple[QuerySet[Any, Row], Any, str, Sequence[Any]]] = {}
+        self._compiled: dict[str, _CompiledQuery] = {}  # by vendor of the database
 
     def all_rows(self, **values: Any) -> list[Row]:
         if connection.vendor not in self._compiled:
-            queryset = self._make_query()
-            compiler: Any = queryset.query.get_compiler(DEFAULT_DB_ALIAS)
-            sql, parameters = compiler.as_sql()
-            converters = compiler.get_converters([column for column, _sql, _alias in compiler.select])
-            compiler.get_converters = lambda columns: converters  # they depend only on the columns
-            self._compiled[connection.vendor] = queryset, compiler, sql, parameters
-        queryset, compiler, sql, parameters = self._compiled[connection.vendor]
+            self._compiled[connection.vendor] = self._compile()
+        compiled = self._compiled[connection.vendor]
         # Evaluate a copy of the queryset, with a compiler that returns the stored SQL.
-        compiler, bound_parameters = copy(compiler), _bind_parameters(parameters, values)
+        bound_parameters = _bind_parameters(compiled.parameters, values)
+        compiler = copy(compiled.compiler)
         compiler.connection = connections[DEFAULT_DB_ALIAS]  # the connection of this thread
-        compiler.as_sql = lambda: (sql, bound_parameters)
-        rows: Any = queryset.all()
+        compiler.as_sql = lambda: (compiled.sql, bound_parameters)
+        rows: Any = compiled.queryset.all()
         rows.query.get_compiler = lambda using: compiler
         with server_side_plans():
             return list(rows)
+
+    def _compile(self) -> _CompiledQuery:
+        queryset = self._make_query()
+        compiler: Any = queryset.query.get_compiler(DEFAULT_DB_ALIAS)
+        sql, parameters = compiler.as_sql()
+        converters = compiler.get_converters([column for column, _sql, _alias in compiler.select])
+        compiler.get_converters = lambda columns: converters  # they depend only on the columns
+        return _CompiledQuery(queryset, compiler, sql, parameters)
 
     def first(self, **values: Any) -> Row | None:
         return next(iter(self.all_rows(**values)), None)

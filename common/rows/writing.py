@@ -55,8 +55,12 @@ def insert_columns(model: type[models.Model], columns: Mapping[str, Iterable[Any
     """Insert rows that are given as columns of equal length, by field name. Raise ValueError if lengths differ."""
     write = _writer(model, list(columns), ())
     streams = [iter(column) for column in columns.values()]
-    while any(batch := [list(islice(stream, ROWS_PER_BATCH)) for stream in streams]):
-        if len(set(map(len, batch))) > 1:
+    while True:
+        batch = [list(islice(stream, ROWS_PER_BATCH)) for stream in streams]
+        if not any(batch):
+            return
+        lengths = {len(column) for column in batch}
+        if len(lengths) > 1:
             raise ValueError(f"columns of {model.__name__} have different lengths")
         write(batch)
 
@@ -209,9 +213,8 @@ def _join_rows(columns: Sequence[list[Any]], start: int, end: int, row_count: in
 def _literal_of(column: list[Any]) -> str:
     """Return the SQL literal of a column with the same value in all rows; "" if values differ or must be bound."""
     value = column[0]
-    if column[-1] != value or column.count(value) < len(
-        column
-    ):  # the last value first, since counting takes longer
+    # compare the last value first, since counting takes longer
+    if column[-1] != value or column.count(value) < len(column):
         return ""
     if value is None:
         return "NULL"
