@@ -55,17 +55,16 @@ class Parameters(serializers.Serializer[Any]):
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping) and not is_html_input(data):
+            optional_names = {name for name, field in self.fields.items() if not field.required}
             # treat null as a missing optional parameter
             data = {
-                name: value
-                for name, value in data.items()
-                if not (value is None and name in self.fields and not self.fields[name].required)
+                name: value for name, value in data.items() if value is not None or name not in optional_names
             }
-            problems = {
-                name: [problem]
-                for name, field in self.fields.items()
-                if name in data and (problem := _type_problem(field, data[name]))
-            }
+            problems: dict[str, list[str]] = {}
+            for name, field in self.fields.items():
+                problem = _type_problem(field, data[name]) if name in data else ""
+                if problem:
+                    problems[name] = [problem]
             if problems:
                 raise serializers.ValidationError(problems)
         return super().to_internal_value(data)
@@ -150,8 +149,8 @@ class KeysField(serializers.ListField):
     def get_value(self, dictionary: Any) -> Any:
         if not is_html_input(dictionary):
             return super().get_value(dictionary)
-        texts = dictionary.getlist(self.field_name)
-        return [key for text in texts for key in text.replace(",", " ").split()] or empty
+        text = " ".join(dictionary.getlist(self.field_name))
+        return text.replace(",", " ").split() or empty
 
 
 class FileText(serializers.CharField):

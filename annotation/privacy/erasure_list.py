@@ -121,11 +121,10 @@ def _read_entries(path: Path) -> list[dict[str, Any]]:
     """Return the entries of a list of erasures (JSON Lines). Raise QuorumError if the file is no such list."""
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        is_list = all(isinstance(row, dict) and {"study", *ENTRY_KEYS} <= row.keys() for row in rows)
     except (OSError, ValueError):
-        rows = None
-    if rows is None or not all(
-        isinstance(row, dict) and {"study", *ENTRY_KEYS} <= row.keys() for row in rows
-    ):
+        is_list = False
+    if not is_list:
         raise QuorumError(
             f"{path} is no list of erasures; expected lines of `erase_person --list`. Nothing was changed."
         )

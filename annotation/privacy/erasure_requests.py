@@ -46,7 +46,9 @@ def _create_request(study: Study, worker: Worker) -> ErasureRequest:
     if not is_new and request.state == ErasureRequest.State.WAITING:
         return request
     if not is_new:
-        request.state, request.answer, request.decided_at = ErasureRequest.State.WAITING, "", None
+        request.state = ErasureRequest.State.WAITING
+        request.answer = ""
+        request.decided_at = None
         request.asked_at = timezone.now()
         request.save()
     release_slots(

@@ -164,23 +164,23 @@ def _create_substitutes(study: Study, person: Worker) -> Substitution:
 
 def _remove_quotes(study: Study, worker: Worker) -> None:
     """Remove the person's texts from detectors' evidence, including evidence about other people."""
-    texts = {
-        text
-        for answer_and_comment in judgments_of(study, worker).values_list("answer", "comment")
-        for text in _texts_within(list(answer_and_comment))
-    }
+    texts: set[str] = set()
+    for answer, comment in judgments_of(study, worker).values_list("answer", "comment"):
+        texts.update(_texts_within([answer, comment]))
     if not texts:
         return
     for model in (Case, Exclusion):
         for row in model._default_manager.filter(study=study, evidence__numbers__texts__isnull=False):
             quotes = row.evidence["numbers"]["texts"]
-            redacted_quotes = [
-                {key: ERASED_TEXT if value in texts else value for key, value in entry.items()}
-                for entry in quotes
-            ]
+            redacted_quotes = [_redact_quote(quote, texts) for quote in quotes]
             if redacted_quotes != quotes:
                 row.evidence["numbers"]["texts"] = redacted_quotes
                 row.save(update_fields=["evidence"])
+
+
+def _redact_quote(quote: dict[str, Any], texts: set[str]) -> dict[str, Any]:
+    """Return a quote of a detector's evidence without these texts."""
+    return {key: ERASED_TEXT if value in texts else value for key, value in quote.items()}
 
 
 def _texts_within(value: Any) -> Iterator[str]:

@@ -105,10 +105,14 @@ def _as_json(figures: ControlFigures) -> dict[str, Any]:
     "fared" has the numbers of answers and of right answers by unit, such as ``{7: [20, 18]}``; "by_kind" the same by
     kind, such as ``[["repeated", 20, 18]]``; "suspects" the row ids of the units of each item, and its test.
     """
+    suspects = []
+    for row in figures.suspects:
+        unit_ids = [unit.pk for unit in row.units]
+        suspects.append([unit_ids, _test_as_json(row.test)])
     return {
         "fared": {unit: [counts.answers, counts.right_answers] for unit, counts in figures.by_unit.items()},
         "by_kind": [[name, counts.answers, counts.right_answers] for name, counts in figures.by_kind],
-        "suspects": [[[unit.pk for unit in row.units], _test_as_json(row.test)] for row in figures.suspects],
+        "suspects": suspects,
     }
 
 
@@ -144,7 +148,8 @@ def compute_control_figures(study: Study) -> ControlFigures:
     right_flags_by_item: defaultdict[Hashable, list[bool]] = defaultdict(list)
     tested_answers: list[tuple[Hashable, int, bool]] = []  # item, worker, whether the answer is right
     for answer in answers:
-        item, is_right = item_by_unit[answer.unit], kind.is_right(answer.answer, answer.expected)
+        item = item_by_unit[answer.unit]
+        is_right = kind.is_right(answer.answer, answer.expected)
         right_flags_by_kind[answer.control_kind].append(is_right)
         right_flags_by_item[item].append(is_right)
         # a repeated unit has no right answer, only the worker's first one

@@ -212,8 +212,11 @@ def _store_decision(
     case: Case, state: Case.State, why: str, by: User | None, exclusion: Exclusion | None
 ) -> Case:
     """Store the decision on a flag, and note it in the study's log."""
-    case.state, case.decision, case.exclusion = state, why.strip()[:MAX_WHY_LENGTH], exclusion
-    case.decided_by, case.decided_at = by, timezone.now()
+    case.state = state
+    case.decision = why.strip()[:MAX_WHY_LENGTH]
+    case.exclusion = exclusion
+    case.decided_by = by
+    case.decided_at = timezone.now()
     case.save(update_fields=["state", "decision", "decided_by", "decided_at", "exclusion"])
     note_event(
         study=case.study,

@@ -88,6 +88,7 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
     rules = []
     for name, rule in RULES.items():
         row = rows.get(name)
+        applies = rule.applies_to(answer_format)
         action, settings = (row.action, row.settings) if row else proposals[name]
         rules.append(
             {
@@ -96,11 +97,9 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
                 "description": _(rule.description),
                 "false_alarms": _(rule.false_alarms) if rule.false_alarms else "",
                 "only_flags": rule.only_flags,
-                "applies": rule.applies_to(answer_format),
+                "applies": applies,
                 # the detector is for texts, but the pages of this study do not record the data that it needs
-                "lacks_data": answer_format.is_text
-                and not rule.applies_to(answer_format)
-                and rule.only_flags,
+                "lacks_data": answer_format.is_text and rule.only_flags and not applies,
                 "row": row,
                 "starts_at_opening": name in rules_from_opening,
                 "action": action,

@@ -58,13 +58,13 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     rows = Assignment.objects.filter(pk__in=page.object_list).select_related("worker", "hit", "exclusion")
     shown_work = list(rows.prefetch_related("appeal_notes__by").order_by("submitted_at", "pk"))
     # a separate query: if joined to the sorted rows, the database would read the judgments of all work
+    shown_ids = [assignment.pk for assignment in shown_work]
+    rows_of_figures = Assignment.objects.filter(pk__in=shown_ids).order_by()
     answer_figures = {
         pk: {"answer_count": answer_count, "mean_seconds": mean_seconds}
-        for pk, answer_count, mean_seconds in Assignment.objects.filter(
-            pk__in=[assignment.pk for assignment in shown_work]
+        for pk, answer_count, mean_seconds in rows_of_figures.values_list(
+            "pk", Count("judgments"), Avg("judgments__seconds")
         )
-        .order_by()
-        .values_list("pk", Count("judgments"), Avg("judgments__seconds"))
     }
     cached_tallies = cached_figures(study, CONTROL_TALLIES)
     workers = {assignment.worker_id for assignment in shown_work}

@@ -121,7 +121,9 @@ def join_study(
         JoinRefused: the study admits nobody, or not with this code or without consent.
         CountryProblem, RequirementNotMet: see ``check_requirements``.
     """
-    name, code, country = checked_name(name), _clean_code(code), checked_country(country)
+    name = checked_name(name)
+    code = _clean_code(code)
+    country = checked_country(country)
     if known_worker and (known_worker.source != Worker.Source.LOCAL or not known_worker.is_called(name)):
         known_worker = None
     old_participation = _find_participation(study, known_worker)

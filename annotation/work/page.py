@@ -117,7 +117,9 @@ add_operation(
 )
 def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Show the HIT with the ``number`` in the address. For a draft, generate the HITs without storing them."""
-    design, kind, is_draft = design_of(study), kind_of(study), study.state == Study.State.DRAFT
+    design = design_of(study)
+    kind = kind_of(study)
+    is_draft = study.state == Study.State.DRAFT
     obstacle = "" if is_draft else why_not_discarded(study)
     context |= {
         "refusal": take_refusal(request, study),
@@ -176,9 +178,8 @@ def _generate_hit(request: HttpRequest, study: Study, design: StudyDesign) -> _S
     number = _chosen_number(request, len(hits))
     hit = hits[number - 1]
     # units that are not stored have the name of their item
-    items = {
-        item.name: item for item in study.dataset.items.filter(name__in={unit.image for unit in hit.units})
-    }
+    image_names = {unit.image for unit in hit.units}
+    items = {item.name: item for item in study.dataset.items.filter(name__in=image_names)}
     return _ShownHit(hit, number, len(hits), [(unit, items[unit.image]) for unit in hit.units])
 
 

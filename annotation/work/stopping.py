@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from django.db import connection, transaction
 from django.db.models import Count, F, Q, Sum
@@ -73,7 +74,7 @@ def update_outcomes(*, study: Study, hits: Iterable[int]) -> None:
     design = design_of(study)
     batches = [_hit_units_of(batch) for batch in batched(sorted(set(hits)), HITS_PER_BATCH)]
     # lock the pairs of all batches before the first HIT
-    _lock_pairs({pair for hit_units in batches for pair in _judged_pairs(hit_units)})
+    _lock_pairs(_judged_pairs(chain.from_iterable(batches)))
     for hit_units in batches:
         slots = _LockedSlots.lock(hit_units)
         bounds = _update_bounds(study, design, slots)

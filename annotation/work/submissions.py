@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -243,9 +244,8 @@ def _store_judgments(
         for page_unit in checked_answers.page_units
     ]
     add_copy_signals(judgments, assignment=assignment)
-    insert_rows(
-        Judgment, JUDGMENT_COLUMNS, ([getattr(row, name) for name in JUDGMENT_COLUMNS] for row in judgments)
-    )
+    values_of_row = attrgetter(*JUDGMENT_COLUMNS)
+    insert_rows(Judgment, JUDGMENT_COLUMNS, map(values_of_row, judgments))
     study = assignment.study
     if stops_early(study):
         settle_submission(assignment=assignment)

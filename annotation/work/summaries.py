@@ -93,19 +93,11 @@ def summaries_of_worker(worker: Worker) -> list[WorkerSummary]:
         )
         for row in rows.order_by("-joined_at")
     }
-    assignments = Assignment.objects.filter(worker=worker, study__in=summaries)
-    state_counts = assignments.order_by().values_list("study", "state", "before_exclusion")
-    for study, state, state_before, assignment_count in state_counts.annotate(n=Count("pk")):
-        if state_before in LEASED_STATES:
-            continue  # the page was never submitted
-        summaries[study].pages[state] += assignment_count
-        if state_before == Assignment.State.APPROVED:
-            summaries[study].approved_before += assignment_count
-    judgments = Judgment.objects.current().filter(assignment__worker=worker, assignment__study__in=summaries)
-    totals = judgments.order_by().values_list("assignment__study")
-    for study, judgment_count, seconds in totals.annotate(n=Count("pk"), total_seconds=Sum("seconds")):
-        summaries[study].judgments, summaries[study].seconds = judgment_count, seconds or 0.0
-    rejected = assignments.filter(state=Assignment.State.REJECTED).prefetch_related("appeal_notes")
+    _add_page_counts(worker, summaries)
+    _add_judgment_totals(worker, summaries)
+    rejected = Assignment.objects.filter(
+        worker=worker, study__in=summaries, state=Assignment.State.REJECTED
+    ).prefetch_related("appeal_notes")
     for assignment in rejected.order_by("-submitted_at")[:MAX_REJECTED]:
         summaries[assignment.study_id].rejected_assignments.append(assignment)
     quiz_studies = [summary.study for summary in summaries.values() if asks_anything(summary.design.quiz)]
@@ -114,6 +106,27 @@ def summaries_of_worker(worker: Worker) -> list[WorkerSummary]:
             summaries[study].quiz = state
     _add_accuracy(worker, [summary for summary in summaries.values() if summary.design.workers.show_accuracy])
     return list(summaries.values())
+
+
+def _add_page_counts(worker: Worker, summaries: dict[int, WorkerSummary]) -> None:
+    """Count the worker's assignments by state. ``summaries`` are those of the worker, by the study's row id."""
+    assignments = Assignment.objects.filter(worker=worker, study__in=summaries)
+    state_counts = assignments.order_by().values_list("study", "state", "before_exclusion")
+    for study, state, state_before, assignment_count in state_counts.annotate(n=Count("pk")):
+        if state_before in LEASED_STATES:
+            continue  # the page was never submitted
+        summaries[study].pages[state] += assignment_count
+        if state_before == Assignment.State.APPROVED:
+            summaries[study].approved_before += assignment_count
+
+
+def _add_judgment_totals(worker: Worker, summaries: dict[int, WorkerSummary]) -> None:
+    """Count the worker's judgments, and sum their times."""
+    judgments = Judgment.objects.current().filter(assignment__worker=worker, assignment__study__in=summaries)
+    totals = judgments.order_by().values_list("assignment__study")
+    for study, judgment_count, seconds in totals.annotate(n=Count("pk"), total_seconds=Sum("seconds")):
+        summaries[study].judgments = judgment_count
+        summaries[study].seconds = seconds or 0.0
 
 
 def _add_accuracy(worker: Worker, summaries: list[WorkerSummary]) -> None:
@@ -154,7 +167,7 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
         judgment = judgments.get(page_unit.unit.pk)
         if judgment is None:
             continue
-        yield {
+        entry = {
             "study": assignment.study.slug,
             "study_name": assignment.study.name,
             "page": str(assignment.pk),
@@ -166,8 +179,10 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
             key: kind.sides.from_canonical(getattr(judgment, key), side=page_unit.side),
             "comment": judgment.comment,
             "seconds": judgment.seconds,
-            **({"signals": _own_signals(judgment)} if design.writing.record else {}),
         }
+        if design.writing.record:
+            entry["signals"] = _own_signals(judgment)
+        yield entry
 
 
 def _own_signals(judgment: Judgment) -> dict[str, int]:

@@ -28,7 +28,9 @@ def host_of(url: str) -> str:
 def keeps_secrets(url: str) -> bool:
     """Return whether a token may be sent to a URL, which must be https or of this machine."""
     host = host_of(url)
-    return bool(host) and (url.startswith("https://") or (url.startswith("http://") and host in THIS_MACHINE))
+    if url.startswith("https://"):
+        return bool(host)
+    return url.startswith("http://") and host in THIS_MACHINE
 
 
 def refuse_private_host(host: str) -> None:

@@ -49,7 +49,9 @@ class CallFailed(Exception):
         self, problem: str, *, was_sent: bool = True, is_late: bool = False, reason: str = ""
     ) -> None:
         super().__init__(problem)
-        self.was_sent, self.is_late, self.reason = was_sent, is_late, reason
+        self.was_sent = was_sent
+        self.is_late = is_late
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +112,11 @@ class Client:
     ) -> None:
         import httpx
 
-        self._seconds, self._limits_whole_time, self._max_bytes = seconds, limits_whole_time, max_bytes
-        self._credentials, self._secret = dict(credentials or {}), secret.encode()
+        self._seconds = seconds
+        self._limits_whole_time = limits_whole_time
+        self._max_bytes = max_bytes
+        self._credentials = dict(credentials or {})
+        self._secret = secret.encode()
         self._http = httpx.Client(
             base_url=f"{url.rstrip('/')}/" if url else "",
             headers={"User-Agent": "Quorum"},
@@ -169,14 +174,13 @@ class Client:
                     raise
                 reason, wait = str(error), 0.0
             else:
-                is_refused = reply.status == HTTPStatus.TOO_MANY_REQUESTS
                 wait = reply.wait_seconds
-                if (
-                    not reply.is_temporary
-                    or attempt == retries.tries
-                    or not (repeatable or is_refused)
-                    or wait > retries.max_pause
-                ):
+                may_repeat = (
+                    repeatable or reply.status == HTTPStatus.TOO_MANY_REQUESTS
+                )  # nothing was carried out
+                if not (reply.is_temporary and may_repeat):
+                    return reply
+                if attempt == retries.tries or wait > retries.max_pause:
                     return reply
                 reason = f"answers {reply.status}"
             pause = min(max(retries.pause * 2 ** (attempt - 1), wait), retries.max_pause)

@@ -135,17 +135,21 @@ class JSONNegotiation(DefaultContentNegotiation):
         return renderers[0], renderers[0].media_type
 
 
+# attributes of errors that the problem document has, too
+ERROR_MEMBERS = ("missing", "field", "quiz", "consent")
+
+
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
     """Return a problem document (RFC 9457) for an exception of an API view; None for an unforeseen exception."""
     headers: dict[str, str] = {}
     if isinstance(error, FiguresPending):
         return Response({"state": "being counted"}, status=202, headers={"Retry-After": str(RETRY_SECONDS)})
     if isinstance(error, QuorumError):
-        members = {
-            name: value
-            for name in ("missing", "field", "quiz", "consent")
-            if (value := getattr(error, name, None))
-        }
+        members = {}
+        for name in ERROR_MEMBERS:
+            value = getattr(error, name, None)
+            if value:
+                members[name] = value
         body = problem_document(error.status, str(error), title=error.title, **members)
         if isinstance(error, rate_limits.TooManyAttempts):
             headers["Retry-After"] = str(error.wait)

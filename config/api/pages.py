@@ -151,7 +151,9 @@ class CursorPages(BasePagination):
         }
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        orderings = [sign + name for name in view.orderings for sign in ("", "-")]
+        orderings: list[str] = []
+        for name in view.orderings:
+            orderings += [name, f"-{name}"]
         parameters: tuple[tuple[str, dict[str, Any], str], ...] = (
             ("cursor", {"type": "string"}, "From `next` or `previous` of another page."),
             ("page_size", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE_SIZE}, "Rows a page."),

@@ -111,33 +111,44 @@ def draw_case_figure(
     ]
     scale = _bar_length_per_second(answers, usual_seconds)
     for index, answer in enumerate(answers):
-        x = FIRST_X + STEP_X * index
-        if answer.level is not None:
-            y = LOW_SQUARE_Y - (LOW_SQUARE_Y - HIGH_SQUARE_Y) * answer.level
-            parts.append(
-                format_html(
-                    '<rect class="q-case-answer" x="{}" y="{}" width="4" height="4" rx="1"/>', x, f"{y:.1f}"
-                )
-            )
-        if answer.seconds is not None:
-            length = min(MAX_BAR_LENGTH, max(1.0, answer.seconds * scale))
-            parts.append(
-                format_html(
-                    '<rect class="q-case-time" x="{}" y="{}" width="4" height="{}"/>',
-                    x, f"{BARS_Y - length:.1f}", f"{length:.1f}",
-                )
-            )  # fmt: skip
+        parts += _draw_answer(answer, FIRST_X + STEP_X * index, scale)
     if usual_seconds is not None:
-        y = BARS_Y - min(MAX_BAR_LENGTH, usual_seconds * scale)
-        line = '<line class="q-case-usual" x1="{}" x2="{}" y1="{}" y2="{}"/>'
-        parts.append(format_html(line, FIRST_X, width, f"{y:.1f}", f"{y:.1f}"))
-        caption = pgettext("staff", "usual time: %(seconds)s s") % {"seconds": f"{usual_seconds:.1f}"}
-        markup = '<text x="{}" y="{}" text-anchor="end">{}</text>'
-        parts.append(format_html(markup, width, f"{y - 5:.1f}", caption))
+        parts += _draw_usual_time(usual_seconds, width, scale)
     return format_html(
         '<svg class="q-case-figure" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>',
         width, BARS_Y + 4, label, format_html_join("", "{}", ((part,) for part in parts)),
     )  # fmt: skip
+
+
+def _draw_answer(answer: DrawnAnswer, x: int, scale: float) -> list[SafeString]:
+    """Draw the square and the bar of an answer.
+
+    Args:
+        x: the left edge of both.
+        scale: the length of the bar per second.
+    """
+    parts: list[SafeString] = []
+    if answer.level is not None:
+        y = LOW_SQUARE_Y - (LOW_SQUARE_Y - HIGH_SQUARE_Y) * answer.level
+        square = '<rect class="q-case-answer" x="{}" y="{}" width="4" height="4" rx="1"/>'
+        parts.append(format_html(square, x, f"{y:.1f}"))
+    if answer.seconds is not None:
+        length = min(MAX_BAR_LENGTH, max(1.0, answer.seconds * scale))
+        bar = '<rect class="q-case-time" x="{}" y="{}" width="4" height="{}"/>'
+        parts.append(format_html(bar, x, f"{BARS_Y - length:.1f}", f"{length:.1f}"))
+    return parts
+
+
+def _draw_usual_time(usual_seconds: float, width: int, scale: float) -> list[SafeString]:
+    """Draw a line across the bars at the length of the usual time, with a caption."""
+    y = BARS_Y - min(MAX_BAR_LENGTH, usual_seconds * scale)
+    line = '<line class="q-case-usual" x1="{}" x2="{}" y1="{}" y2="{}"/>'
+    text = '<text x="{}" y="{}" text-anchor="end">{}</text>'
+    caption = pgettext("staff", "usual time: %(seconds)s s") % {"seconds": f"{usual_seconds:.1f}"}
+    return [
+        format_html(line, FIRST_X, width, f"{y:.1f}", f"{y:.1f}"),
+        format_html(text, width, f"{y - 5:.1f}", caption),
+    ]
 
 
 def _axis_labels(kind: Kind) -> tuple[str, str]:

@@ -82,46 +82,49 @@ def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -
     kind = kind_of(study)
     answers_by_worker = latest_answers(study, {case.worker_id for case in cases})
     usual_seconds = median_seconds(study)
-    # other workers whose texts are quoted as evidence
-    quoted_texts = chain.from_iterable(_quoted_texts(case) for case in cases)
-    author_ids = {text["by"] for text in quoted_texts if "by" in text}
-    names_of_authors = dict(Worker.objects.filter(pk__in=author_ids).values_list("pk", "name"))
+    names_of_authors = _names_of_authors(cases)
     rows = []
     for case in cases:
-        rule = RULES.get(case.rule)
-        sentence = describe_evidence(case.rule, case.evidence)
         answers = answers_by_worker.get(case.worker_id, [])
+        row = _describe_case(case, names_of_authors)
+        row["standing"] = standings.get(case.worker_id, "active")
+        row["answer_count"] = len(answers)
         title = pgettext("staff", "The latest answers of %(name)s (%(n)s).") % {
             "n": len(answers),
             "name": case.worker.name,
         }
-        rows.append(
-            {
-                "case": case,
-                "rule_title": _(rule.title) if rule else case.rule,
-                "only_flags": bool(rule and rule.only_flags),
-                "false_alarms": _(rule.false_alarms) if rule and rule.false_alarms else "",
-                "sentence": sentence,
-                "numbers": [
-                    (name.replace("_", " "), value)
-                    for name, value in case.evidence.get("numbers", {}).items()
-                    if not isinstance(value, list)
-                ],
-                "texts": [
-                    {**text, "name": names_of_authors.get(text.get("by", 0), "")}
-                    for text in _quoted_texts(case)
-                ],
-                "settings": ", ".join(
-                    f"{name.replace('_', ' ')} {value}"
-                    for name, value in case.evidence.get("settings", {}).items()
-                ),
-                "action_taken": ACTION_WORDS.get(case.action, case.action),
-                "standing": standings.get(case.worker_id, "active"),
-                "answer_count": len(answers),
-                "figure": draw_case_figure(kind, answers, usual_seconds, label=f"{title} {sentence}"),
-            }
-        )
+        row["figure"] = draw_case_figure(kind, answers, usual_seconds, label=f"{title} {row['sentence']}")
+        rows.append(row)
     return rows
+
+
+def _names_of_authors(cases: Sequence[Case]) -> dict[int, str]:
+    """Return the names of the other workers whose texts are quoted as evidence, by row id."""
+    quoted_texts = chain.from_iterable(_quoted_texts(case) for case in cases)
+    author_ids = {text["by"] for text in quoted_texts if "by" in text}
+    return dict(Worker.objects.filter(pk__in=author_ids).values_list("pk", "name"))
+
+
+def _describe_case(case: Case, names_of_authors: dict[int, str]) -> dict[str, Any]:
+    """Return template variables about a flag: its detector, the evidence, and the action taken."""
+    rule = RULES.get(case.rule)
+    numbers = case.evidence.get("numbers", {}).items()
+    settings = case.evidence.get("settings", {}).items()
+    return {
+        "case": case,
+        "rule_title": _(rule.title) if rule else case.rule,
+        "only_flags": bool(rule and rule.only_flags),
+        "false_alarms": _(rule.false_alarms) if rule and rule.false_alarms else "",
+        "sentence": describe_evidence(case.rule, case.evidence),
+        "numbers": [
+            (name.replace("_", " "), value) for name, value in numbers if not isinstance(value, list)
+        ],
+        "texts": [
+            {**text, "name": names_of_authors.get(text.get("by", 0), "")} for text in _quoted_texts(case)
+        ],
+        "settings": ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in settings),
+        "action_taken": ACTION_WORDS.get(case.action, case.action),
+    }
 
 
 def _quoted_texts(case: Case) -> list[dict[str, Any]]:

@@ -195,11 +195,35 @@ def make_history(
     """
     latest_judgments = judgments[-WINDOW:]
     number_rows = [judgment[: len(NUMBER_FIELDS)] for judgment in latest_judgments]
-    table = np.array(number_rows, dtype=np.float64).reshape(
-        -1, len(NUMBER_FIELDS)
-    )  # (N, fields), also if N is 0
+    table = np.array(number_rows, dtype=np.float64)
+    table = table.reshape(-1, len(NUMBER_FIELDS))  # (N, fields), also if N is 0
     columns = dict(zip(NUMBER_FIELDS, table.T, strict=True))
     unit = columns["unit"].astype(np.int64)
+    others_values, value_counts, others_seconds = _tabulate_others(unit, others_judgments)
+    return History(
+        answer_format=answer_format,
+        total=total,
+        new_count=new_count,
+        assignment=columns["assignment"].astype(np.int64),
+        unit=unit,
+        **{name: columns[name] for name in FLOAT_FIELDS},
+        others_values=others_values,
+        others_value_counts=value_counts,
+        others_seconds=others_seconds,
+        written_answers=[judgment.written_answer for judgment in latest_judgments],
+        others_texts=others_texts,
+    )
+
+
+def _tabulate_others(
+    unit: Ints, others_judgments: Mapping[int, Sequence[OthersJudgment]]
+) -> tuple[Floats, Ints, Floats]:
+    """Return ``others_values``, ``others_value_counts`` and ``others_seconds`` of a history.
+
+    Args:
+        unit: (N,) the row id of the unit of each judgment of the history.
+        others_judgments: others' judgments by the row id of their unit.
+    """
     # one entry for each judgment of another worker on the unit of a row of the history
     row_indices: list[int] = []
     values: list[float] = []
@@ -211,21 +235,10 @@ def make_history(
             seconds.append(other.seconds)
     all_values = np.array(values, dtype=np.float64)
     has_value = ~np.isnan(all_values)
+    rows_with_value = np.array(row_indices, dtype=np.int64)[has_value]
     others_values, value_indices = np.unique(all_values[has_value], return_inverse=True)
-    value_counts = np.zeros((len(latest_judgments), len(others_values)), dtype=np.int64)
+    value_counts = np.zeros((len(unit), len(others_values)), dtype=np.int64)
     # add.at counts equal pairs of indices one by one, which ``value_counts[...] += 1`` would not
-    np.add.at(value_counts, (np.array(row_indices, dtype=np.int64)[has_value], value_indices), 1)
+    np.add.at(value_counts, (rows_with_value, value_indices), 1)
     others_seconds = np.array(seconds, dtype=np.float64)
-    return History(
-        answer_format=answer_format,
-        total=total,
-        new_count=new_count,
-        assignment=columns["assignment"].astype(np.int64),
-        unit=unit,
-        **{name: columns[name] for name in FLOAT_FIELDS},
-        others_values=others_values,
-        others_value_counts=value_counts,
-        others_seconds=others_seconds[~np.isnan(others_seconds)],
-        written_answers=[judgment.written_answer for judgment in latest_judgments],
-        others_texts=others_texts,
-    )
+    return others_values, value_counts, others_seconds[~np.isnan(others_seconds)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -320,14 +321,14 @@ class Phrasing(ProgramSign):
         """
         grams_of_others = [character_grams(answer.text) for answer in history.others_texts]
         indices_by_gram: defaultdict[str, list[int]] = defaultdict(list)
-        frequencies = Counter(gram for grams in grams_of_others for gram in grams)
+        frequencies = Counter(chain.from_iterable(grams_of_others))  # the number of texts with each substring
         for index, grams in enumerate(grams_of_others):
             for gram in self._prefix(grams, frequencies):
                 indices_by_gram[gram].append(index)
         for unit, answer in answers:
             own_grams = character_grams(answer.text)
             prefix = self._prefix(own_grams, frequencies)
-            candidate_indices = {index for gram in prefix for index in indices_by_gram[gram]}
+            candidate_indices = set(chain.from_iterable(indices_by_gram[gram] for gram in prefix))
             similarities = {
                 index: jaccard_similarity(own_grams, grams_of_others[index])
                 for index in sorted(candidate_indices)

@@ -20,9 +20,8 @@ from judgments.kinds.caption_rules import RULES
 from judgments.studies.designs import design_of
 
 # folded texts of the caption rules' examples, which workers read
-RULE_EXAMPLES = frozenset(
-    fold_text(text) for text in chain.from_iterable((rule.bad_example, rule.good_example) for rule in RULES)
-)
+BAD_EXAMPLES = frozenset(fold_text(rule.bad_example) for rule in RULES)
+RULE_EXAMPLES = BAD_EXAMPLES | {fold_text(rule.good_example) for rule in RULES}
 
 
 def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -> None:

@@ -71,10 +71,12 @@ def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBas
     picture: FieldFile = item.picture
     try:
         scaled_path = served_path(item, request.GET.get("width", ""))
-        size, changed_at = picture.size, picture.storage.get_modified_time(picture.name or "")
+        size = picture.size
+        changed_at = picture.storage.get_modified_time(picture.name or "")
         if scaled_path:
             stat = scaled_path.stat()
-            size, changed_at = stat.st_size, datetime.fromtimestamp(stat.st_mtime, UTC)
+            size = stat.st_size
+            changed_at = datetime.fromtimestamp(stat.st_mtime, UTC)
     except FileNotFoundError:
         raise Http404("The picture's file is not there.") from None
     # "bare": the response has no metadata, unlike the stored file
@@ -84,19 +86,26 @@ def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBas
     not_modified = get_conditional_response(request, etag=etag, last_modified=int(changed_at.timestamp()))
     if not_modified is not None:
         response = not_modified
-    elif scaled_path:
-        response = HttpResponse(scaled_path.read_bytes(), content_type="image/webp")
-        response.headers["Content-Disposition"] = "inline"
     else:
-        media_type = mimetypes.guess_type(picture.name or "")[0] or ""
-        # other files than pictures of known types are sent as bytes, since an SVG can contain scripts
-        with picture.open("rb") as file:
-            content = strip_metadata(file.read())
-        response = HttpResponse(
-            content, content_type=media_type if media_type in PICTURE_TYPES else "application/octet-stream"
-        )
+        if scaled_path:
+            response = HttpResponse(scaled_path.read_bytes(), content_type="image/webp")
+        else:
+            response = _original_picture(picture)
         response.headers["Content-Disposition"] = "inline"  # without a file name, which may reveal too much
     response.headers["ETag"] = etag
     response.headers["Last-Modified"] = http_date(changed_at.timestamp())
     patch_cache_control(response, private=True, max_age=86_400)  # a day
     return response
+
+
+def _original_picture(picture: FieldFile) -> HttpResponse:
+    """Return a response with an uploaded picture without metadata.
+
+    Files other than pictures of known types are sent as bytes, since an SVG can contain scripts.
+    """
+    with picture.open("rb") as file:
+        content = strip_metadata(file.read())
+    media_type = mimetypes.guess_type(picture.name or "")[0]
+    if media_type not in PICTURE_TYPES:
+        media_type = "application/octet-stream"
+    return HttpResponse(content, content_type=media_type)

@@ -7,6 +7,7 @@ has not answered for long, is ended.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from django.db.models import DateTimeField, Exists, Q
@@ -133,7 +134,7 @@ def prepare_candidate(
         return None
     may_repeat = participation.has_begun and may_repeat_controls(study)
     items_by_hit = seen_control_items(study, worker) if may_repeat else {}
-    seen_items = {item for items in items_by_hit.values() for item in items}
+    seen_items = set(chain.from_iterable(items_by_hit.values()))
     if seen_items and not participation.used_up_controls:
         hits = prefer_new_controls(study, worker, participation, hits, seen_items)
     hit = _choose_hit(study, worker, hits, attempt)

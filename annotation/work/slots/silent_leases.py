@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Case, Exists, F, OuterRef, Q, When
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -44,6 +44,26 @@ def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
     if not may_take_seat(study):
         return 0
     now = timezone.now()
+    due_leases = (
+        lease
+        for lease in _silent_leases(study, worker, participation, now)
+        if lease.silent_since <= now - _silence_limit(lease, study)
+    )
+    chosen_lease = next(due_leases, None)
+    if chosen_lease is None:
+        return 0
+    # an answer that arrives now keeps the slot
+    still_silent_lease = Assignment.objects.filter(pk=chosen_lease.pk, answered_at=chosen_lease.answered_at)
+    return release_slots(still_silent_lease, Assignment.State.EXPIRED)
+
+
+def _silent_leases(study: Study, worker: Worker, participation: Any, now: datetime) -> QuerySet[Any]:
+    """Return the leases that may be due to end for ``worker``, the most urgent first, with these annotations.
+
+    - ``silent_since``: when the last answer was saved, or the HIT was accepted
+    - ``people_at_address``: the number of people who hold seats at the worker's address; None if it is not stored
+    - ``worker_answered``: whether the worker of the lease has answered any page of the study
+    """
     answered_assignments = Assignment.objects.filter(study=study).exclude(answers={}, submitted_at=None)
     leases = Assignment.objects.annotate(
         silent_since=Coalesce("answered_at", "accepted_at"),
@@ -63,23 +83,14 @@ def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
     is_crowded = Q(people_at_address__gt=SEATS_ALWAYS_ALLOWED)
     urgency = Case(When(is_crowded, then=0), When(answers={}, then=1), default=2)
     most_people_first = F("people_at_address").desc(nulls_last=True)
-    leases_by_urgency = silent_leases.order_by(urgency, most_people_first, "silent_since")
-    due_leases = (
-        lease for lease in leases_by_urgency if lease.silent_since <= now - _silence_limit(lease, study)
-    )
-    chosen_lease = next(due_leases, None)
-    if chosen_lease is None:
-        return 0
-    # an answer that arrives now keeps the slot
-    still_silent_lease = Assignment.objects.filter(pk=chosen_lease.pk, answered_at=chosen_lease.answered_at)
-    return release_slots(still_silent_lease, Assignment.State.EXPIRED)
+    return silent_leases.order_by(urgency, most_people_first, "silent_since")
 
 
 def _silence_limit(lease: Any, study: Study) -> timedelta:
     """Return the time without an answer after which a lease may be ended for another worker.
 
     Args:
-        lease: an assignment with the annotations of ``end_silent_lease``.
+        lease: a row of ``_silent_leases``.
     """
     if lease.answers:
         return longest_pause(study)
