@@ -21,6 +21,7 @@ FIRST_MIGRATION = "0001_version_0_5_0"  # the migration of each app that replace
 
 @checks.register(checks.Tags.database)
 def check_sqlite_transactions(**_: object) -> Iterator[checks.CheckMessage]:
+    """Report an error if SQLite has other settings than those with which no transaction fails and none is lost."""
     if connection.vendor != "sqlite":
         return
     options = connection.settings_dict["OPTIONS"]
@@ -58,6 +59,7 @@ def check_database_is_of_0_5_0_or_newer(
 
 @checks.register
 def check_needs_of_features(**_: object) -> Iterator[checks.CheckMessage]:
+    """Warn of chosen features that are off because features that they need are not chosen."""
     for name in settings.CONTRIB_APPS:
         if name not in settings.FEATURES:
             inactive = [need for need in all_features()[name].needs if need not in settings.FEATURES]
@@ -70,7 +72,9 @@ def check_needs_of_features(**_: object) -> Iterator[checks.CheckMessage]:
 
 @checks.register(checks.Tags.security)
 def check_uploads_are_private(**_: object) -> Iterator[checks.CheckMessage]:
-    media, static = settings.MEDIA_ROOT.resolve(), settings.STATIC_ROOT.resolve()
+    """Report an error if the server would publish uploads as static files."""
+    media = settings.MEDIA_ROOT.resolve()
+    static = settings.STATIC_ROOT.resolve()
     if media.is_relative_to(static) or static.is_relative_to(media):
         yield checks.Error(
             f"Uploads ({media}) lie within the public static files ({static}) or around them.",
@@ -82,12 +86,15 @@ def check_uploads_are_private(**_: object) -> Iterator[checks.CheckMessage]:
 # Runs in `check` and when the server starts (config/observing/logs.py), because commands do not ask for this tag.
 @checks.register("privacy")
 def check_data_is_private(**_: object) -> Iterator[checks.CheckMessage]:
-    if exposed_paths := find_exposed_paths(settings.DATA_DIR, settings.SQLITE_FILE):
+    """Warn of data that other users of this machine can read."""
+    exposed_paths = find_exposed_paths(settings.DATA_DIR, settings.SQLITE_FILE)
+    if exposed_paths:
         yield checks.Warning(exposure_warning(exposed_paths), id="quorum.W003")
 
 
 @checks.register(checks.Tags.security, deploy=True)
 def check_public_server(**_: object) -> Iterator[checks.CheckMessage]:
+    """Warn of settings that a server on the internet must not have."""
     if set(settings.ALLOWED_HOSTS) <= LOCAL_HOSTS or "*" in settings.ALLOWED_HOSTS:
         yield checks.Warning(
             "ALLOWED_HOSTS does not name the host under which people reach this server.",
@@ -110,6 +117,7 @@ def check_public_server(**_: object) -> Iterator[checks.CheckMessage]:
 
 @checks.register(checks.Tags.security)
 def check_mechanical_turk(**_: object) -> Iterator[checks.CheckMessage]:
+    """Report settings that contradict each other about spending real money on Mechanical Turk."""
     host = urlsplit(settings.MTURK_ENDPOINT).hostname
     if settings.MTURK_LIVE and host == SANDBOX_HOST:
         yield checks.Error(

@@ -194,9 +194,8 @@ class LanguageMiddleware(Middleware):
                 language = settings.LANGUAGE_CODE
         with translation.override(language):
             response = self.get_response(request)
-        if language == language_in_address and (
-            request.method == "POST" or not request.path.endswith("/panel/")
-        ):
+        only_arrives = request.path.endswith("/panel/") and request.method != "POST"  # has not begun to work
+        if language == language_in_address and not only_arrives:
             response.set_cookie(
                 settings.LANGUAGE_COOKIE_NAME,
                 language,

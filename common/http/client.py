@@ -198,6 +198,7 @@ class Client:
         headers: Mapping[str, str],
         parameters: Mapping[str, str | int] | None,
     ) -> HTTPReply:
+        """Send a call once. The parameters are those of ``send``."""
         import httpx
 
         deadline = time.monotonic() + self._seconds
@@ -222,6 +223,7 @@ class Client:
 
 
 def _failure(error: Exception, problem: str, *, was_sent: bool) -> CallFailed:
+    """Return the failure of a call in which httpx raised an error."""
     import httpx
 
     name = type(error).__name__

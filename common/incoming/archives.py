@@ -157,6 +157,7 @@ def _read_listing_size(packed: IO[bytes] | UploadedFile) -> int:
 
 
 def _open_archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
+    """Open an archive. Raise UploadRefused if it is damaged, or has too many files."""
     size = listing_size(packed, name)
     check_request_size(size)
     packed.seek(max(0, _file_size(packed) - MAX_END_BYTES - size))

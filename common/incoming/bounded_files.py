@@ -106,6 +106,7 @@ class _BoundedFile(io.RawIOBase):
         return len(data)
 
     def _check_bounds(self) -> None:
+        """Raise LimitExceeded if more was read than the limits allow."""
         bounds = self._limits
         if self._bytes_read > bounds.bytes:
             raise LimitExceeded(f"more than {bounds.bytes:,} bytes", "fewer (the setting INCOMING_BYTES)")

@@ -100,6 +100,7 @@ class JSONStream:
             raise self._syntax_error("Extra data")
 
     def _members_of_object(self) -> Iterator[tuple[str, int | None, Any]]:
+        """Read the object that begins at the next character, and yield as ``members`` does."""
         self._next_character()
         if self._next_character(peek=True) == "}":
             self._next_character()
@@ -121,6 +122,7 @@ class JSONStream:
             raise self._syntax_error("Expecting ',' delimiter")
 
     def _entries_of_list(self, key: str) -> Iterator[tuple[str, int | None, Any]]:
+        """Read the list that begins at the next character, and yield as ``members`` does."""
         self._next_character()
         yield key, None, []
         if self._next_character(peek=True) == "]":

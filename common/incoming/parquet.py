@@ -105,6 +105,11 @@ def write_rows(path: str, limits: dict[str, int]) -> tuple[str, str] | None:
 
 
 def main(path: str, limits: dict[str, int]) -> None:
+    """Write the rows of a file to the standard output, and end the process.
+
+    If a limit is exceeded or the file is damaged, the last line is ``{"excess": [what was found, what was expected]}``.
+    If there is not enough memory, the exit code is ``OUT_OF_MEMORY``.
+    """
     threading.Thread(target=_end_with_parent, daemon=True).start()
     max_bytes = data_segment_bytes() + limits["memory"]
     resource.setrlimit(resource.RLIMIT_DATA, (max_bytes, max_bytes))

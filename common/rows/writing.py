@@ -151,6 +151,7 @@ class _Target(NamedTuple):
 
 @cache  # few entries, since calls in the code always give the same names
 def _target(model: type[models.Model], names: tuple[str, ...], ready: frozenset[str], vendor: str) -> _Target:
+    """Return the target of ``insert_rows``. Its converters depend on the database's ``vendor``."""
     quote = connection.ops.quote_name
     named_fields: list[Any] = [model._meta.get_field(name) for name in names]
     other_fields = [

@@ -175,6 +175,7 @@ class CursorPages(BasePagination):
         return name, text.startswith("-")
 
     def _read_cursor(self, request: Request, queryset: QuerySet[Any], field: str) -> _Cursor | None:
+        """Return the cursor in the address; None if it has none. Raise ValidationError for an invalid cursor."""
         cursor = request.query_params.get("cursor")
         if cursor is None:
             return None
@@ -197,10 +198,14 @@ class CursorPages(BasePagination):
     @staticmethod
     def _key(row: Any, field: str) -> tuple[str, str]:
         """Return the row's value of the ordering and its id, as texts for a cursor."""
-        return str(row.pk if field == "pk" else row._meta.get_field(field).value_to_string(row)), str(row.pk)
+        row_id = str(row.pk)
+        if field == "pk":
+            return row_id, row_id
+        return row._meta.get_field(field).value_to_string(row), row_id
 
     def _link(self, *, is_backward: bool) -> str:
         """Return a link to the page after the last row or, if ``is_backward``, before the first row."""
         assert self.edge_keys is not None  # an empty page has no next or previous page
         first_key, last_key = self.edge_keys
-        return link_with_cursor(self.request, [int(is_backward), *(first_key if is_backward else last_key)])
+        edge_key = first_key if is_backward else last_key
+        return link_with_cursor(self.request, [int(is_backward), *edge_key])

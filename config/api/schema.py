@@ -130,12 +130,7 @@ class DocsView(ProblemErrors, APIView):
         with override("en"):
             document = CachingGenerator().get_schema(public=True)
             objects = document["components"]["schemas"]
-            groups: dict[str, list[SchemaPart]] = {}
-            for path, calls in document["paths"].items():
-                for method, call in calls.items():
-                    summary_html = render_inline(call.get("summary") or call["description"])
-                    entry = {"path": path, "method": method, "summary_html": summary_html, **call}
-                    groups.setdefault(call["tags"][0], []).append(entry)
+            groups = _calls_by_tag(document)
             if not tag:
                 overview = {"groups": sorted(groups.items()), "status_texts": STATUS_TEXTS}
                 return render(request, "api_docs/index.html", overview)
@@ -154,6 +149,17 @@ class DocsView(ProblemErrors, APIView):
                 ],
             }
             return render(request, "api_docs/calls.html", context)
+
+
+def _calls_by_tag(document: SchemaPart) -> dict[str, list[SchemaPart]]:
+    """Return the calls of the document by their first tag, each with its path, method and summary."""
+    groups: dict[str, list[SchemaPart]] = {}
+    for path, calls in document["paths"].items():
+        for method, call in calls.items():
+            summary_html = render_inline(call.get("summary") or call["description"])
+            entry = {"path": path, "method": method, "summary_html": summary_html, **call}
+            groups.setdefault(call["tags"][0], []).append(entry)
+    return groups
 
 
 def _describe_call(call: SchemaPart, objects: SchemaPart) -> dict[str, Any]:

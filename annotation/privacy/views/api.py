@@ -80,8 +80,10 @@ class ConsentView(WorkView):
         return private_response(self._consent_json(slug, worker))
 
     def _consent_json(self, slug: str, worker: Worker) -> dict[str, Any]:
+        """Return the consent text in force, and whether the worker has agreed to it."""
         study = find_study(slug)
-        participation, design = require_participation(study=study, worker=worker), design_of(study)
+        participation = require_participation(study=study, worker=worker)
+        design = design_of(study)
         version = consent_version(design)
         return {
             "text": design.consent,

@@ -163,6 +163,7 @@ def _make_seconds_check(name: str) -> Callable[[Any, int], float]:
 
 
 def _clean_comment(comment: Any, position: int) -> str:
+    """Return the comment at a position without blanks around it. Raise AnswerProblem if it is not valid."""
     if not isinstance(comment, str) or len(comment) > MAX_COMMENT_LENGTH or "\x00" in comment:
         raise AnswerProblem(
             _(
@@ -191,6 +192,7 @@ def _refuse_unrecorded_signals(signals: Mapping[str, int], position: int, design
 
 
 def _clean_signals(signals: Any, position: int) -> dict[str, int]:
+    """Return the signals at a position, which are counts by name. Raise AnswerProblem if they are not valid."""
     is_valid = isinstance(signals, Mapping) and all(
         name in (*SIGNALS, *WRITING_SIGNALS) and type(number) is int and 0 <= number <= MAX_SIGNAL
         for name, number in signals.items()
