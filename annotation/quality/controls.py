@@ -72,13 +72,16 @@ class ControlAnswer(NamedTuple):
 
 
 class ControlTally(NamedTuple):
-    """``n`` equal answers of a worker to control items; the other fields are those of ``ControlAnswer``."""
+    """Equal answers of a worker to control items.
+
+    ``answer_count`` is their number; the other fields are those of ``ControlAnswer``.
+    """
 
     worker: int
     answer: Any
     expected: Any
     control_kind: str
-    n: int
+    answer_count: int
 
 
 def control_records(
@@ -90,7 +93,7 @@ def control_records(
         answers: rows that begin with the first four fields of ``ControlAnswer``.
     """
     tallies = (
-        ControlTally(worker, answer, expected, control_kind, n=1)
+        ControlTally(worker, answer, expected, control_kind, answer_count=1)
         for worker, answer, expected, control_kind, *_ in answers
     )
     return records_from_tallies(tallies, rule=rule, kind=kind)
@@ -104,14 +107,14 @@ def records_from_tallies(
     right_counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
     right_values: Counter[int] = Counter()  # by worker
     right_values_by_expected: dict[str, int] = {}  # a cache, since a slider has a hundred values
-    for worker, answer, expected, control_kind, n in tallies:
-        is_right = answer is not None and kind.is_right(answer, expected)
-        answer_counts[worker][control_kind] += n
-        right_counts[worker][control_kind] += n * is_right
+    for worker, answer, expected, control_kind, answer_count in tallies:
+        answer_counts[worker][control_kind] += answer_count
+        if answer is not None and kind.is_right(answer, expected):
+            right_counts[worker][control_kind] += answer_count
         expected_text = repr(expected)  # expected answers can be lists, which are no keys of a dict
         if expected_text not in right_values_by_expected:
             right_values_by_expected[expected_text] = kind.count_right(expected)
-        right_values[worker] += n * right_values_by_expected[expected_text]
+        right_values[worker] += answer_count * right_values_by_expected[expected_text]
     records = {}
     for worker, counts_by_kind in answer_counts.items():
         record = control_record(counts_by_kind.total(), right_counts[worker].total(), rule)
@@ -149,16 +152,18 @@ def tallies_of_snapshot(study: Study, snapshot: Snapshot) -> list[ControlTally]:
             key = (worker, repr(given_answer), repr(expected), control_kind)
             counts[key] += 1
             if key not in tallies:
-                tallies[key] = ControlTally(worker, given_answer, expected, control_kind, n=0)
-    counted_tallies = [tally._replace(n=counts[key]) for key, tally in tallies.items()]
-    return counted_tallies + (repeated_tallies(study, snapshot=snapshot) if has_repetitions else [])
+                tallies[key] = ControlTally(worker, given_answer, expected, control_kind, answer_count=0)
+    counted_tallies = [tally._replace(answer_count=counts[key]) for key, tally in tallies.items()]
+    if has_repetitions:
+        counted_tallies += repeated_tallies(study, snapshot=snapshot)
+    return counted_tallies
 
 
 def repeated_tallies(study: Study, **selection: Any) -> list[ControlTally]:
     """Return a tally of each answer to a repeated unit. ``selection`` are arguments of ``control_answers``."""
     repetitions = control_answers(study, repeated_only=True, **selection)
     return [
-        ControlTally(answer.worker, answer.answer, answer.expected, answer.control_kind, n=1)
+        ControlTally(answer.worker, answer.answer, answer.expected, answer.control_kind, answer_count=1)
         for answer in repetitions
     ]
 
@@ -175,15 +180,19 @@ def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> 
         .values_list(
             "assignment__worker_id", "value", "answer", "unit__expected", "unit__control_kind",
         )
-        .annotate(n=Count("pk"))
+        .annotate(answer_count=Count("pk"))
     )  # fmt: skip
-    tallies, has_repetitions = [], False
-    for worker, value, answer, expected, control_kind, n in rows:
+    tallies: list[ControlTally] = []
+    has_repetitions = False
+    for worker, value, answer, expected, control_kind, answer_count in rows:
         if control_kind == REPEATED:
             has_repetitions = True
         elif expected is not None:
-            tallies.append(ControlTally(worker, _given_answer(value, answer), expected, control_kind, n))
-    return tallies + (repeated_tallies(study, workers=workers) if has_repetitions else [])
+            given_answer = _given_answer(value, answer)
+            tallies.append(ControlTally(worker, given_answer, expected, control_kind, answer_count))
+    if has_repetitions:
+        tallies += repeated_tallies(study, workers=workers)
+    return tallies
 
 
 def control_answers(

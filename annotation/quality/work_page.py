@@ -34,7 +34,7 @@ CONTROL_TALLIES = add_figures(
     FiguresDefinition(
         "answers on check questions",
         control_tallies,
-        rows=lambda tallies: sum(tally.n for tally in tallies),
+        rows=lambda tallies: sum(tally.answer_count for tally in tallies),
         from_json=lambda rows: [ControlTally(*row) for row in rows],
         first_needs_job=has_many_assignments,
     )

@@ -100,9 +100,11 @@ def _draw_screen_order(units: Sequence[Unit], passage: list[int], rng: np.random
 
     So the first unit of a screen is not always shown first. Nothing is drawn if each screen has one unit.
     """
-    screens = [
-        list(screen) for _, screen in groupby(passage, key=lambda index: screen_of(units[index]) or index)
-    ]
+
+    def key_of_screen(index: int) -> Any:
+        return screen_of(units[index]) or index  # without a screen of several units, a unit is one of its own
+
+    screens = [list(screen) for _key, screen in groupby(passage, key_of_screen)]
     if len(screens) == len(passage) or rng.integers(2):
         return passage
     return list(chain.from_iterable(reversed(screen) for screen in screens))
