@@ -151,9 +151,8 @@ def _crowd_kappa(history: History, distance: float) -> float:
     ordered_pairs = float((answer_counts * (answer_counts - 1)).sum())
     if ordered_pairs < 2 * MIN_PAIRS:  # each pair of people counts twice
         return 0.0
-    agrees = (np.abs(history.others_values[:, None] - history.others_values[None, :]) <= distance).astype(
-        np.float64
-    )
+    distances = np.abs(history.others_values[:, None] - history.others_values[None, :])
+    agrees = (distances <= distance).astype(np.float64)
     # the sum includes the pairs of each person with themselves
     agreeing_pairs = float(((value_counts @ agrees) * value_counts).sum() - answer_counts.sum())
     shares = value_counts.sum(axis=0) / answer_counts.sum()

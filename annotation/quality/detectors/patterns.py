@@ -55,19 +55,23 @@ class SideBias(SequentialRule):
         return self.make_finding(history, n=n, left=left_count, p=p, level=level)
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
-        n, left = numbers["n"], numbers["left"]
-        sentence = (
-            _(
+        left_count = numbers["left"]
+        right_count = numbers["n"] - left_count
+        if left_count > right_count:
+            sentence = _(
                 "Answers that chose the left option: %(most)s of %(n)s. Sides are random, so the probability of this "
                 "by chance is %(chance)s."
             )
-            if left > n - left
-            else _(
+        else:
+            sentence = _(
                 "Answers that chose the right option: %(most)s of %(n)s. Sides are random, so the probability of this "
                 "by chance is %(chance)s."
             )
-        )
-        return sentence % {"most": max(left, n - left), "n": n, "chance": describe_chance(numbers["p"])}
+        return sentence % {
+            "most": max(left_count, right_count),
+            "n": numbers["n"],
+            "chance": describe_chance(numbers["p"]),
+        }
 
 
 class StraightLining(SequentialRule):
@@ -105,10 +109,8 @@ class StraightLining(SequentialRule):
         n = int(has_answer.sum())
         if not level or n < self.least:
             return None
-        if (
-            not history.answer_format.has_sides
-            and history.others_value_counts[has_answer].sum() < MIN_ANSWERS_OF_OTHERS
-        ):
+        others_count = history.others_value_counts[has_answer].sum()
+        if not history.answer_format.has_sides and others_count < MIN_ANSWERS_OF_OTHERS:
             return None
         shown_answers = history.shown_value[has_answer]
         runs: list[tuple[float, int, float]] = []  # probability, length, answer as shown
@@ -175,10 +177,9 @@ class Alternation(SequentialRule):
             return None
         counts_by_page: list[tuple[int, int]] = []  # how often each of the two answers occurs on a page
         change_count = 0
+        has_answer = ~np.isnan(history.shown_value)
         for assignment in np.unique(history.assignment):
-            shown_answers = history.shown_value[
-                (history.assignment == assignment) & ~np.isnan(history.shown_value)
-            ]
+            shown_answers = history.shown_value[(history.assignment == assignment) & has_answer]
             distinct_answers = np.unique(shown_answers)
             if len(distinct_answers) == 2:
                 first_count = int((shown_answers == distinct_answers[0]).sum())

@@ -65,9 +65,8 @@ def alternation_distribution(first: int, second: int) -> tuple[float, ...]:
     order_count = comb(first + second, first)
     chances = [0.0]
     for changes in range(1, first + second):
-        half = (
-            changes + 1
-        ) // 2  # there are changes + 1 runs, and n things can be cut into k runs in C(n-1, k-1) ways
+        # there are changes + 1 runs, and n things can be cut into k runs in C(n-1, k-1) ways
+        half = (changes + 1) // 2
         if changes % 2:  # both types have ``half`` runs, and either begins
             ways = 2 * comb(first - 1, half - 1) * comb(second - 1, half - 1)
         else:  # the type that begins has one run more than the other
