@@ -231,9 +231,9 @@ def control_answers(
     kind = kind_of(study)
     answers = []
     for row in rows:
-        if snapshot and (
-            row.unit in snapshot.withdrawn_items or row.assignment in snapshot.invalidating_rules
-        ):
+        if snapshot and row.unit in snapshot.withdrawn_items:
+            continue
+        if snapshot and row.assignment in snapshot.invalidating_rules:
             continue
         expected = row.expected
         if row.control_kind == REPEATED:

@@ -233,10 +233,9 @@ def _check_may_join(study: Study, design: StudyDesign, code: str, consent: bool)
     if not uses_public_link(study.platform):
         raise JoinRefused(_("This study is for people who come from a panel. Please open it from the panel."))
     access = design.access
-    required_code = access.code.strip()
-    if access.join == "code" and not (
-        required_code and secrets.compare_digest(code.encode(), required_code.encode())
-    ):
+    required_code = access.code.strip()  # if it is empty, no code is right
+    is_right = bool(required_code) and secrets.compare_digest(code.encode(), required_code.encode())
+    if access.join == "code" and not is_right:
         rate_limits.count_use("code", study.slug)
         raise JoinRefused(_("This is not the code of this study."))
     if access.join == "invited":

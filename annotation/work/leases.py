@@ -125,11 +125,8 @@ def _retake_assignment(assignment: Assignment) -> Assignment:
     share_pause_lock(study)
     old_assignment = Assignment.objects.select_for_update().get(pk=assignment.pk)
     old_assignment.study = study
-    if (
-        old_assignment.state == Assignment.State.ACCEPTED
-        and old_assignment.expires_at is not None
-        and old_assignment.expires_at > now
-    ):
+    has_time = old_assignment.expires_at is not None and old_assignment.expires_at > now
+    if old_assignment.state == Assignment.State.ACCEPTED and has_time:
         return old_assignment
     if old_assignment.state not in (Assignment.State.ACCEPTED, Assignment.State.EXPIRED):
         raise AlreadyEnded(

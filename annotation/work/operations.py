@@ -206,9 +206,8 @@ def _offer_slots(study: Study, hits: list[int], workers: int, *, why: str, by: U
         study=study, platform=study.platform, state__in=LIVE_PUBLICATION_STATES
     ).select_related("study")
     study_publication = publications.filter(hit=None).last()
-    if (
-        study_publication is not None
-    ):  # a panel publishes the whole study; one of its places is for several HITs
+    if study_publication is not None:
+        # a panel publishes the whole study, and one of its places is for several HITs
         session_count = ceil(workers * len(hits) / design_of(study).panel.hits)
         ask_to_extend(publication=study_publication, places=session_count, by=by, why=why)
         return

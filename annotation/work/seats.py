@@ -66,9 +66,10 @@ def _take_advisory_lock(statement: str, first_key: int, second_key: int) -> None
 
 def lock_address(study: Study) -> None:
     """Let only one transaction at a time take seats for the visitor's address. Call it before locking rows."""
-    if connection.vendor == "postgresql" and (
-        address_hash := _address_hash(study, exempt_prefixes=LOCAL_NETWORKS)
-    ):
+    if connection.vendor != "postgresql":
+        return
+    address_hash = _address_hash(study, exempt_prefixes=LOCAL_NETWORKS)
+    if address_hash:
         _take_advisory_lock(LOCK_EXCLUSIVE, SEAT_LOCK, int(address_hash[:7], 16))  # 28 of the key's 31 bits
 
 

@@ -220,9 +220,9 @@ def free_hit_for(*, study: Study, worker: Worker) -> bool:
 
 def may_get_a_hit_later(*, study: Study, worker: Worker) -> bool:
     """Return whether a worker for whom no HIT is left may get one that somebody holds now, if its lease ends."""
-    if study.state != Study.State.OPEN or has_reached_limit(
-        study=study, design=design_of(study), worker=worker
-    ):
+    if study.state != Study.State.OPEN:
+        return False
+    if has_reached_limit(study=study, design=design_of(study), worker=worker):
         return False
     own_assignments = Assignment.objects.filter(study=study, worker=worker)
     other_hits = HIT.objects.filter(study=study).exclude(assignments__in=own_assignments.finished())

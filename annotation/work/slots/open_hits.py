@@ -31,10 +31,13 @@ MAX_HITS_SEARCHED = 64
 def _hits_new_to_worker(size: int) -> QuerySet[HIT]:
     """Return the next ``size`` open HITs, from the cursor on, of which the worker has had no assignment."""
     own_assignments = Assignment.objects.filter(hit=OuterRef("pk"), worker=WORKER_OF_CLAIM)
-    open_hits = HIT.objects.filter(~Exists(own_assignments), study=STUDY_OF_CLAIM, open_slots__gt=0)
-    return open_hits.filter(position__gte=query_parameter("cursor", IntegerField())).order_by("position")[
-        :size
-    ]
+    open_hits = HIT.objects.filter(
+        ~Exists(own_assignments),
+        study=STUDY_OF_CLAIM,
+        open_slots__gt=0,
+        position__gte=query_parameter("cursor", IntegerField()),
+    )
+    return open_hits.order_by("position")[:size]
 
 
 # by the size of the window
