@@ -35,7 +35,8 @@ class FileSlice:
 
     def __init__(self, file: BinaryIO, start: int, byte_count: int) -> None:
         file.seek(start)
-        self._file, self._bytes_left = file, byte_count
+        self._file = file
+        self._bytes_left = byte_count
 
     def read(self, size: int = -1) -> bytes:
         data = self._file.read(self._bytes_left if size < 0 else min(size, self._bytes_left))
@@ -54,7 +55,8 @@ def file_download(request: HttpRequest, path: Path, *, name: str, content_type: 
     """
     file = path.open("rb")
     status_of_file = os.fstat(file.fileno())
-    size, modified = status_of_file.st_size, int(status_of_file.st_mtime)
+    size = status_of_file.st_size
+    modified = int(status_of_file.st_mtime)
     etag = f'"{size:x}-{status_of_file.st_mtime_ns:x}"'
 
     def send(start: int, byte_count: int, status: int) -> HttpResponseBase:

@@ -81,12 +81,13 @@ def did_you_mean(name: object, known_names: Iterable[object]) -> str:
 def unknown_value(value: object, expected: Iterable[object]) -> str:
     """Return a sentence about an unknown value of a parameter, with the expected values."""
     expected = list(expected)
-    first_values = ", ".join(map(str, expected[:MAX_LISTED])) + (", …" if len(expected) > MAX_LISTED else "")
-    sentence = (
-        gettext("%(value)r is unknown; expected one of %(known)s.")
-        if expected
-        else gettext("%(value)r is unknown; there are no values to choose from yet.")
-    )
+    first_values = ", ".join(map(str, expected[:MAX_LISTED]))
+    if len(expected) > MAX_LISTED:
+        first_values += ", …"
+    if expected:
+        sentence = gettext("%(value)r is unknown; expected one of %(known)s.")
+    else:
+        sentence = gettext("%(value)r is unknown; there are no values to choose from yet.")
     return sentence % {"value": str(value)[:80], "known": first_values} + did_you_mean(value, expected)
 
 

@@ -102,16 +102,17 @@ class Parameters(serializers.Serializer[Any]):
         for group in self.one_of:
             given_names = [name for name in group if name in attrs]
             if len(given_names) != 1:
-                message = (
-                    gettext("Expected exactly one of %(names)s and %(last)s; %(given)s were given.")
-                    if given_names
-                    else gettext("Expected exactly one of %(names)s and %(last)s; none was given.")
-                ) % {
+                if given_names:
+                    message = gettext("Expected exactly one of %(names)s and %(last)s; %(given)s were given.")
+                else:
+                    message = gettext("Expected exactly one of %(names)s and %(last)s; none was given.")
+                names = {
                     "names": ", ".join(group[:-1]),
                     "last": group[-1],
                     "given": gettext(" and ").join(given_names),
                 }
-                raise serializers.ValidationError({(given_names or group)[0]: [message]})
+                name_with_problem = given_names[0] if given_names else group[0]
+                raise serializers.ValidationError({name_with_problem: [message % names]})
         for first, second in self.exclusive_pairs:
             if first in attrs and second in attrs:
                 message = gettext("%(first)s and %(second)s cannot be given together; leave one of them out.")

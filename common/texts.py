@@ -54,7 +54,8 @@ def quote_difference(first: str, second: str) -> tuple[str, str]:
 
 
 def _excerpt(text: str, position: int) -> str:
-    start, end = max(0, position - CONTEXT_CHARACTERS), position + CONTEXT_CHARACTERS
+    start = max(0, position - CONTEXT_CHARACTERS)
+    end = position + CONTEXT_CHARACTERS
     before = "…" if start > 0 else ""
     after = "…" if end < len(text) else ""
     return repr(f"{before}{text[start:end]}{after}")

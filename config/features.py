@@ -188,13 +188,14 @@ def feature_names_in(setting: str | None) -> list[str]:
 def active_features(names: Iterable[str]) -> dict[str, type[Feature]]:
     """Return the active features by name: the named features, except those that need an inactive feature."""
     features = {name: feature for name, feature in all_features().items() if name in names}
-    # repeated, since a removed feature may be needed by others
-    while names_without_needs := [
-        name for name, feature in features.items() if not features.keys() >= set(feature.needs)
-    ]:
+    while True:  # repeated, since a removed feature may be needed by others
+        names_without_needs = [
+            name for name, feature in features.items() if not features.keys() >= set(feature.needs)
+        ]
+        if not names_without_needs:
+            return features
         for name in names_without_needs:
             del features[name]
-    return features
 
 
 def with_middleware(middleware: list[str], features: Iterable[type[Feature]]) -> list[str]:

@@ -261,7 +261,9 @@ CELERY_BROKER_CONNECTION_TIMEOUT = 2
 # A broken connection to RabbitMQ is replaced only by a retry; the client of Redis reconnects itself.
 CELERY_TASK_PUBLISH_RETRY = not REDIS_URL
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0}
-CELERY_ACCEPT_CONTENT, CELERY_TASK_SERIALIZER = ["json"], "json"  # never pickle, which runs code
+# never pickle, which runs code
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_SERIALIZER = "json"
 CELERY_TASK_IGNORE_RESULT = True  # the result of a job is in its row
 CELERY_TASK_DEFAULT_QUEUE = "interactive"
 CELERY_TASK_ROUTES = ["judgments.tasks.route"]

@@ -81,7 +81,8 @@ def erase_person(
     # neither a repeated erasure nor the scheduled removal of names gives a receipt
     receipt = new_receipt() if with_texts and listed_row is None else ""
     commitments = _commitments_to_judgments(study=study, worker=locked, receipt=receipt) if receipt else []
-    name, mark = locked.name, erasure_mark_of(locked)
+    name = locked.name
+    mark = erasure_mark_of(locked)
     removed_counts, replacements = replace_people([locked], study, way, with_texts=with_texts)
     content = {
         "asked_at": asked_at and asked_at.isoformat(),
@@ -91,12 +92,14 @@ def erase_person(
         "withdrawn": withdraw,
     }
     erasure = append_erasure(study=study, row=listed_row or {"mark": mark, "way": way, "content": content})
+    if way == Way.ALL:
+        sentence = "A person was erased, with all their judgments."
+    else:
+        sentence = "A person was erased; their judgments stay under a random name."
     note_event(
         study=study,
         what="erased",
-        sentence="A person was erased, with all their judgments."
-        if way == Way.ALL
-        else "A person was erased; their judgments stay under a random name.",
+        sentence=sentence,
         by=by,
         way=way,
         digest=erasure.digest,

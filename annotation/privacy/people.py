@@ -58,7 +58,8 @@ def erasure_of(study: Study, name: str) -> Erasure | None:
 
 def _possible_identities(study: Study, name: str) -> list[tuple[str, str, str]]:
     """Return the source, platform and name of each worker to whom ``name`` may belong."""
-    crowd, platform = Worker.Source.CROWD, study.platform
+    crowd = Worker.Source.CROWD
+    platform = study.platform
     return [
         (Worker.Source.LOCAL, "", name),
         (Worker.Source.IMPORTED, "", name),

@@ -245,7 +245,8 @@ def _move_rows(study: Study, substitution: Substitution) -> None:
         participation.joined_at = _cut_to_day(participation.joined_at)
         if participation.consented_at is not None:
             participation.consented_at = _cut_to_day(participation.consented_at)
-        participation.completion_code, participation.cursor = "", 0
+        participation.completion_code = ""
+        participation.cursor = 0
         participation.save(update_fields=["joined_at", "consented_at", "completion_code", "cursor"])
     for model in MOVED_MODELS:
         rows_of(model, study, worker).update(worker=substitution.stand_in)
@@ -307,7 +308,8 @@ def _cut_to_minute(moment: datetime | None, order_mark: timedelta) -> datetime |
 
 def _redact_texts(study: Study, worker: Worker) -> None:
     """Remove comments, texts in answers, reports and appeals, and the signals of how answers were typed."""
-    kind, judgments = installed_kind_of(study), judgments_of(study, worker)
+    kind = installed_kind_of(study)
+    judgments = judgments_of(study, worker)
     for judgment in judgments.only("pk", "answer").iterator():
         values: dict[str, Any] = {"comment": "", "signals": {}}
         if judgment.answer is not None:

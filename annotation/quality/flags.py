@@ -77,14 +77,16 @@ def _examine_worker(
     study, worker = assignment.study, assignment.worker_id
     total = count_worker_judgments(study, worker)
     findings: list[tuple[Rule, Finding]] = []
-    if general_rules := [rule for rule in rules if not rule.controls_only and rule.least <= total]:
+    general_rules = [rule for rule in rules if not rule.controls_only and rule.least <= total]
+    if general_rules:
         needs_others = any(rule.needs_others for rule in general_rules)
         needs_texts = any(rule.needs_texts for rule in general_rules)
         history = history_of(
             study, worker, total=total, pages=new_page_count, with_others=needs_others, with_texts=needs_texts
         )
         findings += collect_findings(general_rules, history, judgments=total)
-    if control_rules := [rule for rule in rules if rule.controls_only and rule.least <= total]:
+    control_rules = [rule for rule in rules if rule.controls_only and rule.least <= total]
+    if control_rules:
         history = control_history_of(study, assignment.worker, pages=new_page_count)
         due_rules = [
             rule for rule in control_rules if rule.is_due(total=history.total, new_count=history.new_count)

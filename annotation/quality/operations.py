@@ -92,11 +92,10 @@ def set_rule(
     row = rule_services.store_rule(
         study=study, rule=rule, settings=changes, action=action, enabled=enabled, by=by
     )
-    sentence = (
-        _("The detector “%(rule)s” is saved and turned on.")
-        if enabled
-        else _("The detector “%(rule)s” is saved and turned off.")
-    )
+    if enabled:
+        sentence = _("The detector “%(rule)s” is saved and turned on.")
+    else:
+        sentence = _("The detector “%(rule)s” is saved and turned off.")
     title = RULES[rule].title
     return Outcome(sentence % {"rule": _(title)}, row)
 
@@ -242,18 +241,20 @@ def _decision_message(study: Study, count: int, decision: str) -> str:
     is_approved = decision == "approved"
     n = {"n": thousands(count)}
     if study.platform and backend_of(study).sends_people:
-        sentence = (
-            ngettext("One page of work will be approved", "%(n)s pages of work will be approved", count)
-            if is_approved
-            else ngettext("One page of work will be rejected", "%(n)s pages of work will be rejected", count)
-        )
+        if is_approved:
+            sentence = ngettext(
+                "One page of work will be approved", "%(n)s pages of work will be approved", count
+            )
+        else:
+            sentence = ngettext(
+                "One page of work will be rejected", "%(n)s pages of work will be rejected", count
+            )
         request = _("the request was sent to the crowd; the reply of the crowd will appear here.")
         return f"{sentence % n}; {request}"
-    sentence = (
-        ngettext("One page of work is approved.", "%(n)s pages of work are approved.", count)
-        if is_approved
-        else ngettext("One page of work is rejected.", "%(n)s pages of work are rejected.", count)
-    )
+    if is_approved:
+        sentence = ngettext("One page of work is approved.", "%(n)s pages of work are approved.", count)
+    else:
+        sentence = ngettext("One page of work is rejected.", "%(n)s pages of work are rejected.", count)
     return sentence % n
 
 
@@ -295,17 +296,16 @@ def withdraw_control_items(*, study: Study, by: User | None, units: Collection[s
             withdraw_control(study=study, unit_key=key)
         update_study_outcomes(study=study)  # the withdrawal may change whose judgments are used
     n = len(units)
-    sentence = (
-        ngettext(
+    if study.opened_at is not None:
+        sentence = ngettext(
             "One check question was withdrawn; its answers are kept but not used.",
             "%(n)s check questions were withdrawn; their answers are kept but not used.",
             n,
         )
-        if study.opened_at is not None
-        else ngettext(
+    else:
+        sentence = ngettext(
             "One check question was withdrawn; no participant will see it.",
             "%(n)s check questions were withdrawn; no participant will see them.",
             n,
         )
-    )
     return Outcome(sentence % {"n": n})

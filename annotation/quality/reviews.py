@@ -64,7 +64,8 @@ def find_objections(
             continue
         title = _(RULES[rule].title) if rule in RULES else rule
         objections[worker].append(describe_evidence(rule, evidence) or f"{title}.")
-    controls, kind = design_of(study).controls, kind_of(study)
+    controls = design_of(study).controls
+    kind = kind_of(study)
     if tallies is None:
         tallies = control_tallies(study, workers=workers)
     tallies = [tally for tally in tallies if tally.worker in workers]

@@ -152,7 +152,8 @@ def resume_worker(
     Args:
         resume: the resume code.
     """
-    code, country = _clean_code(code), checked_country(country)
+    code = _clean_code(code)
+    country = checked_country(country)
     worker = _worker_of_resume_code(name, resume)
     participation = _find_participation(study, worker)
     if participation is None:
@@ -205,7 +206,8 @@ def _clean_code(code: str) -> str:
 
 def _worker_of_resume_code(name: str, resume: str) -> Worker:
     """Return the worker with this name and resume code. Raise NameTaken, and count the attempt, if there is none."""
-    name, resume_hash = checked_name(name), hash_secret(_clean_code(resume))
+    name = checked_name(name)
+    resume_hash = hash_secret(_clean_code(resume))
     worker = Worker.objects.filter(source=Worker.Source.LOCAL, resume_hash=resume_hash).first()
     if worker is None or not worker.is_called(name):
         rate_limits.count_use("resume")
@@ -334,7 +336,8 @@ def _find_or_create_participation(
         "completion_code": random_code(CAPITALS, 8),
     }
     if is_new_worker:  # nobody else knows the worker yet, so no query needs to look for a participation
-        participation, is_new = Participation.objects.create(study=study, worker=worker, **values), True
+        participation = Participation.objects.create(study=study, worker=worker, **values)
+        is_new = True
     else:  # the same worker may join in another window at the same moment
         participation, is_new = Participation.objects.get_or_create(
             study=study, worker=worker, defaults=values

@@ -121,7 +121,8 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
 
 def _retake_assignment(assignment: Assignment) -> Assignment:
     """Do what ``retake_assignment`` describes, within its transaction."""
-    study, now = assignment.study, timezone.now()
+    study = assignment.study
+    now = timezone.now()
     share_pause_lock(study)
     old_assignment = Assignment.objects.select_for_update().get(pk=assignment.pk)
     old_assignment.study = study

@@ -254,12 +254,10 @@ def expire_assignments(
     is_by_time = assignments is None
     ending = leases.overdue(timezone.now()) if assignments is None else leases.filter(pk__in=assignments)
     ended_count = release_slots(ending, Assignment.State.EXPIRED)
+    if not ended_count and is_by_time:
+        raise WrongState(_("Nothing was changed: no page of work in progress has exceeded its time."))
     if not ended_count:
-        raise WrongState(
-            _("Nothing was changed: no page of work in progress has exceeded its time.")
-            if is_by_time
-            else _("Nothing was changed: this page of work is no longer in progress.")
-        )
+        raise WrongState(_("Nothing was changed: this page of work is no longer in progress."))
     note_event(
         study=study,
         what="expired",

@@ -60,7 +60,8 @@ TEXT_LABELS = {
     help="workers.md",
 )
 def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    design, backend = design_of(study), backend_of(study)
+    design = design_of(study)
+    backend = backend_of(study)
     # the forms to run the study are here, unless a feature has another page for an open study
     shows_run_forms = page_of_open_study() == "workers"
     invitations = Invitation.objects.filter(study=study).select_related("worker")

@@ -231,7 +231,10 @@ def _update_bounds(study: Study, design: StudyDesign, slots: _LockedSlots) -> li
             # the decision of the pair holds until the pair is updated
             is_done = is_done or low == high or (outcome.done and unit in paired_units)
         if (vote_counts[unit], low, high, is_done) != (outcome.cast, outcome.low, outcome.high, outcome.done):
-            outcome.cast, outcome.low, outcome.high, outcome.done = vote_counts[unit], low, high, is_done
+            outcome.cast = vote_counts[unit]
+            outcome.low = low
+            outcome.high = high
+            outcome.done = is_done
             changed_bounds.append(outcome)
     _write_bounds(changed_bounds)
     return bounds
@@ -286,7 +289,9 @@ def _changed_use_of_answers(assignment: Assignment) -> bool:
 
     The answers of a worker who has not seen any control item are used.
     """
-    study, design, worker = assignment.study, design_of(assignment.study), assignment.worker_id
+    study = assignment.study
+    design = design_of(assignment.study)
+    worker = assignment.worker_id
     if not design.controls.per_hit:
         return False
     answers = control_answers(study, workers=[worker])
@@ -358,7 +363,8 @@ def _set_slots(design: StudyDesign, slots: _LockedSlots, given_votes: Mapping[in
     # one statement for all HITs that get the same numbers; HITs whose numbers stay are left out
     hits_by_slots: defaultdict[tuple[int, int, int], list[int]] = defaultdict(list)
     for hit in slots.hits.values():
-        live_count, open_slots = slots.live_counts[hit.pk], missing_votes[hit.pk]
+        live_count = slots.live_counts[hit.pk]
+        open_slots = missing_votes[hit.pk]
         required = max(hit.required, live_count + open_slots)
         spared = required - live_count - open_slots
         if (open_slots, required, spared) != (hit.open_slots, hit.required, hit.spared):

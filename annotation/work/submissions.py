@@ -116,7 +116,8 @@ def save_answers(
 
 def advice_on(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> dict[int, str]:
     """Return sentences about answers that the worker may want to improve, by position. The answers are valid, too."""
-    kind, design = KINDS[assignment.study.protocol], design_of(assignment.study)
+    kind = KINDS[assignment.study.protocol]
+    design = design_of(assignment.study)
     key = answer_key(kind)
     advice = {answer["position"]: kind.advise(answer[key], design) for answer in answers if key in answer}
     return {position: sentence for position, sentence in advice.items() if sentence}
@@ -254,7 +255,8 @@ def _store_judgments(
     if design_of(study).workers.grants:
         grant_qualification(assignment=assignment)
     # receivers of the signal read these rows, which are already in memory
-    assignment.hit, assignment.worker = checked_answers.assignment.hit, checked_answers.assignment.worker
+    assignment.hit = checked_answers.assignment.hit
+    assignment.worker = checked_answers.assignment.worker
     assignment_submitted.send(Assignment, assignment=assignment, judgments=len(judgments))
     # update the counters last: all workers lock these rows, and the lock order has sessions before them
     if draws_at_claim(study):
@@ -286,7 +288,8 @@ def _mark_submitted(assignment: Assignment, answers: Mapping[str, dict[str, Any]
         raise TooLate(
             _("The time for this page of work ended while you submitted it. Your saved answers are kept.")
         )
-    assignment.state, assignment.submitted_at = Assignment.State.SUBMITTED, now
+    assignment.state = Assignment.State.SUBMITTED
+    assignment.submitted_at = now
     assignment.answers = dict(answers)
 
 

@@ -18,7 +18,8 @@ def describe_taken_work(study: Study) -> str:
             "Duplicate the study instead."
         ) % {"slug": study.slug}
     assignments = study.assignments.exclude(worker__source=Worker.Source.REHEARSAL)
-    if n := assignments.values("worker").distinct().count():
+    n = assignments.values("worker").distinct().count()
+    if n:
         sentence = ngettext(
             "One participant has taken pages of work, so the pages of work must stay. Duplicate "
             "the study instead.",
@@ -27,7 +28,8 @@ def describe_taken_work(study: Study) -> str:
             n,
         )
         return sentence % {"n": thousands(n)}
-    if n := Participation.objects.filter(study=study).count():
+    n = Participation.objects.filter(study=study).count()
+    if n:
         sentence = ngettext(
             "One participant has joined, so the pages of work must stay. Duplicate the study instead.",
             "%(n)s participants have joined, so the pages of work must stay. Duplicate the study instead.",

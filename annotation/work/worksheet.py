@@ -133,7 +133,8 @@ def steps_of(
         for index, page_unit in enumerate(page_units_of_screen):
             shown = shown_unit(page_unit, design=design, picture_url=picture_url)
             answer = answers.get(str(page_unit.position), {})
-            unfinished, problem = answer.get("unfinished"), ""
+            unfinished = answer.get("unfinished")
+            problem = ""
             if "unfinished" in answer:
                 problem = find_problem(unfinished, kind=kind, unit=page_unit.unit, design=design)
             rows.append(

@@ -172,7 +172,8 @@ class Client:
             except CallFailed as error:
                 if attempt == retries.tries or (error.was_sent and not repeatable):
                     raise
-                reason, wait = str(error), 0.0
+                reason = str(error)
+                wait = 0.0
             else:
                 wait = reply.wait_seconds
                 may_repeat = (

@@ -50,7 +50,8 @@ class _Network(httpcore.NetworkBackend):
     """Connects to the address that ``resolve_host`` allows. httpcore does all the rest."""
 
     def __init__(self, seconds: float, *, private: bool) -> None:
-        self._seconds, self._private = seconds, private
+        self._seconds = seconds
+        self._private = private
         self._plain = httpcore.SyncBackend()
 
     def connect_tcp(
@@ -74,7 +75,8 @@ class _Stream(httpcore.NetworkStream):
     """A connection that ends at a deadline. A timeout for each read would not end it while single bytes arrive."""
 
     def __init__(self, stream: httpcore.NetworkStream, deadline: float) -> None:
-        self._stream, self._deadline = stream, deadline
+        self._stream = stream
+        self._deadline = deadline
 
     def _seconds_left(self) -> float:
         seconds_left = self._deadline - time.monotonic()

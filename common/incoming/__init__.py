@@ -70,7 +70,8 @@ class LimitExceeded(QuorumError):
 
     def __init__(self, actual: str, expected: str) -> None:
         super().__init__(actual, expected)
-        self.actual, self.expected = actual, expected
+        self.actual = actual
+        self.expected = expected
 
     def __str__(self) -> str:
         return f"Found {self.actual}, expected {self.expected}."

@@ -181,7 +181,8 @@ def _members_to_unpack(
         suffixes: the endings that files must have; None for any.
         archive_size: the bytes of the whole archive.
     """
-    members, archive_limits = archive.infolist(), limits()
+    members = archive.infolist()
+    archive_limits = limits()
     total_bytes = sum(member.file_size for member in members)
     if total_bytes > archive_limits.bytes:
         raise UploadRefused(

@@ -129,7 +129,8 @@ class JSONStream:
             self._next_character()
             return
         max_entries = limits().lines
-        number, separator = 0, ","
+        number = 0
+        separator = ","
         while separator == ",":
             if number == max_entries:
                 raise LimitExceeded(

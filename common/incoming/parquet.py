@@ -34,7 +34,8 @@ OUT_OF_MEMORY = 3  # the exit code if the memory does not suffice
 def _rows_of(path: str) -> Iterator[list[Any]]:
     """Yield the names of the columns, then the rows. Cells of columns of bytes, such as pictures, are None."""
     with pq.ParquetFile(path, buffer_size=READ_SIZE) as file:
-        metadata, names = file.metadata, file.schema_arrow.names
+        metadata = file.metadata
+        names = file.schema_arrow.names
         yield names
         # a nested column consists of several leaves, such as "box.x" and "box.y"
         leaves = [metadata.schema.column(index) for index in range(metadata.num_columns)]

@@ -129,7 +129,8 @@ class PreparedUpdate:
     """
 
     def __init__(self, make_query: Callable[[], QuerySet[Any]], **changes: Any) -> None:
-        self._make_query, self._changes = make_query, changes
+        self._make_query = make_query
+        self._changes = changes
         self._compiled: dict[str, tuple[str, Sequence[Any]]] = {}
 
     def __call__(self, **values: Any) -> int:

@@ -37,7 +37,8 @@ class Queue:
 
     def wait(self, max_seconds: float) -> Turn | None:
         """Wait for a turn for at most this time. Return None after this time, or if the file is unusable."""
-        turn, deadline = Turn(self), time.monotonic() + max_seconds
+        turn = Turn(self)
+        deadline = time.monotonic() + max_seconds
         with self._guard:
             self._threads.append(turn)
             if self._threads[0] is turn:

@@ -30,7 +30,8 @@ class PathPatternFilter(logging.Filter):
             reason, *rest = record.args
             record.args = (str(reason).partition(" - ")[0], *rest)
         elif record.name.startswith("django.security."):
-            record.msg, record.args = f"Refused: {record.name.rpartition('.')[2]}", ()
+            record.msg = f"Refused: {record.name.rpartition('.')[2]}"
+            record.args = ()
             record.exc_info = record.exc_text = None
         if hasattr(request, "resolver_match") and isinstance(record.args, tuple) and record.args:
             match = request.resolver_match

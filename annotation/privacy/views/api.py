@@ -71,7 +71,8 @@ class ConsentView(WorkView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Agree to the consent text that was read. Repeating changes nothing."""
-        worker, study = calling_worker(request), find_study(slug)
+        worker = calling_worker(request)
+        study = find_study(slug)
         version = AgreeRequest.read(request.data)["version"]
         require_participation(study=study, worker=worker)
         if version != consent_version(design_of(study)):

@@ -83,7 +83,8 @@ class PastedText(ProgramSign):
         ``is_pasted`` says which answers count as pasted.
         """
         pasted_flags = history.is_pasted[~np.isnan(history.is_pasted)]
-        n, pasted_count = len(pasted_flags), int(pasted_flags.sum())
+        n = len(pasted_flags)
+        pasted_count = int(pasted_flags.sum())
         if n < self.least or not pasted_count or pasted_count < self.share * n:
             return None
         # only pages that record how answers are written report the length of the text

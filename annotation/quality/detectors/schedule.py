@@ -15,7 +15,8 @@ from collections.abc import Iterator
 GROWTH_DIVISOR = 4  # the next look is due after a quarter more judgments
 MAX_STEP = 125  # judgments
 # the same for pages: the next look is due after half as many more pages, at most eight
-PAGE_GROWTH_DIVISOR, MAX_PAGE_STEP = 2, 8
+PAGE_GROWTH_DIVISOR = 2
+MAX_PAGE_STEP = 8
 
 
 def look_schedule(least: int, *, divisor: int = GROWTH_DIVISOR, max_step: int = MAX_STEP) -> Iterator[int]:

@@ -86,7 +86,8 @@ def _check_answer(
     answer: Mapping[str, Any], *, kind: Kind, unit: Unit, design: StudyDesign
 ) -> dict[str, Any]:
     """Return the stored form of an answer at a valid position. Raise AnswerProblem if a field is invalid."""
-    key, position = answer_key(kind), answer["position"]
+    key = answer_key(kind)
+    position = answer["position"]
     try:
         value = kind.clean_answer(answer[key], unit=unit, design=design)
     except ValueError as error:

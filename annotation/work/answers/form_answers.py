@@ -78,7 +78,8 @@ def _read_ticks(
     """
     values: dict[int, Any] = {}
     for group in groups:
-        ticked_positions, says_none = _ticked_positions(form, group), _answers_none(form, group)
+        ticked_positions = _ticked_positions(form, group)
+        says_none = _answers_none(form, group)
         # in a draft, a group with ticks may get more of them
         is_complete = _is_decided(ticked_positions, says_none) and (says_none or final)
         for page_unit in group:

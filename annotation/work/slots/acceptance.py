@@ -65,7 +65,8 @@ def claim_slot(
     if not _take_slot(candidate, allow_closed=allow_closed):
         return None
     units, decided_ids = _units_and_decided_ids(candidate, is_promised=is_promised)
-    design, now = design_of(study), timezone.now()
+    design = design_of(study)
+    now = timezone.now()
     layout = draw_layout(
         design=design, hit=hit, worker=worker, units=units, left_out=candidate.excluded_units | decided_ids
     )
@@ -183,5 +184,6 @@ def accept_reservation(claim: Claim) -> Claim | None:
     if not reservation.update(state=Assignment.State.ACCEPTED, accepted_at=now, expires_at=expires_at):
         raise SlotLost
     assignment.state = Assignment.State.ACCEPTED
-    assignment.accepted_at, assignment.expires_at = now, expires_at
+    assignment.accepted_at = now
+    assignment.expires_at = expires_at
     return Claim(assignment=assignment, is_new=True, page_units=claim.page_units)
