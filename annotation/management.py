@@ -229,7 +229,7 @@ class ErasePerson(QuorumCommand):
                 erasure = erasure_of(study, name)
                 self.say(f"The person was erased already, on {erasure.at.date() if erasure else ''}.")
             return [(study, person)] if person else []
-        people = []
+        people: list[tuple[Study, Worker]] = []
         was_erased = False
         for study in Study.objects.order_by("pk"):
             try:

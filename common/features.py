@@ -48,7 +48,8 @@ def declared_by_features(attribute: str) -> dict[str, Any]:
 
 
 def _active_features() -> Iterable[Any]:
-    return getattr(settings, "FEATURES", {}).values()  # commands on files run without settings
+    features: dict[str, Any] = getattr(settings, "FEATURES", {})  # commands on files run without settings
+    return features.values()
 
 
 def lazy_function(path: str) -> Callable[..., Any]:

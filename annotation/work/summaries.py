@@ -167,7 +167,7 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
         judgment = judgments.get(page_unit.unit.pk)
         if judgment is None:
             continue
-        entry = {
+        entry: dict[str, Any] = {
             "study": assignment.study.slug,
             "study_name": assignment.study.name,
             "page": str(assignment.pk),

@@ -36,6 +36,12 @@ OLD_KEY_LENGTH = 40  # characters of old keys without scopes; workers' tokens ha
 KEY_LENGTH = len(KEY_PREFIX) + 43
 RETRY_SECONDS = 5  # seconds after which a client may ask again for figures that a job is computing
 TOO_DEEP = "The body is nested too deeply."
+ERROR_MEMBERS = (
+    "missing",
+    "field",
+    "quiz",
+    "consent",
+)  # attributes of errors that the problem document has, too
 
 
 class APIEncoder(NanAsNullEncoder, JSONEncoder):
@@ -133,10 +139,6 @@ class JSONNegotiation(DefaultContentNegotiation):
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
         return renderers[0], renderers[0].media_type
-
-
-# attributes of errors that the problem document has, too
-ERROR_MEMBERS = ("missing", "field", "quiz", "consent")
 
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:

@@ -16,7 +16,7 @@ def visitor_address(request: HttpRequest) -> str:
     if settings.PROXIES:
         # entries further to the left were in the visitor's own header
         addresses = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")[-settings.PROXIES :]
-        forwarded = addresses[0].strip() or address
+        forwarded: str = addresses[0].strip() or address
         with_port = ADDRESS_WITH_PORT.fullmatch(forwarded)
         if with_port is None:
             return forwarded
