@@ -56,7 +56,7 @@ def _token_may_be_forgotten(call: CrowdCall) -> bool:
 
 def _publish_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Create the HIT of a publication, or find the HIT that an earlier attempt created."""
-    publication, study = call.publication_now(), call.study
+    publication, study = call.current_publication(), call.study
     if _token_may_be_forgotten(call):
         existing = _find_by_token(client, study, call.key)
         if existing is not None:
@@ -106,7 +106,7 @@ def _publication_facts(hit: TurkHIT) -> dict[str, Any]:
 
 def _extend_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Add places to a HIT and set its expiration, by a payload such as ``{"places": 2, "expires_at": "2026-..."}``."""
-    publication = call.publication_now()
+    publication = call.current_publication()
     places = int(call.payload.get("places", 0))
     expires_at = parse_datetime(call.payload.get("expires_at", "") or "")
     if places:
@@ -127,7 +127,7 @@ def _expire_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
     The time is relative to now, because the service refuses a time that an earlier attempt has set.
     """
-    publication = call.publication_now()
+    publication = call.current_publication()
     try:
         hit = client.get_hit(publication.external_id)
     except NotFoundAtTurk:
@@ -240,7 +240,7 @@ def _status_at_turk(client: TurkClient, session: CrowdSession) -> str:
 
 def _send_bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Pay a bonus. If the service may have forgotten the token, read the list of paid bonuses first."""
-    session, cents = call.session_now(), int(call.payload["bonus_cents"])
+    session, cents = call.current_session(), int(call.payload["bonus_cents"])
     bonus = TurkBonus(_worker_id_of(session.worker), session.external_id, cents, call.why)
     if _token_may_be_forgotten(call) and _is_paid(client, call, bonus):
         return {"found": True}

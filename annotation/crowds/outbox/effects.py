@@ -74,7 +74,7 @@ def _apply_publishing(call: CrowdCall) -> None:
 
     The crowd's answer is stored in the call, such as ``{"external_id": "3XYZ", "group_id": "3ABC"}``.
     """
-    publication = call.publication_now()
+    publication = call.current_publication()
     expires_at = parse_datetime(call.answer.get("expires_at", "") or "")
     Publication.objects.filter(
         pk=publication.pk, state__in=[Publication.State.PLANNED, Publication.State.WITHDRAWN]
@@ -97,7 +97,7 @@ def _apply_extension(call: CrowdCall) -> None:
 
     Money is held for the added places and for those that are reopened, but for no more places than are free.
     """
-    publication = Publication.objects.select_for_update().get(pk=call.publication_now().pk)
+    publication = Publication.objects.select_for_update().get(pk=call.current_publication().pk)
     places, reopened_places = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
     added_screen_outs = int(call.payload.get("screen_outs", 0))
     reopened_screen_outs = int(call.payload.get("screen_outs_again", 0))

@@ -202,7 +202,7 @@ def completion_codes(study: Study, design: StudyDesign, *, screen_outs: int = 0)
 
 def extend_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Add places to a study and resume it if it is paused. A repeated call adds no more places."""
-    publication = call.publication_now()
+    publication = call.current_publication()
     new_places, reopened_places = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
     total_places = publication.places + new_places
     screen_outs = int(call.payload.get("screen_outs", 0))
