@@ -26,7 +26,7 @@ from judgments.studies.designs import design_of
 from judgments.studies.studies import find_study
 
 if TYPE_CHECKING:
-    from annotation.crowds.panel.reconciling import ComparedSubmission
+    from annotation.crowds.panel.list_comparison import ComparedSubmission
 
 
 class SyncCrowd(OperationCommand):

@@ -88,8 +88,8 @@ class Operation:
         preview: a function that returns the cost, and a word by which ``do`` recognises, in its argument ``confirm``,
             that the person saw this cost.
         is_order: whether the operation may cost so much that another person must confirm it.
-        command: the help of the operation's command if it is made from this declaration; ``quorum/subcommands.py`` has its
-            name.
+        command: the help of the operation's command if it is made from this declaration; its name is in
+            ``quorum/subcommands.py``.
     """
 
     name: str

@@ -146,7 +146,9 @@ def _wording_texts() -> Iterator[tuple[str, str]]:
     from judgments.design.wordings import WORDINGS
     from judgments.kinds import KINDS
 
-    files = [("judgments/design/wordings.toml", wordings) for wordings in WORDINGS.values()]
+    files: list[tuple[str, Mapping[str, Any]]] = [
+        ("judgments/design/wordings.toml", wordings) for wordings in WORDINGS.values()
+    ]
     files.append(("contrib/error_spans/kind/wordings.toml", KINDS["spans"].wordings))
     for file, wordings in files:
         for wording in wordings.values():
@@ -282,7 +284,9 @@ def _constant_texts() -> Iterator[tuple[str, str]]:
 
     yield from _reasons()
     yield from _table_texts()
-    yield from (("evaluation/data/export/formats", export_format.description) for export_format in FORMATS.values())
+    yield from (
+        ("evaluation/data/export/formats", export_format.description) for export_format in FORMATS.values()
+    )
     yield from (("annotation/crowds", backend.title) for backend in BACKENDS)
     yield from (("judgments/importers", sentence) for sentence in QUIRK_NOTES.values())
     for kind in KINDS.values():
@@ -418,7 +422,8 @@ def _is_translated(message: Message | None) -> bool:
     """Return whether a stored message has a translation for each of its forms."""
     if message is None or message.fuzzy:
         return False
-    return all(message.string) if message.pluralizable else bool(message.string)
+    forms = message.string if isinstance(message.string, (list, tuple)) else [message.string]
+    return all(forms)
 
 
 def _placeholders_in(text: str) -> set[str]:

@@ -173,7 +173,13 @@ def watched_study() -> Study:
         study = create_study(design=make_design(values))
         generate_hits(study=study)
         call_command(
-            "rehearse", WATCHED, workers=8, spammers=0.3, seed=3, sorts="one-sided", stdout=io.StringIO()
+            "rehearse",
+            WATCHED_STUDY,
+            workers=8,
+            spammers=0.3,
+            seed=3,
+            sorts="one-sided",
+            stdout=io.StringIO(),
         )
         study.refresh_from_db()
     return study

@@ -16,15 +16,15 @@ from annotation.crowds.extra_slots import MAX_EXTRA_SLOTS, ensure_open_slot
 from annotation.errors import RequirementNotMet, SlotTaken
 from annotation.models import Assignment, CrowdSession, Participation, RawId
 from annotation.models.assignments import LIVE_STATES
-from annotation.quality.flags import refuse_paused_study, refuse_stopped_worker
+from annotation.quality.exclusions import refuse_paused_study, refuse_stopped_worker
 from annotation.work.claims import MAX_ATTEMPTS
-from annotation.work.joining import has_reached_limit
+from annotation.work.requirements import has_reached_limit
 from annotation.work.seats import share_pause_lock
 from annotation.work.sheet.units import page_units_of, units_of_hit
 from annotation.work.slots.acceptance import SlotLost, claim_slot
 from annotation.work.slots.candidates import CandidateHIT, Claim
 from annotation.work.slots.release import release_slots
-from annotation.work.suitability import (
+from annotation.work.slots.suitability import (
     controls_left_out_before,
     controls_seen_before,
     may_repeat_controls,
@@ -164,10 +164,10 @@ def _make_candidate(session: CrowdSession, hit: HIT) -> CandidateHIT:
     units = units_of_hit(hit.pk)
     seen_items_by_hit = seen_control_items(study, worker) if may_repeat_controls(study) else {}
     if hit.pk in seen_items_by_hit:  # the worker had this HIT before, and gets it unchanged
-        excluded_items = controls_left_out_before(hit, worker, units)
+        excluded_units = controls_left_out_before(hit, worker, units)
     else:
         seen_items = set(chain.from_iterable(seen_items_by_hit.values()))
-        excluded_items = controls_seen_before(study, units, seen_items)
+        excluded_units = controls_seen_before(study, units, seen_items)
     return CandidateHIT(
         study=study,
         worker=worker,
@@ -175,7 +175,7 @@ def _make_candidate(session: CrowdSession, hit: HIT) -> CandidateHIT:
         hit=hit,
         cursor=participation.cursor,
         units=units,
-        excluded_items=excluded_items,
+        excluded_units=excluded_units,
     )
 
 

@@ -252,7 +252,7 @@ def _mark_as_excluded(assignments: Sequence[Assignment]) -> None:
     Assignment.objects.filter(pk__in=assignment_pks).update(state=Assignment.State.APART)
     for assignment in assignments:
         if assignment.hit_id is not None:
-            reopen_slots(study=assignment.study, freed={assignment.hit_id: 1})
+            reopen_slots(study=assignment.study, counts_by_hit={assignment.hit_id: 1})
 
 
 @transaction.atomic

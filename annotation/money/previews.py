@@ -159,8 +159,8 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
     if call.state != CrowdCall.State.FAILED:
         raise WrongState(_("Nothing was changed: only failed requests to the crowd can be resolved."))
     is_retry = step == "retry"
-    may_retry = not call.unsure or call.kind == Ability.PUBLISH
-    is_possible = may_retry if is_retry else call.unsure
+    may_retry = not call.has_unknown_outcome or call.kind == Ability.PUBLISH
+    is_possible = may_retry if is_retry else call.has_unknown_outcome
     if not is_possible:
         possible_steps = "was-done or was-not-done" if call.has_unknown_outcome else "retry"
         raise WrongState(

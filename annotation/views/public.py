@@ -7,8 +7,6 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from annotation.views.decorators import errors_as_pages
-from annotation.work.summaries import open_studies, studies_with_effort
-from annotation.views.common import errors_as_pages
 from annotation.work.sheet.effort import studies_with_effort
 from annotation.work.summaries import open_studies
 from judgments.models import Study

@@ -72,8 +72,8 @@ def sheet_context(design: StudyDesign, steps: list[Step]) -> dict[str, Any]:
         "has_one_choice_per_step": bool(kind.choices) and not kind.grouped,
         "steps": steps,
         "has_pictures": shows_pictures(design, steps),
-        "missing_steps": [step for step in steps if step.missing],
-        "current_step": next((step.number for step in steps if not step.answered), len(steps)),
+        "missing_steps": [step for step in steps if step.is_missing],
+        "current_step": next((step.number for step in steps if not step.is_answered), len(steps)),
         "instructions": render_markdown(translated_text(design.instructions)) if design.instructions else "",
         "script_texts": script_words(pictures=kind.grouped and design.about_pictures),
     }

@@ -31,6 +31,6 @@ def arena_pairs_count_their_answers() -> Iterator[str]:
                 yield f"Study {study.slug}: pair {row.position} of systems counts {stored}; its answers are {expected}."
 
 
-def _arenas() -> QuerySet[SystemPair, dict[str, Any]]:
+def _arenas() -> QuerySet[SystemPair, Any]:
     """Return the row ids of the studies that have system pairs."""
     return SystemPair.objects.values("study")

@@ -22,8 +22,8 @@ from rest_framework.viewsets import GenericViewSet
 
 from common.files import can_be_stored
 from common.parameters import Parameters
-from contrib.challenges.caption_files import max_request_bytes, max_submission_bytes, states_more_bytes
 from common.rows.ids import ID_REGEX
+from contrib.challenges.caption_files import max_request_bytes, max_submission_bytes, states_more_bytes
 from contrib.challenges.challenges import find_challenge
 from contrib.challenges.errors import SubmissionRefused
 from contrib.challenges.forms import SubmissionBody, SubmissionForm

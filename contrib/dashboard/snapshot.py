@@ -24,7 +24,12 @@ from evaluation.data.judgment_sets import blocks, loaders
 from evaluation.data.judgment_sets.records import JudgmentTable, Units
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.data.progress import study_counts
-from evaluation.results.agreement import flag_judgments_for_agreement, exchange_of, one_against_rest, side_bias
+from evaluation.results.agreement import (
+    exchange_of,
+    flag_judgments_for_agreement,
+    one_against_rest,
+    side_bias,
+)
 from evaluation.results.consensus.counts import unused_answers
 from judgments.kinds import KINDS
 from judgments.models import Study

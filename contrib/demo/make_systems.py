@@ -22,7 +22,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from contrib.demo import FOLDER
-from judgments.importers import open_dataset
 
 SEED = 2015
 

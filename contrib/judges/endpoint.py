@@ -107,7 +107,7 @@ class Endpoint(Client):
             # The client does not repeat a call, since the possible cost of each call is booked before it.
             response = self.send("POST", "chat/completions", body=body, headers={"Idempotency-Key": call_id})
         except CallFailed as error:
-            raise AskLater(f"it {error}", may_have_charged=error.sent) from None
+            raise AskLater(f"it {error}", may_have_charged=error.was_sent) from None
         status = response.status
         if response.is_temporary or status == HTTPStatus.CONFLICT:
             # A gateway can send these statuses although the model has replied and charged.
@@ -115,7 +115,7 @@ class Endpoint(Client):
                 status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.SERVICE_UNAVAILABLE
             )
             raise AskLater(
-                f"it answers {status}", may_have_charged=may_have_charged, wait_seconds=response.wait
+                f"it answers {status}", may_have_charged=may_have_charged, wait_seconds=response.wait_seconds
             )
         if status != HTTPStatus.OK:
             detail = _clean_text(response.content.decode(errors="replace"))

@@ -20,13 +20,8 @@ from contrib.judges.prompts import MAX_MARKS_TOKENS, MAX_REPLY_TOKENS, check_kin
 from evaluation.errors import EvaluationError
 from judgments.access.rights import Right
 from judgments.models import Study
-from judgments.operations import Outcome, background_operation, operation, row_of
-from judgments.studies.designs import kind_of
-from judgments.access.study_log import note_event
-from judgments.kinds import Kind
-from judgments.models import Study, System, Unit
 from judgments.operations import Outcome, background_operation, find_row, operation
-from judgments.studies.designs import design_of, kind_of
+from judgments.studies.designs import kind_of
 from quorum.statistics.judges import EPSILON
 
 MAX_PROMPT_LENGTH = 10_000  # characters

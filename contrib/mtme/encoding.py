@@ -16,11 +16,6 @@ import numpy as np
 from django.db.models import F
 
 from annotation.snapshots import Snapshot
-from common.files import ZIP_EPOCH, HashedFile
-from common.rows.batches import KEYS_PER_QUERY, batched
-from contrib.mtme.judged_systems import JudgedSystems, collect_systems, judged_items, parse_system_id
-from evaluation.data.export.encodings import Encoding, ExportWork, Stage
-from evaluation.data.judgment_sets import loaders
 from common.files import HashedFile
 from contrib.mtme.cells import UnitCells, cells_of_captions, cells_of_options, cells_of_pairs
 from contrib.mtme.folder import write_folder, zip_folder

@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from common.files import HashedFile
+from common.files import ZIP_EPOCH, HashedFile
 from contrib.mtme.judged_systems import JudgedSystems, judged_items, parse_system_id
 from contrib.mtme.references import SegmentReferences, join_lines, open_text, texts_of
-from evaluation.data.export.parts import EPOCH, ExportWork
+from evaluation.data.export.encodings import ExportWork
 from evaluation.data.judgment_sets import loaders
 from evaluation.models import DEFAULT_METRICS
 from judgments.kinds.base import ErrorMarks
@@ -81,7 +81,7 @@ def write_folder(
 def zip_folder(folder: Path, file: HashedFile) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            info = zipfile.ZipInfo(path.relative_to(folder).as_posix(), EPOCH)
+            info = zipfile.ZipInfo(path.relative_to(folder).as_posix(), ZIP_EPOCH)
             info.compress_type = zipfile.ZIP_DEFLATED
             info.external_attr = 0o644 << 16  # the upper 16 bits are the mode of a Unix file
             with archive.open(info, "w", force_zip64=True) as member, path.open("rb") as source:

@@ -140,7 +140,7 @@ def _curve_drawing(multiverse: Result, conclusion: Result, shown_indices: Sequen
         holds=tuple(holds.tolist()),
         reported=shown_indices.index(REPORTED) if REPORTED in shown_indices else None,
         choices=tuple((choice["label"], tuple(choice["options"])) for choice in universe["choices"]),
-        taken=tuple(tuple(universe["specifications"][index]) for index in shown_indices),
+        option_positions=tuple(tuple(universe["specifications"][index]) for index in shown_indices),
         level=Level(f"{threshold:g}".lstrip("0") if is_agreement else "no difference", threshold),
         axis=render_sentence(
             "multiverse-axis", axis=conclusion["axis"], better=conclusion["better"], worse=conclusion["worse"]

@@ -251,7 +251,7 @@ class StudyVotes:
     def _scores_of_open_answers(self, table: JudgmentTable, captions: Sequence[CaptionTexts]) -> Floats:
         results = self.kind.results
         assert results is not None
-        scores = results.caption_scores(loaders.judged_answers(self.study, table)) or []
+        scores = results.caption_scores(loaders.included_judgments(self.study, table)) or []
         score_by_caption = {(score.item, score.key, score.systems): score.score for score in scores}
         return np.array(
             [

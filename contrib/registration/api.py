@@ -14,10 +14,8 @@ from rest_framework.response import Response
 from common.amounts import as_json
 from contrib.registration.deviations import find_deviations
 from contrib.registration.models import Registration
-from contrib.registration.plans import compute_outcomes, find_deviations, register_plan
-from evaluation.reports.sections.registration import outcome_sentence
 from contrib.registration.plans import compute_outcomes, register_plan
-from evaluation.reports.sections.registration import outcome_words
+from evaluation.reports.sections.registration import outcome_sentence
 from judgments.api.filters import filters_of, study_filter
 from judgments.api.operations import create_action
 from judgments.api.resources import Related, Resource, RowSerializer

@@ -83,7 +83,9 @@ def read_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreRo
         if scores_whole_systems:
             yield ScoreRows(file, ScoreKeys.Subject.SYSTEMS, keys, scores)
         else:
-            yield ScoreRows(file, ScoreKeys.Subject.CAPTIONS, keys, scores, segments=_number_segments(systems))
+            yield ScoreRows(
+                file, ScoreKeys.Subject.CAPTIONS, keys, scores, segments=_number_segments(systems)
+            )
 
 
 def _scores_whole_systems(file: Path) -> bool:

@@ -16,8 +16,6 @@ from django.utils.http import urlencode
 
 from common.files import guard_formula
 from common.rows.ids import is_row_id
-from judgments.access.permission_names import PermissionNamesAdmin
-from judgments.access.tokens import SCOPES, create_token, revoke_token
 from judgments.admin.base import (
     MAX_OFFERED,
     BoundedPaginator,

@@ -10,10 +10,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Assignment, Judgment, Participation, Worker
-from annotation.quality.flags import exclude_worker
-from annotation.views.visitors import WORKER_COOKIE
 from annotation.quality.exclusions import exclude_worker
-from annotation.views.common import WORKER_COOKIE
+from annotation.views.visitors import WORKER_COOKIE
 from annotation.work.answers.revisions import revise_judgments
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment

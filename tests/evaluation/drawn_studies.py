@@ -10,12 +10,9 @@ from typing import Any
 from django.core.management import call_command
 
 from annotation.models import Judgment, Worker
-from annotation.quality.flags import exclude_worker
+from annotation.quality.exclusions import exclude_worker
 from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from contrib.rehearsals.simulation.run import rehearse
-from annotation.quality.exclusions import exclude_worker
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
 from judgments.models import Dataset, Output, Study, System
 from judgments.studies.studies import find_study
 from tests.annotation import casting

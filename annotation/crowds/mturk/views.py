@@ -32,7 +32,7 @@ from annotation.crowds.submitting import mark_as_submitted, too_late_message
 from annotation.errors import ArrivalRefused, NotAdmitted
 from annotation.models import Assignment, CrowdSession, Participation, Publication
 from annotation.privacy.consent import consent_version
-from annotation.quality.flags import refuse_stopped_worker
+from annotation.quality.exclusions import refuse_stopped_worker
 from annotation.views.decorators import GET, SeeOther, errors_as_pages, see_other, worker_page
 from annotation.views.sheet_page import render_sheet
 from annotation.views.visitors import frame_of, mark_as_framed, refuse_returned_session

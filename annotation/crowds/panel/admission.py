@@ -34,8 +34,6 @@ from annotation.crowds.reported_work import exclude_unknown_work
 from annotation.crowds.sessions import worker_for_crowd_id
 from annotation.errors import AddressFull, AllSlotsTaken, JoinRefused, RequirementNotMet
 from annotation.models import Assignment, CrowdSession, Publication, QuizAttempt, RawId, Worker, at_crowd
-from annotation.quality.flags import refuse_paused_study
-from annotation.models.assignments import LEASED_STATES
 from annotation.quality.exclusions import refuse_paused_study
 from annotation.work.joining import hash_secret, join_from_crowd
 from annotation.work.requirements import check_requirements, checked_country

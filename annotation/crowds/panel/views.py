@@ -31,11 +31,9 @@ from annotation.crowds.panel.sessions import (
 )
 from annotation.errors import AddressFull, CountryProblem, JoinRefused
 from annotation.models import CrowdSession
-from annotation.quality.flags import refuse_paused_study
+from annotation.quality.exclusions import refuse_paused_study
 from annotation.views.decorators import GET_POST, see_other, worker_page
 from annotation.views.visitors import remember_worker, session_of, worker_of
-from annotation.quality.exclusions import refuse_paused_study
-from annotation.views.common import GET_POST, remember_worker, see_other, session_of, worker_of, worker_page
 from annotation.work.sheet.effort import describe_effort
 from annotation.work.sheet.texts import read_design, spell_duration
 from common.amounts import spell_money

@@ -82,7 +82,7 @@ def report_of(study: Study, discrepancies: Iterable[Discrepancy]) -> SyncReport:
 def _failed_call_discrepancies(study: Study) -> list[Discrepancy]:
     discrepancies = []
     for call in at_crowd(CrowdCall, study).filter(state=CrowdCall.State.FAILED):
-        outcome = "has an unknown end" if call.unsure else "was refused"
+        outcome = "has an unknown end" if call.has_unknown_outcome else "was refused"
         message = f"A call to {call.kind} {outcome} and waits for a person: {call.problem}"
         discrepancies.append(Discrepancy("parked", message, {"call": call.key}))
     return discrepancies

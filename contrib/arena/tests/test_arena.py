@@ -11,10 +11,7 @@ from django.core.management import CommandError, call_command
 
 from annotation.models import Assignment, Judgment, Worker
 from annotation.privacy.erasing import erase_person
-from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.quality.exclusions import exclude_worker, lift_exclusion
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
 from annotation.work.answers.revisions import revise_judgments
 from annotation.work.claims import claim_assignment
 from annotation.work.slots.release import return_assignment

@@ -11,9 +11,6 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotation.models import Judgment
-from annotation.work.summaries import describe_effort
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
 from annotation.work.sheet.effort import describe_effort
 from contrib.error_spans.results.comparison import compare_systems
 from contrib.error_spans.results.scores import system_scores

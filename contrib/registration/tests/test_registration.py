@@ -17,8 +17,6 @@ from django.utils import timezone
 
 from annotation.models import Exclusion
 from common.errors import DesignError, WrongState
-from contrib.registration import plans
-from contrib.planning.rehearsals.copies import copy_for_rehearsal
 from contrib.registration import deviations, plans
 from contrib.registration.models import Registration
 from contrib.rehearsals.copies import copy_for_rehearsal

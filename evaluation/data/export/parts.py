@@ -25,8 +25,6 @@ from common.errors import ServiceBusy
 from common.files import FileProblem, HashedFile, atomic_write
 from evaluation.data.export.encodings import Encoding, ExportWork, Stage
 from evaluation.data.export.snapshots import ExportSnapshot, export_snapshot_from_json, take_export_snapshot
-from common.rows.batches import batched
-from common.rows.loads import last_row_id
 from evaluation.data.judgment_sets.data_hash import hash_of_files
 from evaluation.data.judgment_sets.tallies import JudgmentTally, VoteCounts, sum_of_counts
 from evaluation.errors import ExportError

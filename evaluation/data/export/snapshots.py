@@ -18,7 +18,7 @@ from django.utils import timezone
 from annotation.models import Assignment, Judgment
 from annotation.models.assignments import EXCLUDED_BY_PERSON, EXCLUDED_STATES, UNKNOWN_TO_CROWD
 from annotation.snapshots import Snapshot, snapshot_from_json
-from common.rows.loads import last_row
+from common.rows.loads import last_row_id
 from evaluation.data.judgment_sets.loaders import decisions_of, excluded_workers, unconfirmed_work
 from evaluation.data.judgment_sets.signatures import MaterialCounts
 from evaluation.data.judgment_sets.study_signatures import material_of, signature_from, uncommon_fields
@@ -122,7 +122,7 @@ def _read_snapshot(study: Study) -> Snapshot:
         if sets_isolation_level:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        last_judgment, last_output = last_row(Judgment), last_row(Output)
+        last_judgment, last_output = last_row_id(Judgment), last_row_id(Output)
         excluded_work = Assignment.objects.filter(study=study, state__in=EXCLUDED_STATES)
         invalidating_rules: dict[UUID, str] = {}
         for pk, state, rule in excluded_work.values_list("pk", "state", "exclusion__rule"):
@@ -138,7 +138,7 @@ def _read_snapshot(study: Study) -> Snapshot:
             ),
             decisions={unit: decision.value for unit, decision in decisions_of(study).items()},
             systems=frozenset(System.objects.of_study(study).values_list("pk", flat=True)),
-            outputs=last_output,
+            last_output=last_output,
             has_found_images=Output.objects.of_study(study).searches().exists(),
-            in_part=Dataset.objects.get(pk=study.dataset_id).known_in_part,
+            partly_known_systems=Dataset.objects.get(pk=study.dataset_id).known_in_part,
         )

@@ -38,4 +38,6 @@ def why_not_keywords(study: Study) -> str:
 
 
 def why_not_grounding(study: Study) -> str:
-    return "" if "grounding" in KINDS[study.protocol].specific_formats else "it holds links from words to boxes"
+    return (
+        "" if "grounding" in KINDS[study.protocol].specific_formats else "it holds links from words to boxes"
+    )

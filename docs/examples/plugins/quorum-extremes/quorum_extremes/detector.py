@@ -31,7 +31,10 @@ class Extremes(Rule):
         uses_only_ends = np.isin(history.shown_value, [lowest, highest]).all()
         is_between = ~np.isin(history.others_values, [lowest, highest])
         # counts of others' answers on the same items
-        count_between, count = int(history.others_value_counts[:, is_between].sum()), int(history.others_value_counts.sum())
+        count_between, count = (
+            int(history.others_value_counts[:, is_between].sum()),
+            int(history.others_value_counts.sum()),
+        )
         if not uses_only_ends or 2 * count_between < count:
             return None
         return self.make_finding(history, n=len(history), others=count_between / count)
