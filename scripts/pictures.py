@@ -124,7 +124,7 @@ def take_pictures() -> list[_TakenPicture]:
     from django.urls import reverse
 
     from config.wsgi import application
-    from judgments.admin.base import preview_address
+    from judgments.admin.addresses import preview_address
     from judgments.studies.studies import find_study
     from judgments.studies.study_page import study_page_address
 

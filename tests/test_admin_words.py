@@ -14,7 +14,7 @@ from django.db.models import JSONField
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from judgments.admin.base import in_words
+from judgments.admin.columns import format_json
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Study
 from tests.marks import long_except
@@ -104,7 +104,7 @@ def test_permissions_are_named_by_what_they_allow(client: Client, boss: User) ->
     ],
 )
 def test_a_stored_value_in_words(stored: Any, said: str) -> None:
-    assert in_words(stored) == said
+    assert format_json(stored) == said
 
 
 def test_typed_keywords_in_words() -> None:

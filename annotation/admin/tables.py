@@ -11,17 +11,17 @@ from unfold.decorators import display
 from annotation.models import Assignment, Invitation, Judgment, Participation, ProblemReport, Worker
 from judgments.access.rights import Person
 from judgments.access.visible_rows import visible_rows
-from judgments.admin.base import (
+from judgments.admin.base import ReadOnlyAdmin
+from judgments.admin.columns import (
     CountColumn,
-    KnownValuesFilter,
-    ReadOnlyAdmin,
-    count_owned,
-    count_subquery,
+    count_reverse_relation,
+    count_rows_by_key,
     format_short,
     study_column,
-    study_words,
+    study_label,
     thumbnail,
 )
+from judgments.admin.filters import KnownValuesFilter
 from judgments.studies.designs import installed_kind_of
 
 
@@ -32,7 +32,7 @@ class ValueFilter(KnownValuesFilter):
 
 def count_visible_assignments(person: Person) -> Coalesce:
     """Return an expression for the number of a worker's assignments that this person may see."""
-    return count_owned(visible_rows(Assignment.objects.all(), person), "worker")
+    return count_rows_by_key(visible_rows(Assignment.objects.all(), person), "worker")
 
 
 @admin.register(Worker)
@@ -71,7 +71,9 @@ class AssignmentAdmin(ReadOnlyAdmin):
         "state_label",
         "accepted_at",
         "submitted_at",
-        CountColumn("judgments", "n", lambda person: count_subquery(Assignment, "judgments"), sortable=False),
+        CountColumn(
+            "judgments", "n", lambda person: count_reverse_relation(Assignment, "judgments"), sortable=False
+        ),
     )
     list_filter = ("state", "simulated", "study")
     list_select_related = ("study", "worker", "hit")
@@ -106,7 +108,7 @@ class JudgmentAdmin(ReadOnlyAdmin):
 
     @display(description="study")
     def study(self, judgment: Judgment) -> SafeString | str:
-        return study_words(judgment.unit.study)
+        return study_label(judgment.unit.study)
 
     @display(description="participant", ordering="assignment__worker__name")
     def worker(self, judgment: Judgment) -> str:
@@ -145,7 +147,7 @@ class ProblemReportAdmin(ReadOnlyAdmin):
 
     @display(description="study")
     def study(self, report: ProblemReport) -> SafeString | str:
-        return study_words(report.assignment.study)
+        return study_label(report.assignment.study)
 
     @display(description="participant")
     def worker(self, report: ProblemReport) -> str:

@@ -19,7 +19,7 @@ from annotation.quality.control_figures import (
     sum_control_alarms,
 )
 from annotation.quality.operations import withdraw_control_items
-from judgments.admin.base import picture_address
+from judgments.admin.addresses import picture_address
 from judgments.cached_figures import cached_figures, required_figures
 from judgments.kinds import Kind
 from judgments.models import Item, Study, Unit

@@ -26,6 +26,9 @@ from annotation.work.sheet.units import PageUnit, arrange_units, units_of_hit
 from annotation.work.worksheet import steps_of
 from common.errors import QuorumError, WrongState
 from judgments.admin.base import number_in, signed_in
+from judgments.access.rights import Right, has_right
+from judgments.access.visible_rows import visible_rows
+from judgments.admin.base import requested_number, signed_in
 from judgments.design.editing.previews import find_preview, find_preview_row
 from judgments.design.study_design import StudyDesign, translate_design
 from judgments.drawing.draws import rng_for
@@ -47,7 +50,7 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
     study = Study.objects.visible_to(request.user).select_related("dataset").filter(slug=slug).first()
     if study is None:
         raise Http404("There is no such study.")  # the same as on the study's other admin pages
-    number = number_in(request)
+    number = requested_number(request)
     try:
         design = read_design(study)
         units: Sequence[Unit | UnitSpec]

@@ -26,6 +26,8 @@ from annotation.work.sheet.units import units_of_hit
 from common.errors import QuorumError
 from judgments.admin.base import number_in, picture_address, preview_address, public_address
 from judgments.design.study_design import StudyDesign
+from judgments.admin.addresses import picture_address, preview_address, public_address
+from judgments.admin.base import requested_number
 from judgments.drawing.by_hand import shown_texts
 from judgments.drawing.controls.makers import REPEATED
 from judgments.kinds import Kind

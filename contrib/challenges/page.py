@@ -31,7 +31,8 @@ from contrib.challenges.challenges import (
 from contrib.challenges.errors import ChallengeError
 from contrib.challenges.models import Challenge, ChallengeEvent, Submission
 from judgments.access.visible_rows import visible_rows
-from judgments.admin.base import QuorumAdmin, ReadOnlyAdmin, short_time, signed_in, words_column
+from judgments.admin.base import QuorumAdmin, ReadOnlyAdmin, signed_in
+from judgments.admin.columns import format_time, json_column
 from judgments.models import Dataset, DatasetRole
 from judgments.models.datasets import sees_all_datasets
 
@@ -168,9 +169,9 @@ class ChallengeAdmin(QuorumAdmin):
     def closing(self, challenge: Challenge) -> SafeString | str:
         if challenge.is_over_at(timezone.now()):
             assert challenge.closes_at is not None, "it is over"
-            return f"closed {short_time(challenge.closes_at)}"
+            return f"closed {format_time(challenge.closes_at)}"
         address = reverse("admin:challenges_challenge_close", args=[challenge.pk])
-        until = short_time(challenge.closes_at) if challenge.closes_at else ""
+        until = format_time(challenge.closes_at) if challenge.closes_at else ""
         return format_html('{} <a class="q-button" href="{}">Close</a>', until, address)
 
     @display(description="public page")
@@ -236,7 +237,7 @@ class SubmissionAdmin(ReadOnlyAdmin):
 
     @display(description="submitted at", ordering="made_at")
     def submission_time(self, submission: Submission) -> str:
-        return short_time(submission.made_at)
+        return format_time(submission.made_at)
 
     @display(description="next step")
     def remove(self, submission: Submission) -> SafeString | str:

@@ -20,7 +20,8 @@ from evaluation.data.export.formats.soft_labels import has_soft_labels
 from evaluation.errors import EvaluationError
 from evaluation.models import Prediction
 from evaluation.results.consensus.study import SIDE_LABELS
-from judgments.admin.base import picture_address, signed_in
+from judgments.admin.addresses import picture_address
+from judgments.admin.base import signed_in
 from judgments.datasets.views.page import import_or_queue
 from judgments.importers.textio import read_whole
 from judgments.models import Study

@@ -18,7 +18,7 @@ from contrib.error_analysis.inspection import Inspection, all_metric_scores, rea
 from contrib.error_analysis.stored_rankings import find_disagreements, newest_evaluation
 from evaluation.models import Analysis
 from judgments.access.permissions import study_for
-from judgments.admin.base import picture_address
+from judgments.admin.addresses import picture_address
 from judgments.api.paging import MAX_PAGE_SIZE, link_with_cursor, page_size_of, read_cursor
 from judgments.models import Study
 

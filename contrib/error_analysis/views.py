@@ -20,7 +20,7 @@ from contrib.error_analysis.inspection import Inspection, all_metric_scores, rea
 from contrib.error_analysis.stored_rankings import find_disagreements, newest_evaluation
 from evaluation.models import Analysis
 from evaluation.results.consensus.study import SIDE_LABELS
-from judgments.admin.base import picture_address
+from judgments.admin.addresses import picture_address
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of

@@ -12,14 +12,9 @@ from unfold.decorators import display
 
 from evaluation.models import Analysis, Consensus, MetricScore
 from judgments.access.visible_rows import visible_rows
-from judgments.admin.base import (
-    KnownValuesFilter,
-    ReadOnlyAdmin,
-    format_short,
-    in_words,
-    study_column,
-    study_words,
-)
+from judgments.admin.base import ReadOnlyAdmin
+from judgments.admin.columns import format_json, format_short, study_column, study_label
+from judgments.admin.filters import KnownValuesFilter
 from judgments.studies.designs import installed_kind_of
 
 MAX_ANSWER_LENGTH = 160  # characters of a consensus in the list
@@ -79,7 +74,7 @@ class ConsensusAdmin(ReadOnlyAdmin):
     def votes_short(self, consensus: Consensus) -> str:
         kind = installed_kind_of(consensus.study)
         labels = {str(choice.value): choice.text for choice in kind.choices}
-        return in_words({labels.get(answer, answer): count for answer, count in consensus.votes.items()})
+        return format_json({labels.get(answer, answer): count for answer, count in consensus.votes.items()})
 
     @display(description="item or pair")
     def subject(self, consensus: Consensus) -> str:
@@ -127,7 +122,7 @@ class MetricScoreAdmin(ReadOnlyAdmin):
 
     @display(description="study")
     def study(self, score: MetricScore) -> SafeString | str:
-        return study_words(score.analysis.study)
+        return study_label(score.analysis.study)
 
     @display(description="score of the first candidate", ordering="first")
     def first_short(self, score: MetricScore) -> str:

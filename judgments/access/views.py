@@ -58,22 +58,22 @@ def show_people(request: HttpRequest, study: Study, context: Context) -> HttpRes
 def offered_accounts() -> Context:
     """Return the accounts that can get a role, and whether there are more of them than the page offers."""
     staff = User.objects.filter(is_active=True, is_staff=True).order_by("username")
-    accounts = list(staff[: MAX_OFFERED + 1])
-    return {"accounts": accounts[:MAX_OFFERED], "has_more_accounts": len(accounts) > MAX_OFFERED}
+    accounts = list(staff[: MAX_CHOICES + 1])
+    return {"accounts": accounts[:MAX_CHOICES], "has_more_accounts": len(accounts) > MAX_CHOICES}
 
 
 @study_page("log", "Log", order=81, section=StudySection.SHARE, help="roles.md#the-log")
 def show_log(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     events = StudyEvent.objects.filter(study=study)
-    event_codes = list(events.order_by("what").values_list("what", flat=True).distinct()[:MAX_OFFERED])
-    accounts = list(User.objects.filter(pk__in=events.values("by")).order_by("username")[:MAX_OFFERED])
+    event_codes = list(events.order_by("what").values_list("what", flat=True).distinct()[:MAX_CHOICES])
+    accounts = list(User.objects.filter(pk__in=events.values("by")).order_by("username")[:MAX_CHOICES])
     filtered_events = _filter_events(request, events).select_related("by")
     page = BoundedPaginator(filtered_events, PAGE_SIZE).get_page(request.GET.get("page"))
     filters = {name: request.GET[name] for name in ("what", "by") if request.GET.get(name)}
     context |= {
         "page": page,
         "events": [
-            {"event": event, "details": event.details and in_words(event.details)}
+            {"event": event, "details": event.details and format_json(event.details)}
             for event in page.object_list
         ],
         "event_codes": event_codes,

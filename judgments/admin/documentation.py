@@ -18,7 +18,8 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
 TUTORIAL, GLOSSARY = "tutorial.md", "glossary.md"
-# a link to another page of the documentation, with its path, its anchor and its label
+# a link to another page of the documentation, not to another site or to an anchor of the same page: the groups are its
+# path, its anchor and its label
 LINK = re.compile(r'<a href="(?!https?:|mailto:|#)([^"#]*)(#[^"]*)?">(.*?)</a>', re.S)
 # a picture's tag up to its address, the address, and the quotation mark after it
 PICTURE = re.compile(r'(<img [^>]*?src=")([^"]+)(")')
@@ -53,19 +54,24 @@ def document_html(name: str) -> SafeString:
         extensions=["tables", "fenced_code", "sane_lists", "toc"],
         extension_configs={"toc": {"baselevel": 2, "slugify": heading_anchor}},
     )
-    name_by_path = {document_path: name for name, document_path in documents().items()}
+    name_by_path = {document_path: document_name for document_name, document_path in documents().items()}
 
-    def address(target: str) -> str:
+    def admin_address(target: str) -> str:
         """Return the address of a page or picture by its relative path; "" if the documentation lacks it."""
-        page = name_by_path.get((path.parent / target).resolve())
-        return reverse("documentation", args=[page]) if page else ""
+        target_name = name_by_path.get((path.parent / target).resolve())
+        return reverse("documentation", args=[target_name]) if target_name else ""
 
     def replace_link(match: re.Match[str]) -> str:
-        page_address = address(match[1])
-        return f'<a href="{page_address}{match[2] or ""}">{match[3]}</a>' if page_address else match[3]
+        target, anchor, label = match.groups(default="")
+        address = admin_address(target)
+        return f'<a href="{address}{anchor}">{label}</a>' if address else label
+
+    def replace_picture(match: re.Match[str]) -> str:
+        tag_start, target, quotation_mark = match.groups()
+        return f"{tag_start}{admin_address(target)}{quotation_mark}"
 
     html = LINK.sub(replace_link, reader.convert(path.read_text(encoding="utf-8")))
-    html = PICTURE.sub(lambda match: f"{match[1]}{address(match[2])}{match[3]}", html)
+    html = PICTURE.sub(replace_picture, html)
     return mark_safe(html)  # noqa: S308  # of the project's own files
 
 
@@ -89,14 +95,14 @@ def show_document(request: HttpRequest, name: str) -> HttpResponseBase:
 
 
 def with_help(view: Any, help: str) -> Any:
-    """Set the documentation page of a view, and return the view."""
+    """Set the documentation page of a view, which `help_page` reads, and return the view."""
     view.help = help
     return view
 
 
-def page_of_feature(about: Any) -> str:
+def page_of_feature(view: Any) -> str:
     """Return the documentation page of the feature that defines a view or class; "" if it is part of the platform."""
-    feature = re.match(r"contrib\.(\w+)", about.__module__)
+    feature = re.match(r"contrib\.(\w+)", view.__module__)
     return f"contrib/{feature[1]}.md" if feature else ""
 
 
@@ -114,5 +120,6 @@ def help_page(request: HttpRequest) -> str:
 
 
 def help_address(request: HttpRequest) -> str:
+    """Return the address of the documentation page about a request's view, with its anchor."""
     name, mark, anchor = help_page(request).partition("#")
     return reverse("documentation", args=[name]) + mark + anchor

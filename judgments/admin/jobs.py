@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.contrib import admin, messages
@@ -23,7 +22,8 @@ from common.errors import QuorumError
 from judgments.access.permissions import may_cancel, may_retry
 from judgments.access.rights import Person
 from judgments.access.visible_rows import visible_rows
-from judgments.admin.base import KnownValuesFilter, ReadOnlyAdmin, row_or_404, signed_in
+from judgments.admin.base import ReadOnlyAdmin, row_or_404, signed_in
+from judgments.admin.filters import KnownValuesFilter
 from judgments.datasets import uploads
 from judgments.jobs.queues import cancel_job, queue_positions, retry_job
 from judgments.jobs.registry import is_essential_kind, upload_page_of
@@ -53,27 +53,46 @@ RESULT_PAGES: dict[str, Callable[[Job], str]] = {
 }
 
 
-def job_subject(job: Job, person: Person) -> tuple[str, str] | None:
-    """Return the name and the address of the job's study or dataset; None if there is none that the person may see."""
+class JobSubject(NamedTuple):
+    """The study or dataset that a job is about, and the address of its page."""
+
+    name: str
+    address: str
+
+
+def job_subject(job: Job, person: Person) -> JobSubject | None:
+    """Return the study or dataset that a job is about; None if there is none that the person may see."""
     slug = job.args.get("study") or job.args.get("slug", "")
     study = Study.objects.visible_to(person).filter(slug=slug).first()
     if study is not None:
         page = "change" if study.state == Study.State.DRAFT else "results"
-        return study.name, study_page_address(study, page)
+        return JobSubject(study.name, study_page_address(study, page))
     name = job.args.get("dataset") or job.args.get("name", "")
     dataset = visible_rows(Dataset.objects.filter(name=name), person).first()
     if dataset is not None:
-        return dataset.name, reverse("admin:judgments_dataset_change", args=[dataset.pk])
+        return JobSubject(dataset.name, reverse("admin:judgments_dataset_change", args=[dataset.pk]))
     return None
 
 
 def _upload_of(job: Job, user: User) -> str:
-    """Return the name of the job's upload if the user made it and it has errors or omitted rows to show; else ""."""
+    """Return the name of the file that a job imported; "" if the page has nothing to show about it.
+
+    There is something to show if the user uploaded the file, and it is still stored with the errors of a failed import
+    or with the rows that an import left out.
+    """
     upload = str(job.args.get("upload", ""))
     if not uploads.is_upload_of(upload, user):
         return ""
     file = uploads.job_file(upload) if job.has_failed else uploads.bad_rows_file(upload)
     return upload if file.exists() else ""
+
+
+def _add_result_messages(request: HttpRequest, job: Job) -> None:
+    """Show the counts and the notes of an import on the next page."""
+    counts = ", ".join(f"{label}: {value}" for label, value in describe_result(job) if value != "0")
+    messages.success(request, gettext("Imported: %(counts)s.") % {"counts": counts})
+    for note in (job.result or {}).get("notes", ()):
+        messages.info(request, describe_note(note))
 
 
 def _queue_position(job: Job) -> int | None:
@@ -129,8 +148,8 @@ class JobAdmin(ReadOnlyAdmin):
     def get_urls(self) -> list[URLPattern]:
         views = {
             "progress": self.progress_view,
-            "cancel": partial(self.change_state, may=may_cancel, change=cancel_job),
-            "retry": partial(self.change_state, may=may_retry, change=retry_job),
+            "cancel": self.cancel_view,
+            "retry": self.retry_view,
             "bad_rows": self.bad_rows_view,
         }
         job_urls = [
@@ -140,20 +159,30 @@ class JobAdmin(ReadOnlyAdmin):
         return [*job_urls, *super().get_urls()]
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
-        """Find the queue positions of all shown jobs at once."""
+        """Set ``queue_position`` of all shown jobs, with one query."""
         changes = super().get_changelist_instance(request)
         positions = queue_positions(changes.result_list)
         for job in changes.result_list:
             job.queue_position = positions.get(job.pk)
         return changes
 
-    def change_state(
-        self, request: HttpRequest, pk: int, may: Callable[[User, Job], bool], change: Callable[[Job], None]
+    def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        return self._change_state(request, pk, may_cancel, cancel_job)
+
+    def retry_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        return self._change_state(request, pk, may_retry, retry_job)
+
+    def _change_state(
+        self,
+        request: HttpRequest,
+        pk: int,
+        is_permitted: Callable[[User, Job], bool],
+        change: Callable[[Job], None],
     ) -> HttpResponse:
         job = self._job(request, pk)
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
-        if not may(signed_in(request), job):
+        if not is_permitted(signed_in(request), job):
             raise PermissionDenied
         try:
             change(job)
@@ -169,12 +198,8 @@ class JobAdmin(ReadOnlyAdmin):
         is_imported = job.kind == "import_dataset" and job.state == Job.State.DONE
         may_design = is_imported and user.has_perm("judgments.add_study")
         if may_design and subject and request.GET.get("then") == "design" and job.created_by == user:
-            counts = ", ".join(f"{label}: {value}" for label, value in describe_result(job) if value != "0")
-            messages.success(request, gettext("Imported: %(counts)s.") % {"counts": counts})
-            for note in (job.result or {}).get("notes", ()):
-                messages.info(request, describe_note(note))
-            dataset_name, _ = subject
-            return redirect(f"{reverse('admin:judgments_study_add')}?{urlencode({'dataset': dataset_name})}")
+            _add_result_messages(request, job)
+            return redirect(f"{reverse('admin:judgments_study_add')}?{urlencode({'dataset': subject.name})}")
         context = {
             **self.admin_site.each_context(request),
             "opts": Job._meta,

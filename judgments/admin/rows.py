@@ -11,18 +11,17 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from common.texts import text_or_placeholder
-from judgments.admin.base import (
+from judgments.admin.base import ReadOnlyAdmin, row_or_404
+from judgments.admin.columns import (
     CountColumn,
-    KnownValuesFilter,
-    ReadOnlyAdmin,
-    count_owned,
-    count_subquery,
+    count_reverse_relation,
+    count_rows_by_key,
+    format_time,
     item_thumbnail,
-    row_or_404,
-    short_time,
     study_column,
     thumbnail,
 )
+from judgments.admin.filters import KnownValuesFilter
 from judgments.kinds import KINDS
 from judgments.models import HIT, Caption, Dataset, Item, Output, StudyEvent, System, Unit
 from judgments.studies.designs import design_of
@@ -70,9 +69,13 @@ class SystemAdmin(ReadOnlyAdmin):
         "name",
         "dataset",
         "human",
-        CountColumn("captions", "n", lambda person: count_owned(Output.objects.annotations(), "system")),
         CountColumn(
-            "images found", "search_results", lambda person: count_owned(Output.objects.searches(), "system")
+            "captions", "n", lambda person: count_rows_by_key(Output.objects.annotations(), "system")
+        ),
+        CountColumn(
+            "images found",
+            "search_results",
+            lambda person: count_rows_by_key(Output.objects.searches(), "system"),
         ),
     )
     list_filter = ("human", "dataset")
@@ -91,7 +94,9 @@ class UnitAdmin(ReadOnlyAdmin):
     empty_words = "Items are created when a study's pages of work are generated."
     list_display = (
         *("key", "picture", study_column, "kind", "first_text", "second_text", "role"),
-        CountColumn("judgments", "n", lambda person: count_subquery(Unit, "judgments"), sortable=False),
+        CountColumn(
+            "judgments", "n", lambda person: count_reverse_relation(Unit, "judgments"), sortable=False
+        ),
     )
     list_select_related = ("study", "item__dataset", "reference", "first", "second", "pair")
     list_filter = ("control", "withdrawn", "filtered", KindFilter, "study")
@@ -133,7 +138,7 @@ class HITAdmin(ReadOnlyAdmin):
         "key",
         study_column,
         "number",
-        CountColumn("items", "size", lambda person: count_subquery(HIT, "places"), sortable=False),
+        CountColumn("items", "size", lambda person: count_reverse_relation(HIT, "places"), sortable=False),
         "required",
         "open_slots",
     )
@@ -163,4 +168,4 @@ class StudyEventAdmin(ReadOnlyAdmin):
 
     @display(description="time", ordering="pk")
     def event_time(self, event: StudyEvent) -> str:
-        return short_time(event.at)
+        return format_time(event.at)

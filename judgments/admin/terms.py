@@ -15,6 +15,7 @@ from common.markup import plain_text
 from judgments.admin.documentation import GLOSSARY, documents
 
 SECTION = "Terms of the field"
+# an entry of the glossary, which may go on over indented lines, such as "- **unit**: The smallest thing that is judged."
 ENTRY = re.compile(r"^- \*\*(.+?)\*\*: (.+(?:\n  .+)*)", re.M)
 
 

@@ -14,7 +14,7 @@ from judgments.importers import TABLE_FORMATS, ImportProblem
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.record import Record
 from judgments.importers.records.values import is_blank
-from judgments.importers.tables.parts import numbering_items
+from judgments.importers.tables.item_names import with_item_names
 from judgments.importers.tables.standard_columns import DATASET_COLUMNS
 from judgments.importers.textio import ImportNotes
 
@@ -96,7 +96,7 @@ def _count_captions(
     read = TABLE_FORMATS[table.format]
     if table.mapping is not None:
         read = table.mapping.reader(read)
-    read = numbering_items(read)
+    read = with_item_names(read)
     tallies: _Tallies = defaultdict(_SourceTally)
     images: set[str] = set()
     columns: list[str] = []

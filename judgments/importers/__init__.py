@@ -23,7 +23,8 @@ from judgments.importers.tables.candidates import TableCandidates
 from judgments.importers.tables.datasets import TableDataset
 from judgments.importers.tables.files import read_json_list, read_parquet, read_table, read_workbook
 from judgments.importers.tables.inputs import InputTable
-from judgments.importers.tables.parts import WHOLE_TABLE, TablePart, numbering_items
+from judgments.importers.tables.item_names import with_item_names
+from judgments.importers.tables.parts import WHOLE_TABLE, TablePart
 from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, DATASET_COLUMNS
 from judgments.importers.textio import ImportProblem
 from judgments.kinds import Kind
@@ -79,7 +80,7 @@ def open_dataset(
     """
     path = checked_path(format, DATASET_FORMATS, path)
     if table_part != WHOLE_TABLE or mapping is not None:
-        records = table_part.reader_of(numbering_items(table_reader(format, path, mapping)))
+        records = table_part.reader_of(with_item_names(table_reader(format, path, mapping)))
         return TableDataset(path, encoding, records=records, images_alone=table_part.images_alone)
     return DATASET_FORMATS[format](path, encoding)
 

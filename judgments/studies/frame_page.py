@@ -13,7 +13,8 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 
 from judgments.access.rights import Right, rights_of
-from judgments.admin.base import preview_address, signed_in
+from judgments.admin.addresses import preview_address
+from judgments.admin.base import signed_in
 from judgments.cached_figures import newest_figures_job
 from judgments.models import Job, Study
 from judgments.models.jobs import QUIET_JOBS, of_studies

@@ -14,7 +14,8 @@ from django.utils.translation import gettext
 from common.amounts import thousands
 from judgments.access.rights import Person, Right, rights_in
 from judgments.access.visible_rows import has_visible_study, may_view, visible_rows
-from judgments.admin.base import BoundedPaginator, count_owned
+from judgments.admin.base import BoundedPaginator
+from judgments.admin.columns import count_rows_by_key
 from judgments.models import HIT, Dataset, Job, Study
 from judgments.models.jobs import QUIET_JOBS
 from judgments.studies.pages import was_opened
@@ -88,7 +89,7 @@ def with_progress(studies: QuerySet[Study]) -> QuerySet[Study]:
 
 def with_needs(studies: QuerySet[Study]) -> QuerySet[Study]:
     """Annotate studies with the number of waiting rows for each need."""
-    counts = {_count_column(name): count_owned(need.rows(), "study") for name, need in NEEDS.items()}
+    counts = {_count_column(name): count_rows_by_key(need.rows(), "study") for name, need in NEEDS.items()}
     return studies.annotate(**counts)
 
 

@@ -32,7 +32,8 @@ from common.errors import DesignError, FeatureIsOff, QuorumError
 from common.files import can_be_stored
 from judgments.access.rights import Right, has_right
 from judgments.access.study_log import note_event
-from judgments.admin.base import QuorumAdmin, row_or_404, signed_in, simulated_mark
+from judgments.admin.base import QuorumAdmin, row_or_404, signed_in
+from judgments.admin.columns import simulated_mark
 from judgments.admin.documentation import page_of_feature, with_help
 from judgments.cached_figures import FiguresPending
 from judgments.design.editing.form.labels import replace_keys_by_labels

@@ -13,7 +13,8 @@ from annotation.models import Judgment
 from evaluation.models import Consensus
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.metrics.storage import evaluate_study
-from judgments.admin.base import QuorumAdmin, format_short
+from judgments.admin.base import QuorumAdmin
+from judgments.admin.columns import format_short
 from judgments.models import Job, Study, StudyEvent
 from judgments.studies.generation.hits import generate_hits
 from tests.evaluation.reporting import graded, pairwise, words

@@ -6,7 +6,8 @@ from django.test import Client
 from django.urls import reverse
 
 from judgments import cached_figures
-from judgments.admin.base import BoundedChoices, BoundedPaginator, BoundedValues
+from judgments.admin.base import BoundedPaginator
+from judgments.admin.filters import NewestRowsFilter, NewestValuesFilter
 from judgments.models import HIT
 from tests.judgments.desk import page, words
 from tests.studies import make_dataset, make_study
@@ -61,11 +62,11 @@ def test_a_filter_offers_the_newest_rows_and_the_chosen_one_and_says_so(
     oldest, older, _ = (make_dataset(name=name) for name in ("oldest", "older", "newest"))
     address = reverse("admin:judgments_caption_changelist")
     assert "the newest" not in words(designer.get(address))
-    monkeypatch.setattr(BoundedChoices, "max_count", 2)
+    monkeypatch.setattr(NewestRowsFilter, "max_count", 2)
 
     def offered(**asked: str) -> tuple[str, list[str]]:
         found = designer.get(address, asked).context["cl"]
-        one = next(spec for spec in found.filter_specs if isinstance(spec, BoundedChoices))
+        one = next(spec for spec in found.filter_specs if isinstance(spec, NewestRowsFilter))
         return str(one.title), [str(name) for _, name in one.lookup_choices]
 
     assert offered() == ("dataset (only the newest 2)", ["newest", "older"])
@@ -89,13 +90,13 @@ def test_a_filter_by_a_value_looks_at_the_newest_rows_and_says_so(
 
     def offered(**asked: str) -> tuple[str, list[str]]:
         found = designer.get(address, asked).context["cl"]
-        one = next(spec for spec in found.filter_specs if isinstance(spec, BoundedValues))
+        one = next(spec for spec in found.filter_specs if isinstance(spec, NewestValuesFilter))
         return str(one.title), list(one.lookup_choices)
 
     title, values = offered()
     assert title == "split"
     assert {"early", "late"} <= set(values)
-    monkeypatch.setattr(BoundedValues, "rows_searched", 1)
+    monkeypatch.setattr(NewestValuesFilter, "rows_searched", 1)
     assert offered() == ("split (only the newest 1)", ["late"])
     assert offered(split="early") == ("split (only the newest 1)", ["late", "early"])
     assert designer.get(address, {"split": "early"}).context["cl"].result_count == 1
@@ -111,7 +112,7 @@ def test_a_role_is_given_by_name_where_there_are_too_many_accounts_to_choose_fro
         User.objects.create_user(name, is_staff=True)
     User.objects.create_user("worker-like", is_staff=False)
     assert "choose an adjudicator" in words(designer.get(page(study, "people")))
-    monkeypatch.setattr(views, "MAX_OFFERED", 1)
+    monkeypatch.setattr(views, "MAX_CHOICES", 1)
     monkeypatch.setattr(views, "PAGE_SIZE", 1)
     shown = designer.get(page(study, "people"))
     assert "choose an adjudicator" not in words(shown)

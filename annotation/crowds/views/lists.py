@@ -8,7 +8,8 @@ from django.utils.translation import gettext_lazy
 from unfold.decorators import display
 
 from annotation.models import CrowdCall, CrowdSession, LedgerEntry, Publication
-from judgments.admin.base import ReadOnlyAdmin, short_time, study_column
+from judgments.admin.base import ReadOnlyAdmin
+from judgments.admin.columns import format_time, study_column
 from judgments.studies.designs import design_of
 from judgments.templatetags.judgments_tags import cents
 
@@ -39,7 +40,7 @@ class PublicationAdmin(CrowdListAdmin):
 
     @display(description=gettext_lazy("available until"), ordering="expires_at")
     def expiry(self, publication: Publication) -> str:
-        return short_time(publication.expires_at) if publication.expires_at else "–"
+        return format_time(publication.expires_at) if publication.expires_at else "–"
 
     @display(description=gettext_lazy("price per place"))
     def price(self, publication: Publication) -> str:
@@ -72,7 +73,7 @@ class CrowdCallAdmin(CrowdListAdmin):
 
     @display(description=gettext_lazy("created at"), ordering="pk")
     def call_time(self, call: CrowdCall) -> str:
-        return short_time(call.made_at)
+        return format_time(call.made_at)
 
 
 @admin.register(LedgerEntry)
@@ -86,7 +87,7 @@ class LedgerEntryAdmin(CrowdListAdmin):
 
     @display(description=gettext_lazy("time"), ordering="pk")
     def entry_time(self, entry: LedgerEntry) -> str:
-        return short_time(entry.at)
+        return format_time(entry.at)
 
     @display(description=gettext_lazy("study"))
     def study(self, entry: LedgerEntry) -> str:

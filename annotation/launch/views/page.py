@@ -14,6 +14,9 @@ from annotation.crowds.panel.page import has_panel
 from annotation.launch.views.launch import Readiness, launch_of
 from annotation.launch.views.points import LAUNCH_JOB_SOURCES, checklist
 from judgments.admin.base import public_address, signed_in
+from annotation.launch.views.points import LAUNCH_JOBS, checklist
+from judgments.admin.addresses import public_address
+from judgments.admin.base import signed_in
 from judgments.models import Study
 from judgments.studies.pages import Context, StudySection, was_opened
 from judgments.studies.step_form import add_operation

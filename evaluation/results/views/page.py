@@ -47,7 +47,8 @@ from evaluation.results.verdict import (
 from evaluation.results.views.drawings import DrawnPlot, draw_plots
 from evaluation.results.views.workers_in_words import model_rows, model_sentence, other_models, worker_note
 from evaluation.results.worker_models import WORKER_MODELS
-from judgments.admin.base import picture_address, signed_in
+from judgments.admin.addresses import picture_address
+from judgments.admin.base import signed_in
 from judgments.cached_figures import cached_figures, required_figures
 from judgments.figures import FiguresDefinition, add_figures
 from judgments.kinds import KINDS

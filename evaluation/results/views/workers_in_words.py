@@ -11,7 +11,7 @@ from django.utils.translation import gettext_noop
 from common.amounts import percent, thousands
 from evaluation.results.consensus.study import SIDE_LABELS
 from evaluation.results.worker_models import WORKER_MODELS
-from judgments.admin.base import picture_address
+from judgments.admin.addresses import picture_address
 from judgments.kinds import KINDS
 from judgments.kinds.pairs.answers import CONFIDENCE_CHOICES
 from judgments.models import Study

@@ -27,7 +27,9 @@ from judgments.access.dataset_roles import DATASET_ROLES, has_role
 from judgments.access.rights import Person
 from judgments.access.views import offered_accounts
 from judgments.access.visible_rows import visible_rows
-from judgments.admin.base import CountColumn, count_owned, picture_address, row_or_404, signed_in
+from judgments.admin.addresses import picture_address
+from judgments.admin.base import row_or_404, signed_in
+from judgments.admin.columns import CountColumn, count_rows_by_key
 from judgments.admin.documentation import page_of_feature, with_help
 from judgments.datasets import uploads
 from judgments.datasets.operations import OPERATIONS
@@ -50,8 +52,8 @@ from judgments.studies.step_form import read_posted_parameters
 
 # numbers of images, of captions for each image, of studies and of jobs on a dataset's page
 SAMPLE_SIZE, MAX_CAPTIONS, MAX_STUDIES, MAX_JOBS = 8, 3, 20, 5
-IMAGE_COUNT = count_owned(Item.objects.all(), "dataset")
-CAPTION_COUNT = count_owned(Caption.objects.filter(role=Caption.Role.REFERENCE), "dataset")
+IMAGE_COUNT = count_rows_by_key(Item.objects.all(), "dataset")
+CAPTION_COUNT = count_rows_by_key(Caption.objects.filter(role=Caption.Role.REFERENCE), "dataset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +82,14 @@ class DatasetAdmin(UploadViews):
         CountColumn("images", "n_images", lambda person: IMAGE_COUNT),
         CountColumn("captions", "n_captions", lambda person: CAPTION_COUNT),
         CountColumn(
-            "systems", "n_systems", lambda person: count_owned(System.objects.visible_to(person), "dataset")
+            "systems",
+            "n_systems",
+            lambda person: count_rows_by_key(System.objects.visible_to(person), "dataset"),
         ),
         CountColumn(
-            "studies", "n_studies", lambda person: count_owned(Study.objects.visible_to(person), "dataset")
+            "studies",
+            "n_studies",
+            lambda person: count_rows_by_key(Study.objects.visible_to(person), "dataset"),
         ),
         "sharing",
         "created_at",
@@ -225,17 +231,17 @@ def _contents_context(dataset: Dataset, person: Person) -> dict[str, Any]:
         "counts": Dataset.objects.filter(pk=dataset.pk).values(
             n_images=IMAGE_COUNT,
             n_captions=CAPTION_COUNT,
-            n_pairs=count_owned(PublishedPair.objects.all(), "dataset"),
-            n_unscaled=count_owned(Item.objects.filter(scaled={}).exclude(picture=""), "dataset"),
+            n_pairs=count_rows_by_key(PublishedPair.objects.all(), "dataset"),
+            n_unscaled=count_rows_by_key(Item.objects.filter(scaled={}).exclude(picture=""), "dataset"),
         )[0],
         "systems": list(
             System.objects.visible_to(person)
             .filter(dataset=dataset)
             .select_related("owner")
             .annotate(
-                n=count_owned(Output.objects.annotations(), "system"),
-                search_results=count_owned(Output.objects.searches(), "system"),
-                contents_count=count_owned(SystemContent.objects.all(), "system"),
+                n=count_rows_by_key(Output.objects.annotations(), "system"),
+                search_results=count_rows_by_key(Output.objects.searches(), "system"),
+                contents_count=count_rows_by_key(SystemContent.objects.all(), "system"),
             )
         ),
         "studies": list(Study.objects.visible_to(person).filter(dataset=dataset)[:MAX_STUDIES]),

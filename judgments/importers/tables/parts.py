@@ -1,13 +1,18 @@
-"""Read parts of a table: the captions of one system, or those of people. Name items that have only a source text."""
+"""Read one part of a table with captions of several systems, or of people: the captions of one of them.
+
+A table has a column `system` and a column `caption`, or a column of captions for each system::
+
+    image,system,caption            image,nmt,llm
+    1.jpg,nmt,A dog                 1.jpg,A dog,A dog runs
+    1.jpg,llm,A dog runs
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from common.texts import one_text
 from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.record import Record
 from judgments.importers.records.values import is_blank
@@ -15,43 +20,10 @@ from judgments.importers.tables.standard_columns import (
     CANDIDATE_COLUMNS,
     CONTENT_SEPARATORS,
     DATASET_COLUMNS,
-    STANDARD_COLUMNS,
 )
 from judgments.importers.textio import ImportNotes
 
-MAX_RECORDS_SEARCHED = 1_000  # first records that are searched for names of systems
-
-
-def numbering_items(read: RecordReader) -> RecordReader:
-    """Return a reader that names the items of a table without a column `image` by their source texts.
-
-    Items are ``text-1``, ``text-2`` and so on, in the order of the file. Rows with equal texts are about one item. A
-    second, different output of a system for the same text begins another item, however.
-    """
-
-    def records(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
-        required = tuple(name for name in columns.required if name != "image")
-        extended_columns = replace(
-            columns, required=required, optional=(*columns.optional, "image", "text", "system")
-        )
-        # other optional columns are those of `TablePart.columns`, each with the outputs of a system
-        columns_of_systems = [name for name in columns.optional if name not in STANDARD_COLUMNS]
-        item_names: dict[tuple[str, int], str] = {}
-        ordinals: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
-        for record in read(path, extended_columns, notes, encoding):
-            if "image" not in record.values and record.get("text") is not None:
-                text, system = one_text(str(record.get("text"))), str(record.get("system") or "")
-                # The n-th distinct output of a system for a text belongs to the text's n-th item. References are no
-                # outputs, so that all of a text's belong to its first item.
-                output_columns = ("caption",) if system else columns_of_systems
-                # a digest, since the texts would need much memory
-                digest = hash(tuple(str(record.get(name)) for name in output_columns))
-                ordinal = ordinals[text, system].setdefault(digest, len(ordinals[text, system]))
-                name = item_names.setdefault((text, ordinal), f"text-{len(item_names) + 1}")
-                record = replace(record, values={**record.values, "image": name})
-            yield record
-
-    return records
+MAX_RECORDS_SEARCHED = 1_000  # first records that are searched for a system
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +31,10 @@ class TablePart:
     """The part of a table with one system's captions, or with people's.
 
     Attributes:
-        system: take only rows with this `system`; "" takes rows without a system, and None takes all rows.
-        columns: the columns of the captions, if the table has them instead of a column `caption`.
-        images_alone: whether a dataset gets only the images, without the captions; `open_dataset` reads this.
-        of_system: whether the captions are a system's, so that an empty cell is an empty output.
+        system: the system of the rows to take; "" for rows without a system, None for all rows.
+        columns: the columns of the captions, if the table has these columns instead of a column `caption`.
+        images_alone: whether the dataset of the table has only the images, and no captions; for `open_dataset`.
+        of_system: whether the captions in ``columns`` are a system's, so that an empty cell is an empty output.
     """
 
     system: str | None = None
@@ -70,37 +42,31 @@ class TablePart:
     images_alone: bool = False
     of_system: bool = False
 
-    def reader_of(self, records: RecordReader) -> RecordReader:
-        """Return a reader of this part of the tables that ``records`` reads."""
+    def reader_of(self, read: RecordReader) -> RecordReader:
+        """Return a reader of this part of the tables that ``read`` reads."""
 
-        def read(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
+        def records(
+            path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
+        ) -> Iterator[Record]:
             if self.columns:
-                yield from self._records_of_columns(records, path, columns, notes, encoding)
-            elif self.system is None:
-                yield from records(path, columns, notes, encoding)
+                yield from self._records_of_columns(read, path, columns, notes, encoding)
+            elif self.system is not None:
+                yield from self._records_of_system(read, path, columns, notes, encoding)
             else:
-                extended_columns = replace(
-                    columns, optional=tuple(dict.fromkeys((*columns.optional, "system")))
-                )
-                for record in records(path, extended_columns, notes, encoding):
-                    if str(record.get("system") or "").strip() == self.system:
-                        omits_boxes = self.system and _defines_boxes(record)
-                        omitted = ("system", "boxes") if omits_boxes else ("system",)
-                        values = {name: cell for name, cell in record.values.items() if name not in omitted}
-                        yield replace(record, values=values)
+                yield from read(path, columns, notes, encoding)
 
-        return read
+        return records
 
     def _records_of_columns(
-        self, records: RecordReader, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
+        self, read: RecordReader, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
     ) -> Iterator[Record]:
         """Yield a record with one caption for each of the part's columns that has a caption in a row."""
         optional = (*columns.optional, *self.columns)
         extended_columns = Columns(("image",), optional, lenient=True, substitutes=columns.substitutes)
-        for record in records(path, extended_columns, notes, encoding):
-            shared_columns = {"image", *columns.optional}
-            if self.of_system:  # in other columns, boxes are the dataset's
-                shared_columns -= set(CONTENT_SEPARATORS)
+        shared_columns = {"image", *columns.optional}
+        if self.of_system:  # boxes in a table of several systems are the dataset's, not a system's
+            shared_columns -= set(CONTENT_SEPARATORS)
+        for record in read(path, extended_columns, notes, encoding):
             shared_values = {name: value for name, value in record.values.items() if name in shared_columns}
             for column in self.columns:
                 is_output = self.of_system and column in record.values
@@ -108,9 +74,23 @@ class TablePart:
                     values = {**shared_values, "caption": record.values[column]}
                     yield replace(record, values=values, origins={"caption": column})
 
+    def _records_of_system(
+        self, read: RecordReader, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
+    ) -> Iterator[Record]:
+        """Yield the records of the part's system, without the column `system`."""
+        optional = tuple(dict.fromkeys((*columns.optional, "system")))
+        for record in read(path, replace(columns, optional=optional), notes, encoding):
+            if str(record.get("system") or "").strip() != self.system:
+                continue
+            # boxes that the row defines are the dataset's, not part of the system's output
+            has_boxes_of_dataset = self.system and _defines_boxes(record)
+            omitted = ("system", "boxes") if has_boxes_of_dataset else ("system",)
+            values = {name: cell for name, cell in record.values.items() if name not in omitted}
+            yield replace(record, values=values)
+
 
 def _defines_boxes(record: Record) -> bool:
-    """Return whether a row defines the boxes of its image. Otherwise it names the boxes in a system's output."""
+    """Return whether a row defines the boxes of its image, as JSON objects. Otherwise it has only ids of boxes."""
     boxes = record.get("boxes")
     return "{" in boxes if isinstance(boxes, str) else any(isinstance(box, dict) for box in boxes or ())
 
@@ -119,15 +99,18 @@ WHOLE_TABLE = TablePart()
 
 
 def read_system_names(read: RecordReader, path: Path, encoding: str | None) -> list[str]:
-    """Return the systems in a table's column `system`, in order; "" stands for people. Without it, return []."""
+    """Return the systems in a table's column `system`, in the order of the file; [] if there is no such column.
+
+    "" stands for people, who have no system.
+    """
     systems: dict[str, None] = {}
     optional = (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, *CANDIDATE_COLUMNS.optional)
     for index, record in enumerate(read(path, Columns((), optional, lenient=True), ImportNotes(), encoding)):
-        # All rows of CSV have the header's columns, so the first row tells. A renamed column is in `origins`.
+        # all rows of CSV have the columns of the header; a column that a mapping renamed is in `origins`
         if record.textual and "system" not in (record.values.keys() | record.origins.keys()):
             return []
         systems[str(record.get("system") or "").strip()] = None
-        # JSON may omit keys, so the first records are searched.
+        # JSON may omit the key in some records, so several are searched
         if index == MAX_RECORDS_SEARCHED and not any(systems):
             return []
     return list(systems)
