@@ -42,7 +42,8 @@ def current_times() -> tuple[float, float]:
 
 def dataset_of(folder: Path, name: str, references: list[str], outputs: dict[str, list[str]]) -> Any:
     """Import texts with one reference each, and the outputs of systems, line by line. Return the dataset."""
-    from judgments.datasets.importing import import_candidates, import_dataset
+    from judgments.datasets.importing.candidates import import_candidates
+    from judgments.datasets.importing.datasets import import_dataset
     from judgments.models import Dataset
 
     file = folder / "texts.jsonl"

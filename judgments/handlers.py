@@ -14,7 +14,11 @@ from common.audit import acting_person
 from common.errors import WrongState
 from judgments.access.dataset_roles import require_editor
 from judgments.cached_figures import FIGURES_JOB, recompute_figures, store_figures
-from judgments.datasets import importing, pending_imports, uploads
+from judgments.datasets import pending_imports, uploads
+from judgments.datasets.importing.base import ImportSummary
+from judgments.datasets.importing.candidates import import_candidates
+from judgments.datasets.importing.datasets import import_dataset
+from judgments.datasets.importing.rankings import import_rankings
 from judgments.datasets.scaling import is_scaled, scale_picture
 from judgments.datasets.upload_parts import UploadPart
 from judgments.importers import ColumnMapping
@@ -67,7 +71,7 @@ def import_dataset_upload(
         path = files.root / people_part.file if people_part.file else files.path
         common_arguments: dict[str, Any] = {"user": user, "progress": run.progress}
         with pending_imports.storing_problems(job, path):
-            summary = importing.import_dataset(
+            summary = import_dataset(
                 path=path,
                 name=name,
                 images=folder or images or None,
@@ -78,7 +82,7 @@ def import_dataset_upload(
         for part in system_parts:
             path = files.root / part.file
             with pending_imports.storing_problems(job, path):
-                added = importing.import_candidates(
+                added = import_candidates(
                     path=path, dataset=name, system=part.system, **part.source, **common_arguments
                 )
             summary = summary.with_system(added)

@@ -20,7 +20,8 @@ from evaluation.data.export.snapshots import take_snapshot
 from evaluation.errors import EvaluationError
 from judgments.access.dataset_roles import require_editor
 from judgments.access.study_log import note_event
-from judgments.datasets.importing import ROWS_PER_BATCH, check_owner, check_system_name, store_candidates
+from judgments.datasets.importing.base import ROWS_PER_BATCH
+from judgments.datasets.importing.candidates import check_system_name, check_system_owner, store_candidates
 from judgments.drawing.keys import content_key
 from judgments.kinds import KINDS
 from judgments.models import Caption, Dataset, Item, Output, Study, System
@@ -158,7 +159,7 @@ def _add_outputs(
         defaults={"fingerprint": fingerprint, "owner": owner, "private": owner is not None},
     )
     if not created:
-        check_owner(system, by)
+        check_system_owner(system, by)
     if system.fingerprint != fingerprint:
         raise DataConflict(
             f"Dataset {dataset.name!r} has a system {name!r} with captions from elsewhere; choose another name."

@@ -10,7 +10,8 @@ from typing import Any
 from common.commands import QuorumCommand, progress_bar
 from contrib.demo import FOLDER
 from evaluation.models import Analysis
-from judgments.datasets.importing import import_candidates, import_dataset
+from judgments.datasets.importing.candidates import import_candidates
+from judgments.datasets.importing.datasets import import_dataset
 from judgments.design.reading.study_files import read_toml
 from judgments.jobs.queues import enqueue
 from judgments.models import Study

@@ -24,7 +24,7 @@ from contrib.hit_templates.filling import filled_questions
 from contrib.hit_templates.kind import HITTemplate
 from contrib.hit_templates.reading import TemplateForm, TemplateProblem, read_template
 from judgments.access.study_log import note_event
-from judgments.datasets.importing import import_dataset
+from judgments.datasets.importing.datasets import import_dataset
 from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.importers.tables.inputs import InputTable

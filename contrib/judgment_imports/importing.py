@@ -32,7 +32,8 @@ from contrib.judgment_imports.reading import (
 from contrib.judgment_imports.writing.judgments import JudgmentWriter
 from contrib.judgment_imports.writing.systems import ROWS_PER_BATCH
 from judgments.access.study_log import note_event
-from judgments.datasets.importing import ImportSummary, remember_mapping
+from judgments.datasets.importing.base import ImportSummary
+from judgments.datasets.importing.column_mappings import remember_mapping
 from judgments.importers import ColumnMapping, ImportProblem, JudgmentSource
 from judgments.importers.mapped_judgments import MappedJudgments
 from judgments.importers.records.rows import JudgmentRow

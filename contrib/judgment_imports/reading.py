@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from annotation.crowds.people import worker_name
 from common.errors import DataConflict
-from judgments.datasets.importing import names_by_text
+from judgments.datasets.importing.candidates import names_by_text
 from judgments.design.numbers import number_text
 from judgments.design.reading.checking import make_design
 from judgments.design.scale import Scale, scale_from_text

@@ -15,7 +15,7 @@ from common.markup import plain_text
 from judgments.admin.documentation import GLOSSARY, documents
 
 SECTION = "Terms of the field"
-# an entry of the glossary, which may go on over indented lines, such as "- **unit**: The smallest thing that is judged."
+# an entry of the glossary, such as "- **unit**: The smallest thing that is judged."; further lines are indented
 ENTRY = re.compile(r"^- \*\*(.+?)\*\*: (.+(?:\n  .+)*)", re.M)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from common.incoming import RequestBytesExceeded
 from common.incoming.json_documents import load_json
-from judgments.datasets.importing import last_mapping
+from judgments.datasets.importing.column_mappings import last_mapping
 from judgments.datasets.table_columns import TABLE_USES, UploadTable, has_title, read_upload_table
 from judgments.datasets.uploads import job_file, open_upload
 from judgments.importers import TABLE_FORMATS, ImportProblem, read_layouts

@@ -9,7 +9,10 @@ from typing import Any
 
 from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError
-from judgments.datasets.importing import import_candidates, import_dataset, import_rankings, last_mapping
+from judgments.datasets.importing.candidates import import_candidates
+from judgments.datasets.importing.column_mappings import last_mapping
+from judgments.datasets.importing.datasets import import_dataset
+from judgments.datasets.importing.rankings import import_rankings
 from judgments.datasets.operations import OPERATIONS
 from judgments.datasets.table_columns import read_upload_table
 from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, TABLE_FORMATS, ImportProblem

@@ -60,7 +60,7 @@ class CreateStudy(QuorumCommand):
         self.say(f"Study {study.slug} created as a draft. Next: generate its pages of work.")
 
     def _with_titles(self, design: StudyDesign, path: Path) -> StudyDesign:
-        from judgments.datasets.importing import with_titles
+        from judgments.design.editing.titles import with_titles
         from judgments.importers.textio import read_lines
 
         with progress_bar() as report:

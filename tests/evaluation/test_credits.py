@@ -16,7 +16,7 @@ from evaluation.data.export.exporting import export_judgments
 from evaluation.reports.releases.verification import describe_differences
 from evaluation.results.aggregation import compute_aggregation
 from evaluation.results.metrics.storage import evaluate_study
-from judgments.datasets.importing import import_candidates
+from judgments.datasets.importing.candidates import import_candidates
 from judgments.drawing.keys import candidate_key
 from judgments.importers import ImportProblem
 from judgments.kinds import KINDS

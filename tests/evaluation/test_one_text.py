@@ -14,7 +14,8 @@ from common.errors import DataConflict
 from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.export.exporting import export_judgments
 from evaluation.results.aggregation import compute_aggregation
-from judgments.datasets.importing import ImportSummary, import_candidates, store_candidates
+from judgments.datasets.importing.base import ImportSummary
+from judgments.datasets.importing.candidates import import_candidates, store_candidates
 from judgments.importers import ColumnMapping, ImportProblem
 from judgments.models import Caption, Dataset, Output, Study
 from tests.evaluation.studies import make_dataset

@@ -28,7 +28,7 @@ from evaluation.models import MetricScore
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from evaluation.results.metrics.storage import evaluate_study
-from judgments.datasets.importing import import_candidates
+from judgments.datasets.importing.candidates import import_candidates
 from judgments.drawing.keys import content_key
 from judgments.importers import ColumnMapping, ImportProblem
 from judgments.models import CandidatePair, Dataset, Output, Study, Unit

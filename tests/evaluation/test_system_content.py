@@ -19,7 +19,7 @@ from evaluation.presentation.content import Estimate
 from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import verify_bundle, verify_study
 from evaluation.reports.storage import build_report
-from judgments.datasets.importing import import_candidates
+from judgments.datasets.importing.candidates import import_candidates
 from judgments.design.reading.checking import make_design
 from judgments.jobs.claims import run_job
 from judgments.models import Item, Job, System, SystemContent, Unit

@@ -8,7 +8,7 @@ import pytest
 from annotation.models import Worker
 from evaluation.data.export.exporting import export_judgments
 from evaluation.errors import ExportError
-from judgments.datasets.importing import import_dataset
+from judgments.datasets.importing.datasets import import_dataset
 from judgments.models import Caption, Dataset, Study
 from tests.annotation.casting import make_study
 from tests.annotation.writing import caption_by, written_study

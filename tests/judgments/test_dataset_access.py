@@ -24,7 +24,8 @@ from judgments.access.dataset_roles import (
     share_dataset,
 )
 from judgments.access.roles import give_role
-from judgments.datasets.importing import import_candidates, import_dataset
+from judgments.datasets.importing.candidates import import_candidates
+from judgments.datasets.importing.datasets import import_dataset
 from judgments.design.reading.checking import make_design
 from judgments.jobs.claims import run_job
 from judgments.jobs.queues import enqueue

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from judgments.datasets.importing import import_dataset
+from judgments.datasets.importing.datasets import import_dataset
 
 pytestmark = pytest.mark.django_db
 STUDY = 'name = "{protocol}"\nslug = "{protocol}"\ndataset = "pascal"\nprotocol = "{protocol}"\nseed = 7\n'

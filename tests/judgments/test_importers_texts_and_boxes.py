@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from judgments.datasets.importing import import_dataset
+from judgments.datasets.importing.datasets import import_dataset
 from judgments.importers import open_dataset
 from judgments.importers.records.rows import BoxRow, ImageRow, ReferenceRow
 from judgments.models import Item

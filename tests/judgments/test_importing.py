@@ -10,7 +10,8 @@ from django.core.management import CommandError, call_command
 from PIL import Image as PillowImage
 
 from common.errors import DataConflict
-from judgments.datasets.importing import import_candidates, import_dataset
+from judgments.datasets.importing.candidates import import_candidates
+from judgments.datasets.importing.datasets import import_dataset
 from judgments.datasets.picture_checks import PictureProblem
 from judgments.datasets.pictures import PictureCopy
 from judgments.importers.textio import ImportProblem

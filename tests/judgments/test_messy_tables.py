@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from judgments.datasets.importing import import_dataset
+from judgments.datasets.importing.datasets import import_dataset
 from judgments.datasets.picture_checks import PictureProblem
 from judgments.datasets.pictures import checked_pictures
 from judgments.importers import ImportProblem, open_dataset

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from common.errors import DataConflict
 from common.rows.batches import KEYS_PER_QUERY, batched
-from judgments.datasets.importing import store_candidates
+from judgments.datasets.importing.candidates import store_candidates
 from judgments.drawing.keys import text_key
 from judgments.importers.records.rows import CreditedRow, JudgmentRow
 from judgments.models import Caption, Dataset

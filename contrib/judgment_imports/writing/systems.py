@@ -14,7 +14,9 @@ from common.errors import DataConflict
 from common.incoming import compose_name
 from common.rows.batches import KEYS_PER_QUERY, batched
 from common.texts import one_text, quote_difference
-from judgments.datasets.importing import ROWS_PER_BATCH, check_owner, renumber_ranks, stored_lists
+from judgments.datasets.importing.base import ROWS_PER_BATCH
+from judgments.datasets.importing.candidates import check_system_owner
+from judgments.datasets.importing.ranked_lists import renumber_ranks, stored_lists
 from judgments.importers.records.rows import HUMAN_OTHER, HUMAN_SYSTEM, Credit, CreditedRow
 from judgments.models import Caption, Dataset, Item, Output, System
 
@@ -56,7 +58,7 @@ class SystemWriter:
                 names.update(credit.system for credit in credits)
         user = acting_person()
         for name in sorted(names & self.by_name.keys()):
-            check_owner(self.by_name[name], user)
+            check_system_owner(self.by_name[name], user)
         new_systems = System.objects.bulk_create(
             System(
                 dataset=self.dataset,

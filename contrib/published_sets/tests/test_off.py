@@ -18,7 +18,7 @@ folder.mkdir()
 """
 USED = f"""{SET}
 from contrib.judgment_imports.importing import import_judgments
-from judgments.datasets.importing import import_dataset
+from judgments.datasets.importing.datasets import import_dataset
 
 import_dataset(format="flickr8k", path=folder, name="flickr8k")
 import_judgments(format="flickr8k-expert", path=folder, dataset="flickr8k", study="experts")

@@ -26,7 +26,7 @@ from common.rate_limits import TooManyAttempts
 from judgments.access.dataset_roles import has_role
 from judgments.admin.base import QuorumAdmin, row_or_404, signed_in
 from judgments.datasets import pending_imports, uploads
-from judgments.datasets.importing import last_mapping
+from judgments.datasets.importing.column_mappings import last_mapping
 from judgments.datasets.table_columns import NO_COLUMNS, TABLE_USES, UploadTable
 from judgments.datasets.upload_parts import ENCODINGS, InspectedUpload, UploadPart, load_inspected_upload
 from judgments.datasets.views import column_form
