@@ -28,7 +28,7 @@ from judgments.importers import (
     read_layouts,
 )
 from judgments.importers.mapped_judgments import MappedJudgments
-from judgments.importers.mapping import criteria_of
+from judgments.importers.mapped_records import read_criteria
 from judgments.kinds import KINDS
 from judgments.models import Caption, Dataset, Output
 
@@ -154,4 +154,4 @@ def mappings_by_criterion(
     if mapping is None or not (mapping.criterion or mapping.criteria):
         return {"": mapping}
     layout, reader = fill_layout(format, path, mapping)
-    return {name: mapping.for_criterion(name) for name in criteria_of(layout, reader, path, encoding)}
+    return {name: mapping.for_criterion(name) for name in read_criteria(layout, reader, path, encoding)}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated
 
 from common.incoming import quote_value
+from judgments.importers.mapped_records import mapped_reader
 from judgments.importers.mapping import ColumnMapping
 from judgments.importers.records.column_types import Address, ImageName, cached_validator
 from judgments.importers.records.json_records import read_document
@@ -45,7 +46,7 @@ _RESULTS_MAPPING = ColumnMapping(columns={"image": "image_id"})
 
 def open_results(path: Path, encoding: str | None = None) -> TableCandidates:
     """Open a system's captions: a list of objects with `image_id` and `caption`."""
-    return TableCandidates(path, encoding, records=_RESULTS_MAPPING.reader(read_json_list))
+    return TableCandidates(path, encoding, records=mapped_reader(_RESULTS_MAPPING, read_json_list))
 
 
 class CocoDataset(DatasetSource):

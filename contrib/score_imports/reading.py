@@ -22,6 +22,7 @@ from contrib.score_imports.rows import CHECK_INTERVAL, CompactTexts, ScoreRows, 
 from evaluation.errors import EvaluationError
 from evaluation.models import ID_COLUMNS, ScoreKeys
 from judgments.importers import TABLE_FORMATS, ColumnMapping
+from judgments.importers.mapped_records import mapped_reader
 from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.record import Record
 from judgments.importers.records.values import read_name, read_number, read_output
@@ -76,7 +77,7 @@ def score_records(
     columns = Columns((), (*KEY_COLUMNS, SCORE, *metrics), lenient=True)
     if mapping is not None:
         mapping.check(path, columns.optional)
-        reader = mapping.reader(reader)
+        reader = mapped_reader(mapping, reader)
     return reader(path, columns, ImportNotes(), None)
 
 

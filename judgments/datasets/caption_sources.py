@@ -11,6 +11,7 @@ from typing import Any
 
 from judgments.datasets.upload_parts import PEOPLE, SYSTEM, UploadPart
 from judgments.importers import TABLE_FORMATS, ImportProblem
+from judgments.importers.mapped_records import mapped_reader
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.record import Record
 from judgments.importers.records.values import is_blank
@@ -95,7 +96,7 @@ def _count_captions(
     """Return the tallies by (system, column), the names of the images, and the table's columns."""
     read = TABLE_FORMATS[table.format]
     if table.mapping is not None:
-        read = table.mapping.reader(read)
+        read = mapped_reader(table.mapping, read)
     read = with_item_names(read)
     tallies: _Tallies = defaultdict(_SourceTally)
     images: set[str] = set()

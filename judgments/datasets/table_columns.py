@@ -12,8 +12,9 @@ from django.utils.translation import gettext_noop
 
 from common.files import as_cell
 from judgments.importers import HEADER_FORMATS, ColumnMapping, ImportProblem, fill_layout
+from judgments.importers.column_guesses import guess_columns
+from judgments.importers.mapped_records import read_first_rows
 from judgments.importers.mapping import OMITTED_COLUMN as NOT_USED
-from judgments.importers.mapping import first_rows, guess_columns
 from judgments.importers.names import names_picture
 from judgments.importers.records.title_rows import header_line
 from judgments.importers.tables.files import first_lines
@@ -200,7 +201,7 @@ def read_upload_table(
         likely_header_row = header_line(table.lines, TABLE_USES[use].optional)
         table.header_row = header_row or (likely_header_row if likely_header_row > 1 else 0)
         mapping, read = fill_layout(format, path, ColumnMapping(header_row=table.header_row))
-        rows = first_rows(mapping, read, path, encoding or None)
+        rows = read_first_rows(mapping, read, path, encoding or None)
     except ImportProblem as problem:
         return table, problem
     table.names = list(dict.fromkeys(name for row in rows for name in row))[:MAX_COLUMNS_SHOWN]

@@ -13,6 +13,7 @@ from common.features import of_features
 from judgments.importers.import_format import ImportFormat
 from judgments.importers.judgment_tables import TableJudgments
 from judgments.importers.mapped_judgments import MappedJudgments
+from judgments.importers.mapped_records import dataset_reader, mapped_reader
 from judgments.importers.mapping import ColumnMapping, read_layouts
 from judgments.importers.potato import read_potato
 from judgments.importers.records.columns import RecordReader
@@ -43,7 +44,7 @@ DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
     **{format.name: format.dataset for format in IMPORT_FORMATS if format.dataset},
     **{name: partial(TableDataset, records=read) for name, read in TABLE_FORMATS.items()},
     **{
-        name: partial(TableDataset, records=layout.items_reader(read_table))
+        name: partial(TableDataset, records=dataset_reader(layout, read_table))
         for name, layout in read_layouts().items()
         if layout.dataset
     },
@@ -115,7 +116,7 @@ def table_reader(format: str, path: Path, mapping: ColumnMapping | None) -> Reco
     if mapping.header_row and format not in HEADER_FORMATS:
         raise _no_header_error(format, path)
     mapping.check(path, (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, *CANDIDATE_COLUMNS.optional))
-    return mapping.reader(TABLE_FORMATS[format])
+    return mapped_reader(mapping, TABLE_FORMATS[format])
 
 
 def _no_header_error(format: str, path: Path) -> ImportProblem:
@@ -163,7 +164,7 @@ def open_judgments(
             scale=scale,
         )
     if format in TABLE_FORMATS:
-        read = TABLE_FORMATS[format] if mapping is None else mapping.reader(TABLE_FORMATS[format])
+        read = TABLE_FORMATS[format] if mapping is None else mapped_reader(mapping, TABLE_FORMATS[format])
         return TableJudgments(
             path, read, protocol=protocol, encoding=encoding, own_page=own_page, scale=scale
         )

@@ -15,17 +15,18 @@ from common.texts import one_text
 from judgments.drawing.keys import candidate_key, content_key, text_key
 from judgments.importers import foreign
 from judgments.importers.judgment_tables import TableJudgments, output_columns
+from judgments.importers.mapped_records import mapped_reader
 from judgments.importers.mapping import (
     ANONYMOUS_WORKERS,
     ANSWER_COLUMNS,
     CONTENT_COLUMNS,
     MAPPABLE_COLUMNS,
-    OUTPUTS,
+    OUTPUT_COLUMNS,
     REQUIRED_COLUMNS,
-    SIDES,
+    SIDE_BY_SYSTEM_COLUMN,
     STRUCTURED_COLUMNS,
     TIME_COLUMNS,
-    UNIT_TEXTS,
+    UNIT_TEXT_COLUMNS,
     ColumnMapping,
     parse_zone,
 )
@@ -40,7 +41,7 @@ from judgments.importers.times import TIME_EXPECTED, parse_time
 from judgments.kinds import KINDS
 from judgments.kinds.base import JUDGMENT_COLUMNS
 
-NAME_COLUMNS = ("image", *SIDES, "worker")
+NAME_COLUMNS = ("image", *SIDE_BY_SYSTEM_COLUMN, "worker")
 _ADDRESS = re.compile(r"https?://")
 
 
@@ -79,10 +80,10 @@ class MappedJudgments(TableJudgments):
         mapped_columns = (name for name in MAPPABLE_COLUMNS if name in mapping.columns)
         marks_column = ("marks",) if mapping.merge else ()
         self.columns = tuple(dict.fromkeys((*JUDGMENT_COLUMNS, *mapped_columns, *marks_column)))
-        self._read_records = mapping.reader(reader, mapped_only=True)
+        self._read_records = mapped_reader(mapping, reader, mapped_only=True)
         self._zone = parse_zone(mapping.zone, path) if mapping.zone else None
         self._rater_counts: Counter[int] = Counter()  # by the unit's digest, if raters are anonymous
-        self._labels = {name: Lookalikes() for name in (*SIDES, "worker")}
+        self._labels = {name: Lookalikes() for name in (*SIDE_BY_SYSTEM_COLUMN, "worker")}
         # if rows must name their system, a blank cell means that no system wrote the text
         required_columns = mapping.asked or (() if mapping.title else mapping.single_source_columns())
         self._names_systems = "system" in required_columns
@@ -167,7 +168,7 @@ class MappedJudgments(TableJudgments):
             name: value
             for name, value in values.items()
             if value is not None
-            and (value != "" or name not in OUTPUTS or (name in outputs and not self.uses_former_ids))
+            and (value != "" or name not in OUTPUT_COLUMNS or (name in outputs and not self.uses_former_ids))
         }
 
     def _compose_names(self, record: Record, values: dict[str, Any]) -> None:
@@ -191,9 +192,11 @@ class MappedJudgments(TableJudgments):
         if "unit" in values:
             unit, joins_columns = values["unit"], "{" in record.origins.get("unit", "")
             return content_key("unit", unit) if joins_columns and len(str(unit)) > SHORT_NAME_LIMIT else unit
-        systems = [values[name] for name in SIDES if name in values]
+        systems = [values[name] for name in SIDE_BY_SYSTEM_COLUMN if name in values]
         normalise = str if self.uses_former_ids else one_text
-        content = values | {name: normalise(str(values[name])) for name in UNIT_TEXTS if name in values}
+        content = values | {
+            name: normalise(str(values[name])) for name in UNIT_TEXT_COLUMNS if name in values
+        }
         return content_key("unit", *(content.get(name) for name in CONTENT_COLUMNS), *systems)
 
     def _typed_value(self, record: Record, name: str, value: Any) -> Any:
@@ -201,9 +204,9 @@ class MappedJudgments(TableJudgments):
         value = value if name in STRUCTURED_COLUMNS else foreign.unwrap_value(value)
         text = value.strip() if isinstance(value, str) else value
         if text is None or text == "":
-            return "" if name in OUTPUTS else None
+            return "" if name in OUTPUT_COLUMNS else None
         answers = self._answers.get("value" if name == "expected" else name)
-        if name in UNIT_TEXTS and not answers:
+        if name in UNIT_TEXT_COLUMNS and not answers:
             if isinstance(value, list | dict | bool):
                 raise _cell_problem(record, name, value, "a text")
             return str(text if self.uses_former_ids else value)  # as written in the file, even a number
@@ -244,9 +247,11 @@ class MappedJudgments(TableJudgments):
             return
         first, second = (
             (one_text(str(values[f"{side}_text"])), str(values.get(system, "")))
-            for system, side in SIDES.items()
+            for system, side in SIDE_BY_SYSTEM_COLUMN.items()
         )
-        shared = tuple(one_text(str(values.get(name, ""))) for name in CONTENT_COLUMNS if name not in OUTPUTS)
+        shared = tuple(
+            one_text(str(values.get(name, ""))) for name in CONTENT_COLUMNS if name not in OUTPUT_COLUMNS
+        )
         if hash((shared, second, first)) not in self._pair_orders or first == second:
             self._pair_orders.add(hash((shared, first, second)))
             return
@@ -255,7 +260,7 @@ class MappedJudgments(TableJudgments):
             return  # the reader of answers will refuse the row
         for name, answer in answers.items():
             values[name] = kind.sides.to_canonical(int(answer), side=True)
-        for first_column, second_column in (("first_text", "second_text"), tuple(SIDES)):
+        for first_column, second_column in (("first_text", "second_text"), tuple(SIDE_BY_SYSTEM_COLUMN)):
             second, first = values.pop(first_column, None), values.pop(second_column, None)
             swapped = {first_column: first, second_column: second}
             values |= {name: value for name, value in swapped.items() if value is not None}
@@ -285,7 +290,7 @@ class MappedJudgments(TableJudgments):
     def _add_credits(self, record: Record, values: dict[str, Any]) -> None:
         """Add the row's systems to ``values`` as credits, by caption id, or by side if both sides share a caption."""
         credits_by_side: dict[str, list[dict[str, Any]]] = {}
-        for name, side in SIDES.items():
+        for name, side in SIDE_BY_SYSTEM_COLUMN.items():
             if (system := values.get(name)) is None:
                 continue
             if f"{side}_text" not in values and side not in values and self.text_of is not None:

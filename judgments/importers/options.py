@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common.incoming import quote_value
-from judgments.importers.mapping import ANONYMOUS_WORKERS, EXAMPLE, ColumnMapping, parse_pairs, read_mapping
+from judgments.importers.mapping import (
+    ANONYMOUS_WORKERS,
+    EXAMPLE_PAIRS,
+    ColumnMapping,
+    parse_pairs,
+    read_mapping,
+)
 from judgments.importers.textio import ImportProblem
 
 
@@ -23,8 +29,9 @@ class Option(NamedTuple):
 COLUMN_OPTIONS: dict[str, Option] = {
     "map": Option(
         "PAIRS",
-        f"the file's column for each column of Quorum, {EXAMPLE}. In a row with several judgments, {{n}} stands for "
-        "their numbers. kind=- leaves out the column kind; worker={file} names people after the files of a folder",
+        f"the file's column for each column of Quorum, {EXAMPLE_PAIRS}. In a row with several judgments, {{n}} "
+        "stands for their numbers. kind=- leaves out the column kind; worker={file} names people after the files of "
+        "a folder",
     ),
     "values": Option("PAIRS", "the values of answers in words, such as left=1,right=2"),
     "zone": Option("ZONE", "the time zone of times that name none, such as America/Los_Angeles"),
@@ -52,7 +59,7 @@ JUDGMENT_OPTIONS: dict[str, Option] = {
 OPTIONS = {**COLUMN_OPTIONS, **JUDGMENT_OPTIONS}
 # What each option that takes pairs expects.
 EXPECTED_PAIRS = {
-    "map": EXAMPLE,
+    "map": EXAMPLE_PAIRS,
     "values": "pairs such as left=1,right=2",
     "where": "pairs such as language=de",
 }

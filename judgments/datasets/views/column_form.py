@@ -23,7 +23,7 @@ from judgments.datasets.table_columns import (
     has_title,
 )
 from judgments.importers import TABLE_FORMATS, ColumnMapping
-from judgments.importers.mapping import BETWEEN_CRITERIA, FILE, OMITTED_COLUMN, parse_pairs
+from judgments.importers.mapping import CRITERIA_SEPARATOR, FILE, OMITTED_COLUMN, parse_pairs
 from judgments.importers.options import OPTIONS, mapping_of
 
 # The labels on a page of the options that an error message names.
@@ -48,7 +48,7 @@ def mapping_context(kind: str, args: Mapping[str, Any], table: UploadTable) -> d
     for own_column, sources in table.chosen.items():
         # the mapping of a job has lists of sources
         source = sources if isinstance(sources, str) else sources[0]
-        column_by_source |= dict.fromkeys(source.split(BETWEEN_CRITERIA), own_column)
+        column_by_source |= dict.fromkeys(source.split(CRITERIA_SEPARATOR), own_column)
     column_by_source |= dict.fromkeys(old_mapping.get("people", ()), PEOPLE)
     use = TABLE_USES.get(kind, NO_COLUMNS)
     return {
@@ -156,7 +156,7 @@ def _chosen_columns(names: Sequence[str], values: Mapping[str, str], prefix: str
         if own_column and own_column != PEOPLE:
             sources.setdefault(own_column, []).append(name)
     return {
-        own_column: BETWEEN_CRITERIA.join(names) if own_column == "value" else names[-1]
+        own_column: CRITERIA_SEPARATOR.join(names) if own_column == "value" else names[-1]
         for own_column, names in sources.items()
     }
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from common.files import guard_formula
 from judgments.importers import ColumnMapping, ImportProblem, open_judgments, read_layouts
+from judgments.importers.mapped_records import mapped_reader
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.csv_records import read_csv
 from judgments.importers.records.rows import JudgmentRow
@@ -149,7 +150,7 @@ def test_ten_times_the_rows_take_no_more_memory(tmp_path: Path) -> None:
     def peak_of(count: int) -> int:
         path = csv_file(tmp_path, *(row_with(AssignmentId=f"3A{number}") for number in range(count)))
         tracemalloc.start()
-        records = read_layouts()["mturk"].reader(read_csv, mapped_only=True)
+        records = mapped_reader(read_layouts()["mturk"], read_csv, mapped_only=True)
         assert sum(1 for _ in records(path, Columns(()), ImportNotes(), None)) == count
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()

@@ -9,6 +9,7 @@ from contrib.error_spans.results.segments import JudgedText, score_segments
 from contrib.packs.running import Run
 from evaluation.presentation.content import Estimate
 from judgments.importers import read_layouts
+from judgments.importers.mapped_records import mapped_reader
 from judgments.importers.records.columns import Columns
 from judgments.importers.tables.files import read_table
 from judgments.importers.textio import ImportNotes
@@ -31,9 +32,8 @@ def analyse(run: Run) -> None:
     if not run.has_data(DATA):
         return
     layout = read_layouts()["appraise"]
-    read_file = layout.model_copy(update={"columns": {**layout.columns, **ADDED_COLUMNS}}).reader(
-        read_table, mapped_only=True
-    )
+    mapping = layout.model_copy(update={"columns": {**layout.columns, **ADDED_COLUMNS}})
+    read_file = mapped_reader(mapping, read_table, mapped_only=True)
     rows_by_languages: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for wave in range(WAVES):  # a segment that is in two waves is judged twice
         path = run.data[DATA] / f"esa_generalMT2024_wave{wave}.csv"

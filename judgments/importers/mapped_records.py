@@ -1,0 +1,407 @@
+"""Read the records of a file by a `ColumnMapping`, so that they have Quorum's columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from common.incoming import quote_value, unpacked_name
+from judgments.importers import foreign
+from judgments.importers.mapping import (
+    ANONYMOUS_WORKERS,
+    BRACED_NAME,
+    CONSTANT,
+    ERROR_COLUMNS,
+    FILE,
+    FOLDER,
+    MAPPABLE_COLUMNS,
+    NUMBER_PLACEHOLDER,
+    OMITTED_COLUMN,
+    OUTPUT_COLUMNS,
+    TEXT_COLUMNS,
+    ColumnMapping,
+)
+from judgments.importers.potato import is_letter_shown
+from judgments.importers.record_parsing import RecordParser
+from judgments.importers.records.columns import Columns, RecordReader
+from judgments.importers.records.record import INCLUSION_COLUMNS, Record
+from judgments.importers.records.values import is_blank
+from judgments.importers.row_splitting import RowSplitter
+from judgments.importers.textio import ImportNotes, ImportProblem
+from quorum.numeric.names import nearest_name
+
+MAX_FIRST_ROWS = 5  # rows of a file from which its columns are guessed
+MAX_CRITERIA = 50
+
+
+def mapped_reader(mapping: ColumnMapping, read: RecordReader, *, mapped_only: bool = False) -> RecordReader:
+    """Return a reader of the files that ``read`` reads, whose records have Quorum's columns.
+
+    Args:
+        mapped_only: whether the reader drops the file's other columns.
+    """
+
+    def records(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
+        if not mapping.reads_rows:
+            yield from map(mapping.correct_cells, read(path, columns, notes, encoding))
+            return
+        file_reader = _MappedFileReader(mapping, path, columns, notes, mapped_only)
+        rows = file_reader.rows(read, encoding)
+        if mapping.latest:
+            rows = _latest_records(rows, notes)
+        if mapping.merge:
+            rows = _merge_rows(rows)
+        yield from rows
+        file_reader.check_seen_sources()
+
+    return records
+
+
+def dataset_reader(layout: ColumnMapping, read: RecordReader) -> RecordReader:
+    """Return a reader of the items in a file of judgments, with a dataset's columns and texts without error marks."""
+    mapping = ColumnMapping(
+        columns=layout.dataset, header=layout.header, quoted=layout.quoted, skip=layout.skip
+    )
+
+    def items(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
+        for record in mapped_reader(mapping, read)(path, columns, notes, encoding):
+            values = {name: record.values.get(name) for name in layout.dataset}
+            if layout.merge:
+                for name, value in values.items():
+                    if isinstance(value, str):
+                        values[name], _ = foreign.split_marked_text(value)
+            yield replace(record, values=values)
+
+    return items
+
+
+def read_criteria(mapping: ColumnMapping, read: RecordReader, path: Path, encoding: str | None) -> list[str]:
+    """Return the criteria of a file's answers, in order; [] if the mapping names no criteria.
+
+    Raises:
+        ImportProblem: a row has no criterion, or there are too many different criteria.
+    """
+    if not mapping.criterion:
+        return list(mapping.criteria)
+    reader = _MappedFileReader(mapping, path, Columns((), MAPPABLE_COLUMNS), ImportNotes(), mapped_only=True)
+    names: dict[str, None] = {}
+    for record, values in reader.raw_rows(read, encoding):
+        reader.first_values = reader.first_values or values
+        name = foreign.cell_text(foreign.look_up(values, mapping.criterion))
+        if not name and foreign.look_up(values, mapping.criterion) is None:
+            raise reader.unknown_column_error(mapping.criterion)
+        if not name:
+            raise record.problem(mapping.criterion, "nothing", "a criterion in every row")
+        names[name] = None
+        if len(names) > MAX_CRITERIA:
+            actual = f"more than {MAX_CRITERIA} different texts in {quote_value(mapping.criterion)}"
+            raise ImportProblem(path, record.line, "--criterion", actual, "a column of criteria")
+    return list(names)
+
+
+def read_first_rows(
+    mapping: ColumnMapping, read: RecordReader, path: Path, encoding: str | None
+) -> list[dict[str, Any]]:
+    """Return the first rows as a mapping reads them: values by column or by path into nested values."""
+    reader = _MappedFileReader(mapping, path, Columns((), MAPPABLE_COLUMNS), ImportNotes(), mapped_only=True)
+    rows = reader.unselected_rows(read, encoding)
+    return [dict(foreign.flatten_members(values)) for values in islice(rows, MAX_FIRST_ROWS)]
+
+
+def _is_column(source: str) -> bool:
+    """Return whether a source is the name of a column or of numbered columns."""
+    return (
+        "{" not in source.replace(NUMBER_PLACEHOLDER, "")
+        and source != NUMBER_PLACEHOLDER
+        and not CONSTANT.fullmatch(source)
+    )
+
+
+class _MappedFileReader:
+    """Reads the rows of one file, or of the files of a folder, by a mapping.
+
+    Attributes:
+        sources: the sources of each of Quorum's columns.
+        unseen_sources: those of the required sources that no row had so far.
+        raw_columns: the columns by which the file is read, before they get Quorum's names.
+        first_values: the values of the first row, once it was read.
+        mapped_only: whether to drop the columns that have no mapping.
+        wanted_cells: the text that a row must have, by column, to fulfil the mapping's condition.
+        has_match: whether a row has fulfilled the mapping's condition.
+        excluded_columns: Quorum's columns that are left out, even if the file has them.
+        required_sources: the sources that must be in the file.
+    """
+
+    def __init__(
+        self, mapping: ColumnMapping, path: Path, columns: Columns, notes: ImportNotes, mapped_only: bool
+    ) -> None:
+        self.mapping, self.path, self.notes, self.mapped_only = mapping, path, notes, mapped_only
+        # Quorum's columns that the file may have under their names
+        standard_columns = () if mapping.title else columns.required + columns.optional
+        omitted_columns = (name for name, sources in mapping.columns.items() if sources == (OMITTED_COLUMN,))
+        self.excluded_columns = set(omitted_columns)
+        if mapping.workers == ANONYMOUS_WORKERS:
+            self.excluded_columns.add("worker")
+        # columns with Quorum's names need no mapping, but may have words that mean an empty cell
+        kept_columns = standard_columns if mapped_only or mapping.missing else ()
+        sources = {name: (name,) for name in kept_columns} | dict(mapping.columns)
+        self.sources = {name: names for name, names in sources.items() if name not in self.excluded_columns}
+        self.columns = replace(columns, lenient=True, strict=False)
+        required_columns = mapping.asked or (() if mapping.title else mapping.single_source_columns())
+        required_sources = chain.from_iterable(self.sources.get(name, ()) for name in required_columns)
+        self.unseen_sources = {*filter(_is_column, required_sources), *mapping.where}
+        self.unseen_sources |= set(self._columns_of_people())
+        self.required_sources = frozenset(self.unseen_sources)
+        sources_and_columns = (
+            *chain.from_iterable(self.sources.values()),
+            *standard_columns,
+            *mapping.json_in,
+        )
+        self.raw_columns = Columns(
+            (),
+            tuple(dict.fromkeys(sources_and_columns)),
+            lenient=True,
+            header=mapping.header,
+            header_row=mapping.header_row,
+            rest=mapping.rest,
+            quoted=mapping.quoted,
+        )
+        self.first_values: Mapping[str, Any] = {}
+        self.has_match = not mapping.where
+        self.wanted_cells = {column: foreign.cell_text(cell) for column, cell in mapping.where.items()}
+        self.missing_words = set(map(foreign.cell_text, mapping.missing))
+        self.parser = RecordParser(mapping, unguards_cells=mapped_only)
+        self.row_splitter = RowSplitter(mapping, self.sources)
+
+    def _columns_of_people(self) -> list[str]:
+        value = self.mapping.columns.get("value", (NUMBER_PLACEHOLDER,))[0]
+        return [value.replace(NUMBER_PLACEHOLDER, person) for person in self.mapping.people]
+
+    def files(self) -> list[Path]:
+        """Return the file, or those files of a folder that the mapping reads."""
+        mapping, path = self.mapping, self.path
+        if not (mapping.files and path.is_dir()):
+            return [path]
+        files = next(filter(None, (sorted(path.glob(pattern)) for pattern in mapping.files)), [])
+        if not files:
+            raise ImportProblem(path, None, None, "no such files", f"some as {' or '.join(mapping.files)}")
+        return files
+
+    def _fulfils_condition(self, values: Mapping[str, Any]) -> bool:
+        """Return whether a row fulfils the condition of ``where``. Note that its columns and a match were seen."""
+        cells = {column: foreign.look_up(values, column) for column in self.mapping.where}
+        self.unseen_sources -= {column for column, cell in cells.items() if cell is not None}
+        is_fulfilled = all(foreign.cell_text(cells[name]) == text for name, text in self.wanted_cells.items())
+        self.has_match = self.has_match or is_fulfilled
+        return is_fulfilled
+
+    def rows(self, read: RecordReader, encoding: str | None) -> Iterator[Record]:
+        """Yield a record with Quorum's columns for each judgment of the file."""
+        for record, values in self.raw_rows(read, encoding, checked=True):
+            yield from self._split_row(replace(record, values=values))
+
+    def raw_rows(
+        self, read: RecordReader, encoding: str | None, *, checked: bool = False
+    ) -> Iterator[tuple[Record, Mapping[str, Any]]]:
+        """Yield each row to read as a pair of its record and its values.
+
+        A record with nested lists may have several rows (`foreign.explode_rows`).
+
+        Args:
+            checked: whether to check the first record of each file for the mapped columns.
+        """
+        mapping = self.mapping
+        for file in self.files():
+            # each file of a folder may have another header, unless the mapping is a layout
+            needs_check = checked and not (self.first_values and mapping.title)
+            for record in read(file, self.raw_columns, self.notes, encoding):
+                record_values = self.parser.values_of(mapping.correct_cells(record))
+                if needs_check:
+                    self._check_header(record, record_values)
+                    needs_check = False
+                for values in foreign.explode_rows(record_values, mapping.rows):
+                    if self._is_skipped(values):
+                        self.notes.count("skipped-row")
+                    elif not mapping.where or self._fulfils_condition(values):
+                        yield record, values
+
+    def unselected_rows(self, read: RecordReader, encoding: str | None) -> Iterator[Mapping[str, Any]]:
+        """Yield the values of all rows, as in the file: without corrections, conditions or checks."""
+        for file in self.files():
+            for record in read(file, self.raw_columns, self.notes, encoding):
+                yield from foreign.explode_rows(self.parser.values_of(record), self.mapping.rows)
+
+    def _is_skipped(self, values: Mapping[str, Any]) -> bool:
+        cells = {name: str(foreign.look_up(values, name) or "") for name in self.mapping.skip}
+        return any(re.search(pattern, cells[name]) for name, pattern in self.mapping.skip.items())
+
+    def _check_header(self, record: Record, values: Mapping[str, Any]) -> None:
+        """Raise ImportProblem if the first record of a file does not have the mapped columns."""
+        self.first_values = values
+        if self.mapped_only:
+            self._note_inclusion_columns(values)
+            for source in self.sources.get("value", ()):
+                if is_letter_shown(values, source):
+                    expected = (
+                        "the folder of the annotators, whose user_state.json says which text it was (potato)"
+                    )
+                    raise ImportProblem(self.path, record.line, source, "letters of places", expected)
+        else:
+            self.columns.check({*self.sources, *values}, self.path, record.line, self.notes)
+        if record.textual:
+            self._check_sources(record, {*values, *(self.parser.button_groups or ())})
+
+    def _note_inclusion_columns(self, values: Mapping[str, Any]) -> None:
+        """Note columns that decide which rows count, and that are read only since they have Quorum's names."""
+        is_export = {"study", "protocol", "assignment"} <= values.keys()
+        if self.mapping.title or is_export:
+            return
+        for name in INCLUSION_COLUMNS:
+            if self.sources.get(name) == (name,) and name not in self.mapping.columns and name in values:
+                self.notes.count("acting-column", detail=name)
+
+    def _check_sources(self, record: Record, columns: set[str]) -> None:
+        """Raise ImportProblem if the mapping names a column that is not among the columns of the file."""
+        worker_sources = self.sources.get("worker", ()) if self.mapped_only else ()
+        can_name_worker = any(
+            "{" in source or source in columns or CONSTANT.fullmatch(source) for source in worker_sources
+        )
+        if worker_sources and not can_name_worker:
+            raise self.unknown_column_error(worker_sources[0], record.file)
+        for source in sorted(self.required_sources):
+            column = source.partition(".")[0]  # the first part of a path into nested values
+            is_sparse = bool(self.mapping.sparse) and source.startswith(self.mapping.sparse)
+            if NUMBER_PLACEHOLDER not in source and not is_sparse and not {source, column} & columns:
+                raise self.unknown_column_error(source, record.file)
+
+    def unknown_column_error(self, source: str, file: Path | None = None) -> ImportProblem:
+        similar = nearest_name(source, self.first_values)
+        expected = f"{similar!r} perhaps" if similar else "a column of the file"
+        if source == "worker":
+            expected += ' (--workers anonymous, or workers = "anonymous" in a mapping, if it does not say who answered)'
+        return ImportProblem(
+            file or self.path, None, "--map", f"the unknown column {quote_value(source)}", expected
+        )
+
+    def check_seen_sources(self) -> None:
+        """Raise ImportProblem if a mapped column was in no row, or if no row fulfilled the condition.
+
+        Call this after the last row.
+        """
+        if not self.first_values:
+            return
+        missing_sources = self.unseen_sources & set(self.mapping.where)
+        if not missing_sources and self.has_match:  # only rows that fulfil the condition show further sources
+            missing_sources = self.unseen_sources
+        if missing_sources:
+            raise self.unknown_column_error(min(missing_sources))
+        if not self.has_match:
+            condition = ", ".join(f"{column}={cell}" for column, cell in self.mapping.where.items())
+            raise ImportProblem(self.path, None, "--where", f"no row with {condition}", "at least one")
+
+    def _split_row(self, record: Record) -> Iterator[Record]:
+        """Yield a record with Quorum's columns for each judgment in a row."""
+        values = dict(record.values)
+        for path, (name_key, value_key) in self.mapping.named.items():
+            entries = foreign.look_up(values, path)
+            for entry in entries if isinstance(entries, list) else ():
+                if isinstance(entry, dict) and isinstance(entry.get(name_key), str):
+                    values[entry[name_key]] = foreign.unwrap_value(entry.get(value_key))
+        records = [
+            self._map_record(replace(record, values=cells), key)
+            for key, cells in self.row_splitter.judgments_of(values)
+        ]
+        self.notes.count("empty-answer", not records)
+        for judgment in records:
+            if len(records) > 1:  # the time of several answers together is not the time of each answer
+                values = {name: cell for name, cell in judgment.values.items() if name != "wall_seconds"}
+                judgment = replace(judgment, values=values)
+            yield judgment
+
+    def _map_record(self, record: Record, key: str) -> Record:
+        """Return a record with Quorum's columns, each with the value of its first source that is not empty.
+
+        ``key`` replaces ``{n}`` in the sources.
+        """
+        mapped_values: dict[str, Any] = {}
+        origins: dict[str, str] = {}
+        mapped_columns: set[str] = set()
+        for name, sources in self.sources.items():
+            for source in sources:
+                origin = source.replace(NUMBER_PLACEHOLDER, key)
+                is_key = source == NUMBER_PLACEHOLDER and name == "worker"
+                value = key if is_key else self._cell(record, origin)
+                if value is not None:
+                    if self.unseen_sources:
+                        self.unseen_sources -= {source, origin}
+                    mapped_columns.add(origin)
+                    may_be_missing = self.missing_words and name not in TEXT_COLUMNS
+                    if may_be_missing and foreign.cell_text(value) in self.missing_words:
+                        value = ""
+                if value is not None and value != "":
+                    mapped_values[name], origins[name] = value, origin
+                    break
+                # the file has the column of an output, so the output is empty unless a later source has it
+                if name in OUTPUT_COLUMNS and is_blank(value) and origin.partition(".")[0] in record.values:
+                    mapped_values[name] = ""
+                origins.setdefault(name, origin)
+        if not self.mapped_only:
+            excluded = {*mapped_columns, *mapped_values, *self.excluded_columns}
+            other_values = {name: value for name, value in record.values.items() if name not in excluded}
+            mapped_values = other_values | mapped_values
+        return replace(record, values=mapped_values, origins=origins, renamed=self.mapped_only)
+
+    def _cell(self, record: Record, source: str) -> Any:
+        """Return the value of a source, in which ``{n}`` is replaced; None if the record does not have it."""
+        if source in record.values or source.isidentifier():  # most of Quorum's columns are missing in a file
+            return record.values.get(source)
+        if constant := CONSTANT.fullmatch(source):
+            return constant.group(2)
+        if "{" not in source:
+            return foreign.look_up(record.values, source)
+        cells = {name: _braced_value(record, name) for name in BRACED_NAME.findall(source)}
+        if any(cell is None or cell == "" for cell in cells.values()):
+            return None
+        return BRACED_NAME.sub(lambda match: str(cells[match.group(1)]).strip(), source)
+
+
+def _braced_value(record: Record, name: str) -> Any:
+    """Return what a name in braces stands for: the folder, the file's name without ending, or a cell."""
+    if name == FOLDER:
+        return record.file.parent.name
+    if name == FILE:
+        return Path(unpacked_name(record.file.name)).stem
+    return foreign.look_up(record.values, name)
+
+
+def _merge_rows(records: Iterable[Record]) -> Iterator[Record]:
+    """Merge the rows of a unit and a worker into one record.
+
+    Each row has one marked error. The column ``marks`` of the record has all of them, as objects of the columns
+    ``ERROR_COLUMNS``.
+    """
+    groups: dict[tuple[str, ...], Record] = {}
+    for record in records:
+        values = record.values
+        key = tuple(str(values.get(name)) for name in ("unit", "image", "system", "worker"))
+        mark = {name: values.get(name) for name in ERROR_COLUMNS}
+        if key not in groups:
+            groups[key] = replace(record, values={**values, "marks": []})
+        groups[key].values["marks"].append(mark)
+    yield from groups.values()
+
+
+def _latest_records(records: Iterable[Record], notes: ImportNotes) -> Iterator[Record]:
+    """Yield each worker's last submitted record on each unit."""
+    latest_records: dict[tuple[str, ...], Record] = {}
+    for record in records:
+        key = tuple(str(record.values.get(name)) for name in ("unit", "worker"))
+        last = latest_records.get(key)
+        notes.count("skipped-row", last is not None)
+        if last is None or str(last.values.get("submitted_at")) <= str(record.values.get("submitted_at")):
+            latest_records[key] = record
+    yield from latest_records.values()
