@@ -54,16 +54,16 @@ def open_judgments_of(
     """
     kind = KINDS.get(protocol or str(design_keys.get("protocol")))
     protocol = kind.name if kind is not None else protocol
-    own_page = None
+    custom_kind = None
     if design_keys and kind is not None and kind.page.custom:
-        own_page = kind.for_design(imported_design(path.stem, dataset.name, kind.name, design_keys))
+        custom_kind = kind.for_design(imported_design(path.stem, dataset.name, kind.name, design_keys))
     source = open_judgments(
         format,
         path,
         protocol=protocol,
         encoding=encoding,
         mapping=mapping,
-        own_page=own_page,
+        custom_kind=custom_kind,
         scale=scale,
         worker_name=worker_name,
     )

@@ -137,7 +137,7 @@ def open_judgments(
     protocol: str | None = None,
     encoding: str | None = None,
     mapping: ColumnMapping | None = None,
-    own_page: Kind | None = None,
+    custom_kind: Kind | None = None,
     scale: str = "",
     worker_name: Callable[[str], str] = str,
 ) -> JudgmentSource:
@@ -146,7 +146,7 @@ def open_judgments(
     Args:
         protocol: the judgments of a published set to read; for a table, the protocol of rows that state none.
         mapping: maps columns to Quorum's; for a layout, only the columns that the layout does not map.
-        own_page: the kind of a researcher's own page with its design, if the answers are from such a page.
+        custom_kind: the kind of a researcher's own page with its design, if the answers are from such a page.
         scale: the scale of a table's answers, LOW:HIGH[:STEP]. If it is empty, the rows state it or it is inferred.
         worker_name: maps a worker's id in a file with foreign columns to the stored name.
     """
@@ -160,13 +160,13 @@ def open_judgments(
             worker_name,
             protocol=protocol,
             encoding=encoding,
-            own_page=own_page,
+            custom_kind=custom_kind,
             scale=scale,
         )
     if format in TABLE_FORMATS:
         read = TABLE_FORMATS[format] if mapping is None else mapped_reader(mapping, TABLE_FORMATS[format])
         return TableJudgments(
-            path, read, protocol=protocol, encoding=encoding, own_page=own_page, scale=scale
+            path, read, protocol=protocol, encoding=encoding, custom_kind=custom_kind, scale=scale
         )
     if scale:
         raise ImportProblem(path, None, "--scale", f"it for {format}", "it for tables alone")

@@ -14,7 +14,8 @@ from common.incoming import compose_name, quote_value
 from common.texts import one_text
 from judgments.drawing.keys import candidate_key, content_key, text_key
 from judgments.importers import foreign
-from judgments.importers.judgment_tables import TableJudgments, output_columns
+from judgments.importers.judgment_cells import output_columns
+from judgments.importers.judgment_tables import TableJudgments
 from judgments.importers.mapped_records import mapped_reader
 from judgments.importers.mapping import (
     ANONYMOUS_WORKERS,
@@ -130,8 +131,8 @@ class MappedJudgments(TableJudgments):
         rows = self._answered_records(self.path, Columns(()), self.notes, self._encoding)
         yield from self.row_problems.rows(rows, self._name_columns)
 
-    def _read_row(self, record: Record, captions: Mapping[str, str] | None) -> JudgmentRow:
-        return super()._read_row(self._name_columns(record), captions)
+    def _read_row(self, record: Record) -> JudgmentRow:
+        return super()._read_row(self._name_columns(record))
 
     def _name_columns(self, record: Record) -> Record:
         """Return a record with Quorum's columns, with its unit, its worker and the systems that it credits."""

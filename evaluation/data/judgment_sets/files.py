@@ -25,7 +25,8 @@ from judgments.design.numbers import plain_number
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.documents import first_of_documents
 from judgments.importers import ColumnMapping
-from judgments.importers.judgment_tables import ANONYMOUS_NAME, AnswerRule, TableJudgments, answer_problem
+from judgments.importers.answer_checks import AnswerChecker, answer_problem
+from judgments.importers.judgment_tables import ANONYMOUS_NAME, TableJudgments
 from judgments.importers.mapped_judgments import MappedJudgments
 from judgments.importers.names import Lookalikes
 from judgments.importers.records.columns import Columns
@@ -260,7 +261,7 @@ def read_open_judgments(
 
     ``design`` is needed for kinds whose answers depend on it. Raise ImportProblem if an answer is not of the kind.
     """
-    own_page = None
+    custom_kind = None
     if design is not None:
         kind = kind.for_design(design)
         own_page = kind if kind.page.custom else None
@@ -304,7 +305,7 @@ def checked_kind(path: Path, table: FileJudgments, kind: Kind) -> Kind:
 
     Raise ImportProblem if a value is not allowed with any options.
     """
-    rule = AnswerRule(kind)
+    rule = AnswerChecker(kind)
     try:
         rule.hold_to_scale(table.scale)
     except ValueError as error:

@@ -1,0 +1,111 @@
+"""Check that the rows of a file of judgments agree with one another: about units, about pairs and about answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import chain
+
+from common.incoming import quote_value
+from common.texts import one_text, quote_difference
+from judgments.design.tables.sampling import SIDES
+from judgments.importers.records.record import Record
+from judgments.importers.records.rows import CreditedRow, JudgmentRow
+
+# gets the id of a unit, and returns the unit's first row and its record by reading the file again
+FirstRowFinder = Callable[[str], tuple[JudgmentRow, Record] | None]
+
+
+class UnitRegister:
+    """Finds units and pairs whose rows have different content, and second answers of a worker on a unit.
+
+    Memory holds a 64-bit digest for each unit and worker, and one for each unit and each pair.
+    """
+
+    def __init__(self) -> None:
+        # by digests of unit and worker: the line of the last row, and its revision
+        self._lines: dict[int, int | None] = {}
+        self._revisions: dict[int, int] = {}
+        self._contents: dict[int, int] = {}  # digests of what units show, by digests of the units' ids
+        self._pair_contents: dict[int, int] = {}  # digests of what pairs show, by digests of the pairs' ids
+        self._has_reread_file = False
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._lines
+
+    def add(self, record: Record, row: JudgmentRow, find_first_row: FirstRowFinder) -> None:
+        """Add a row. Raise ImportProblem if it contradicts an earlier row.
+
+        ``find_first_row`` is called only for the first contradiction, since it reads the file again.
+        """
+        content_json = "" if row.content is None else json.dumps(row.content, sort_keys=True)
+        captions = tuple(_identify_caption(row, side) for side in ("reference", *SIDES))
+        systems = row.systems() if isinstance(row, CreditedRow) else ()
+        content = hash((row.protocol, row.image, *captions, row.pair, content_json, systems))
+        unit_digest, unit_and_worker = hash(row.unit), hash((row.unit, row.worker))
+        if self._contents.get(unit_digest, content) != content:
+            difference = self._describe_difference(row, find_first_row)
+            actual = f"{quote_value(row.unit)} with other content than before{difference}"
+            expected = "the same protocol, image, captions, systems and pair in all of its rows"
+            raise record.problem("unit", actual, expected)
+        self._check_answer_count(record, row, unit_and_worker)
+        if row.pair is not None and not row.control:
+            _, *compared_captions = captions
+            pair_content = hash((row.image, *compared_captions, systems[: len(SIDES)]))
+            if self._pair_contents.setdefault(hash(row.pair), pair_content) != pair_content:
+                actual = f"{quote_value(row.pair)} with other content than before"
+                expected = "the same image, captions and systems in all of its rows"
+                raise record.problem("pair", actual, expected)
+        self._contents[unit_digest] = content
+        self._lines[unit_and_worker], self._revisions[unit_and_worker] = record.line, row.revision
+
+    def _check_answer_count(self, record: Record, row: JudgmentRow, unit_and_worker: int) -> None:
+        """Raise ImportProblem for a second answer of a worker on a unit that does not revise the first answer."""
+        if unit_and_worker not in self._lines or row.revision == self._revisions[unit_and_worker] + 1:
+            return
+        actual = f"a second answer of {quote_value(row.worker)} on unit {quote_value(row.unit)}"
+        earlier_line = self._lines[unit_and_worker]
+        location = "" if earlier_line is None else f" (the first is on line {earlier_line})"
+        raise record.problem("worker", f"{actual}{location}", "one answer a participant and unit")
+
+    def _describe_difference(self, row: JudgmentRow, find_first_row: FirstRowFinder) -> str:
+        """Describe how a row differs from the first row of its unit. Return "" after the first call."""
+        if self._has_reread_file:
+            return ""
+        self._has_reread_file = True
+        first = find_first_row(row.unit)
+        if first is None:
+            return ""
+        first_row, first_record = first
+        return _describe_first_difference(first_row, row, first_record)
+
+
+def _identify_caption(row: JudgmentRow, side: str) -> str | None:
+    """Return the identity of a caption: its id or, without an id, the normal form of its text."""
+    key: str | None = getattr(row, side)
+    text: str | None = getattr(row, f"{side}_text")
+    return key if key is not None or text is None else one_text(text)
+
+
+def _describe_first_difference(earlier_row: JudgmentRow, row: JudgmentRow, record: Record) -> str:
+    """Describe the first column in which two rows of a unit differ. ``record`` is that of the earlier row."""
+    location = f"in {record.path}" if record.line is None else f"on line {record.line}"
+    for column in ("protocol", "image", *(f"{side}_text" for side in ("reference", *SIDES)), "pair"):
+        first, second = getattr(earlier_row, column), getattr(row, column)
+        if column.endswith("_text") and first is not None and second is not None:
+            if one_text(first) != one_text(second):
+                first, second = quote_difference(first, second)
+                return f" ({column} is {first} {location}, and {second} here)"
+        elif first != second:
+            return f" ({column} is {quote_value(first)} {location}, and {quote_value(second)} here)"
+    earlier_systems, systems = _list_systems(earlier_row), _list_systems(row)
+    if earlier_systems == systems:
+        return ""
+    return f" (systems are {earlier_systems or 'nobody'} {location}, and {systems or 'nobody'} here)"
+
+
+def _list_systems(row: JudgmentRow) -> str:
+    if not isinstance(row, CreditedRow):
+        return ""
+    return ", ".join(chain.from_iterable(row.systems()))
