@@ -1,4 +1,8 @@
-"""Read judgments from tables with the columns of an export."""
+"""Read judgments from tables with the columns of an export, such as this CSV::
+
+unit,protocol,image,first_text,worker,value
+u1,graded,1.jpg,A dog runs.,ada,4
+"""
 
 from __future__ import annotations
 

@@ -43,20 +43,22 @@ from judgments.kinds import KINDS
 from judgments.kinds.base import JUDGMENT_COLUMNS
 
 NAME_COLUMNS = ("image", *SIDE_BY_SYSTEM_COLUMN, "worker")
+MAX_WHOLE_SCORE = 1e9  # largest float score that is read as int
 _ADDRESS = re.compile(r"https?://")
 
 
 class MappedJudgments(TableJudgments):
     """Judgments of a file with foreign columns. Judgments of rejected assignments are stored but excluded.
 
-    A column identifies a unit. Without such a column, a unit's image, captions, system and the other columns of
-    ``CONTENT_COLUMNS`` identify it. Addresses of images may end with the image's name.
+    A unit is identified by the column `unit` or, in a file without this column, by its image, captions, systems and the
+    other columns of ``CONTENT_COLUMNS``. In the column `image`, an address stands for the image that it ends with.
 
     Attributes:
-        text_of: the output of a system, by system and image, for files without texts.
-        uses_former_ids: whether to derive ids of units and captions from texts as written, not in normal form, as
-            earlier versions did. Files that they imported are recognised by these ids.
-        items_of: the names of the dataset's items with a source text, by its normal form, for files without images.
+        text_of: returns the output of a system for an image, for files without texts. Its arguments are the names of
+            the system and of the image.
+        uses_former_ids: whether ids of units and captions are derived from texts as written, and not from their normal
+            form. Earlier versions did this, so files that they imported have such ids.
+        items_of: returns the names of the dataset's items with a source text in normal form, for files without images.
     """
 
     text_of: Callable[[str, str], str | None] | None = None
@@ -84,15 +86,17 @@ class MappedJudgments(TableJudgments):
         self._read_records = mapped_reader(mapping, reader, mapped_only=True)
         self._zone = parse_zone(mapping.zone, path) if mapping.zone else None
         self._rater_counts: Counter[int] = Counter()  # by the unit's digest, if raters are anonymous
-        self._labels = {name: Lookalikes() for name in (*SIDE_BY_SYSTEM_COLUMN, "worker")}
+        self._lookalikes = {name: Lookalikes() for name in (*SIDE_BY_SYSTEM_COLUMN, "worker")}  # by column
         # if rows must name their system, a blank cell means that no system wrote the text
         required_columns = mapping.asked or (() if mapping.title else mapping.single_source_columns())
         self._names_systems = "system" in required_columns
-        self._text_by_unit: dict[str, str] = {}
+        self._text_by_unit: dict[str, str] = {}  # the text without marks of the unit's first row
         # the digest of the first output of each system for each item, by the digest of system and item
         self._first_output_by_item: dict[int, int] = {}
-        # digests of pairs, with their texts and systems in the order shown
-        self._pair_orders: set[int] = set()
+        self._pair_orders: set[int] = (
+            set()
+        )  # digests of pairs, with texts and systems in the order of the row
+        # the values of words in the file, by column and word
         self._answers = {
             name: {foreign.cell_text(word): answer for word, answer in answers.items()}
             for name, answers in mapping.values.items()
@@ -144,9 +148,9 @@ class MappedJudgments(TableJudgments):
             values["image"] = self._image_name(values["image"])
         elif "image" not in values and "text" in values:
             values["image"] = self._item_name(record, str(values["text"]))
-        # the texts of raters may differ in blanks and marks
+        # a text's copies for several raters may differ in blanks and marks
         if self.mapping.merge and "first_text" in values:
-            text = foreign.split_marked_text(str(values["first_text"]))[0]
+            text, _ = foreign.split_marked_text(str(values["first_text"]))
             values["first_text"] = self._text_by_unit.setdefault(str(values.get("unit")), text)
         if not (self.uses_former_ids or "unit" in values):
             self._swap_sides(values)
@@ -162,21 +166,24 @@ class MappedJudgments(TableJudgments):
         return replace(record, values=judgment_values, textual=True)
 
     def _typed_values(self, record: Record) -> dict[str, Any]:
-        """Return the typed values of a record, including outputs that are empty on purpose."""
+        """Return the typed values of a record, without empty cells. An empty output is a value, however."""
         values = {name: self._typed_value(record, name, value) for name, value in record.values.items()}
-        outputs = output_columns(KINDS.get(str(values.get("protocol") or self.protocol)))
+        judged_outputs = output_columns(KINDS.get(str(values.get("protocol") or self.protocol)))
+        may_be_empty = set() if self.uses_former_ids else set(judged_outputs)
+        excluded_outputs = {
+            name for name in OUTPUT_COLUMNS if values.get(name) == "" and name not in may_be_empty
+        }
         return {
             name: value
             for name, value in values.items()
-            if value is not None
-            and (value != "" or name not in OUTPUT_COLUMNS or (name in outputs and not self.uses_former_ids))
+            if value is not None and name not in excluded_outputs
         }
 
     def _compose_names(self, record: Record, values: dict[str, Any]) -> None:
         """Replace the names of image, systems and worker by their stored forms. Note labels that look alike."""
-        for name, labels in self._labels.items():
+        for name, lookalikes in self._lookalikes.items():
             label = values.get(name)
-            if isinstance(label, str) and (first := labels.earlier_label(label)) is not None:
+            if isinstance(label, str) and (first := lookalikes.earlier_label(label)) is not None:
                 self.notes.count("alike", detail=f"{quote_value(first)} and {quote_value(label)}")
         if not self.uses_former_ids:
             for name in NAME_COLUMNS:
@@ -191,7 +198,8 @@ class MappedJudgments(TableJudgments):
     def _unit_id(self, record: Record, values: dict[str, Any]) -> Any:
         """Return the id of a row's unit. If no column has the id, derive it from the unit's content."""
         if "unit" in values:
-            unit, joins_columns = values["unit"], "{" in record.origins.get("unit", "")
+            unit = values["unit"]
+            joins_columns = "{" in record.origins.get("unit", "")  # such an id may be too long to store
             return content_key("unit", unit) if joins_columns and len(str(unit)) > SHORT_NAME_LIMIT else unit
         systems = [values[name] for name in SIDE_BY_SYSTEM_COLUMN if name in values]
         normalise = str if self.uses_former_ids else one_text
@@ -202,7 +210,8 @@ class MappedJudgments(TableJudgments):
 
     def _typed_value(self, record: Record, name: str, value: Any) -> Any:
         """Return a cell as the type of its column; "" for an empty output, and None for another empty cell."""
-        value = value if name in STRUCTURED_COLUMNS else foreign.unwrap_value(value)
+        if name not in STRUCTURED_COLUMNS:
+            value = foreign.unwrap_value(value)
         text = value.strip() if isinstance(value, str) else value
         if text is None or text == "":
             return "" if name in OUTPUT_COLUMNS else None
@@ -246,15 +255,16 @@ class MappedJudgments(TableJudgments):
             return
         if values.keys() & {"answer", "content", "systems", "first", "second"}:
             return
+        # the normal form of the text and the system, of each side
         first, second = (
             (one_text(str(values[f"{side}_text"])), str(values.get(system, "")))
             for system, side in SIDE_BY_SYSTEM_COLUMN.items()
         )
-        shared = tuple(
+        shared_content = tuple(
             one_text(str(values.get(name, ""))) for name in CONTENT_COLUMNS if name not in OUTPUT_COLUMNS
         )
-        if hash((shared, second, first)) not in self._pair_orders or first == second:
-            self._pair_orders.add(hash((shared, first, second)))
+        if hash((shared_content, second, first)) not in self._pair_orders or first == second:
+            self._pair_orders.add(hash((shared_content, first, second)))
             return
         answers = {name: foreign.cell_text(values[name]) for name in ("value", "expected") if name in values}
         if not all(answer.isascii() and answer.isdecimal() for answer in answers.values()):
@@ -268,14 +278,16 @@ class MappedJudgments(TableJudgments):
         self.notes.count("turned-pair")
 
     def _image_name(self, text: str) -> str:
-        """Return the name of an image. For an unknown address, return its last part."""
+        """Return the name of an image. For an address that is no image's name, return its last part."""
         if text in self._images:
             return text
-        try:
-            address = urlsplit(text if _ADDRESS.match(text) else "")
-        except ValueError:  # the address is invalid, such as an unclosed bracket of IPv6
-            return text
-        name = unquote(address.path).rpartition("/")[2] or text
+        name = text
+        if _ADDRESS.match(text):
+            try:
+                address = urlsplit(text)
+            except ValueError:  # the address is invalid, such as an unclosed bracket of IPv6
+                return text
+            name = unquote(address.path).rpartition("/")[2] or text
         return self._images.name_of(name) if self.mapping.match_names else name
 
     def _item_name(self, record: Record, text: str) -> str:
@@ -289,39 +301,59 @@ class MappedJudgments(TableJudgments):
         raise record.problem("text", actual, "the source text of one item of the dataset")
 
     def _add_credits(self, record: Record, values: dict[str, Any]) -> None:
-        """Add the row's systems to ``values`` as credits, by caption id, or by side if both sides share a caption."""
+        """Add the row's systems to ``values``, as the column `systems` of an export.
+
+        They are given by caption id, such as ``{"caption-1": [{"system": "nmt", "rank": 1}]}``, or by side if both
+        sides show the same caption. The caption ids are added, too.
+        """
         credits_by_side: dict[str, list[dict[str, Any]]] = {}
-        for name, side in SIDE_BY_SYSTEM_COLUMN.items():
-            if (system := values.get(name)) is None:
+        for system_column, side in SIDE_BY_SYSTEM_COLUMN.items():
+            if system_column not in values or values[system_column] is None:
                 continue
-            if f"{side}_text" not in values and side not in values and self.text_of is not None:
-                text = self.text_of(str(system), str(values.get("image")))
-                if text is None and f"{side}_text" not in self.mapping.columns:
-                    expected = (
-                        f"a system with an output for this item, or a column of texts ({side}_text=COLUMN)"
-                    )
-                    raise _cell_problem(record, name, system, expected)
-                values |= {} if text is None else {f"{side}_text": text}
-            if (text := values.get(f"{side}_text")) is not None:
+            self._add_text_of_system(record, values, system_column, side)
+            text = values.get(f"{side}_text")
+            if text is not None:
                 values.setdefault(side, candidate_key(text) if self.uses_former_ids else text_key(text))
-                credits_by_side[side] = [{"system": str(system)}]
-                item_of_system = hash((str(system), str(values.get("image"))))
-                output = hash(str(values[side]))
-                # further outputs of a system for an item get later ranks
-                if self._first_output_by_item.setdefault(item_of_system, output) == output:
-                    credits_by_side[side][0]["rank"] = 1
+                credits_by_side[side] = [self._make_credit(values, system_column, side)]
         if not credits_by_side:
-            may_lack_system = self._names_systems and not self.uses_former_ids
-            if may_lack_system and "first_text" in values and not values.keys() & {"second_text", "content"}:
-                values.setdefault("systems", {values.setdefault("first", text_key(values["first_text"])): []})
-            return
-        if self.uses_former_ids or values.get("first") != values.get("second"):
+            self._add_empty_credit(values)
+        elif not self.uses_former_ids and values.get("first") == values.get("second"):
+            values.setdefault("systems", credits_by_side)
+        else:
             credits_by_caption: dict[str, list[dict[str, Any]]] = {}
             for side, credits in credits_by_side.items():
                 credits_by_caption.setdefault(values[side], []).extend(credits)
             values.setdefault("systems", credits_by_caption)
-        else:
-            values.setdefault("systems", credits_by_side)
+
+    def _add_text_of_system(
+        self, record: Record, values: dict[str, Any], system_column: str, side: str
+    ) -> None:
+        """Add the dataset's output of a side's system to ``values``, if the row has neither its text nor its id."""
+        text_column = f"{side}_text"
+        if text_column in values or side in values or self.text_of is None:
+            return
+        system = values[system_column]
+        text = self.text_of(str(system), str(values.get("image")))
+        if text is not None:
+            values[text_column] = text
+        elif text_column not in self.mapping.columns:
+            expected = f"a system with an output for this item, or a column of texts ({text_column}=COLUMN)"
+            raise _cell_problem(record, system_column, system, expected)
+
+    def _make_credit(self, values: dict[str, Any], system_column: str, side: str) -> dict[str, Any]:
+        """Return the credit of a side's system. The first of its outputs for an item in the file has rank 1."""
+        system = str(values[system_column])
+        item_of_system = hash((system, str(values.get("image"))))
+        output = hash(str(values[side]))
+        is_first_output = self._first_output_by_item.setdefault(item_of_system, output) == output
+        return {"system": system, "rank": 1} if is_first_output else {"system": system}
+
+    def _add_empty_credit(self, values: dict[str, Any]) -> None:
+        """Add to ``values`` that no system wrote the text, if other rows of the file name the system of theirs."""
+        may_lack_system = self._names_systems and not self.uses_former_ids
+        if may_lack_system and "first_text" in values and not values.keys() & {"second_text", "content"}:
+            caption_id = values.setdefault("first", text_key(values["first_text"]))
+            values.setdefault("systems", {caption_id: []})
 
     def _marked_answer(self, record: Record, values: dict[str, Any]) -> dict[str, Any]:
         """Return the marked errors of a row as an answer, with the row's score if it has one."""
@@ -337,29 +369,38 @@ class MappedJudgments(TableJudgments):
         return {"spans": spans} if score is None else {"spans": spans, "score": score}
 
     def _read_span(self, mark: Mapping[str, Any], text: str) -> dict[str, Any] | None:
-        """Return a marked error with Quorum's keys; None if the mark means "no error"."""
-        keys = self.mapping.spans
+        """Return a marked error with Quorum's keys; None if the mark means "no error".
+
+        For example, return ``{"start": 3, "end": 6, "severity": "minor"}``. Start and end are None for an error without
+        a place, such as an omission.
+        """
         severity, category = (
-            self._read_word(name, foreign.look_up(mark, str(keys.get(name, name))))
-            for name in ("severity", "category")
+            self._read_word(name, self._member_of(mark, name)) for name in ("severity", "category")
         )
         if not severity or category == "":
             return None
         if "first_text" in mark:
             start, end = foreign.find_marked_part(str(mark["first_text"] or ""), text) or (None, None)
         else:
-            start, end = (foreign.look_up(mark, str(keys.get(name, name))) for name in ("start", "end"))
-            if type(start) is not int:
-                start = end = None
-            elif keys.get("inclusive") and type(end) is int:
-                # ``end`` is the last character. A mark after the text, at which start and end are its length, means
-                # that something is missing.
-                if start == len(text):
-                    start = end = None
-                elif end != len(text):
-                    end += 1
+            start, end = self._read_offsets(mark, len(text))
         span = {"start": start, "end": end, "severity": severity}
         return span if category is None else span | {"category": category}
+
+    def _read_offsets(self, mark: Mapping[str, Any], text_length: int) -> tuple[Any, Any]:
+        """Return the start of a mark and the offset after its end; (None, None) if it has no start."""
+        start, end = self._member_of(mark, "start"), self._member_of(mark, "end")
+        if type(start) is not int:
+            return None, None
+        if self.mapping.spans.get("inclusive") and type(end) is int:  # ``end`` is the last character
+            if start == text_length:  # a mark after the text means that something is missing
+                return None, None
+            if end != text_length:
+                end += 1
+        return start, end
+
+    def _member_of(self, mark: Mapping[str, Any], name: str) -> Any:
+        """Return a member of a mark by Quorum's name. `ColumnMapping.spans` says how the file names it."""
+        return foreign.look_up(mark, str(self.mapping.spans.get(name, name)))
 
     def _read_word(self, name: str, value: Any) -> str | None:
         """Return Quorum's name of a severity or category; None if the cell is empty, "" if it means "no error"."""
@@ -387,4 +428,8 @@ def _read_score(value: Any) -> Any:
     """Return a whole score as int. Return other values unchanged; they are refused later, with their column."""
     if isinstance(value, str) and re.fullmatch(r"\d{1,3}(\.0*)?", value):
         return int(value.partition(".")[0])
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e9 else value
+    return (
+        int(value)
+        if isinstance(value, float) and value.is_integer() and abs(value) < MAX_WHOLE_SCORE
+        else value
+    )
