@@ -1,4 +1,7 @@
-"""Parse cells and records of other platforms: JSON, radio buttons, lists, and rows with several judgments."""
+"""Parse the cells and nested records that other platforms write.
+
+A path such as ``data.image`` or ``votes.0`` names a member of nested objects and lists.
+"""
 
 from __future__ import annotations
 
@@ -14,31 +17,34 @@ from common.incoming.json_documents import TooDeep, load_json
 from common.texts import one_text
 
 ANSWER_SEPARATOR = "|"  # between several answers
-KEY = "key"  # column with the key of the object that a row was made from
-RECORD = "*"  # the path of the record itself
+KEY_COLUMN = "key"  # the column with the key or index of the member that a row was made from
+RECORD_PATH = "*"  # the path of the record itself
 _FLAG_WORDS = ("true", "false")
 _UNSELECTED_STATES = (None, "", False, "false")
 _SPAN_TAG = re.compile(r"</?v>")
-ButtonGroups = Mapping[str, Sequence[tuple[str, str]]]  # pairs of value and column, by the name of the group
+# pairs of value and column, by the name of the group: {"Answer.score": [("1", "Answer.score.1"), ...]}
+ButtonGroups = Mapping[str, Sequence[tuple[str, str]]]
 _WHOLE_NUMBER = re.compile(r"(-?\d+)\.0+")
 
 
 def look_up(values: Mapping[str, Any], path: str) -> Any:
     """Return the value of a column, or of a path into nested values; None if it does not exist.
 
-    A path begins with the longest name that is a column, since flattened rows have columns named by paths.
+    Columns may have names with dots, since other platforms name columns by paths. Therefore the longest beginning of
+    the path that is a column counts.
     """
     if path in values:
         return values[path]
     steps = path.split(".")
     for length in range(len(steps) - 1, 0, -1):
-        if (column := ".".join(steps[:length])) in values:
+        column = ".".join(steps[:length])
+        if column in values:
             return reduce(_member, steps[length:], values[column])
     return reduce(_member, steps, values)
 
 
 def _member(container: Any, step: str) -> Any:
-    """Return the member with this key or index, or the only member for "*"; None if there is none."""
+    """Return the member of a container with a key or index; None if there is none. "*" stands for its only member."""
     if isinstance(container, Mapping):
         takes_only_member = step == "*" and len(container) == 1
         return next(iter(container.values())) if takes_only_member else container.get(step)
@@ -61,25 +67,35 @@ def explode_rows(
 ) -> Iterator[Mapping[str, Any]]:
     """Yield a row for each member of the lists or objects that the first step names. Repeat this for further steps.
 
-    The lists or objects of one step are iterated in parallel. The path ``*`` stands for the record itself, and after
-    the first step for its member. The columns ``key1``, ``key2`` and so on have the keys of the steps, and ``key`` has
-    the last key.
+    The lists or objects of one step are iterated in parallel. In a row, their members replace them. For example, the
+    step ``["outputs", "scores"]`` makes two rows of ``{"outputs": ["A", "B"], "scores": [3, 4]}``, with the outputs "A"
+    and "B" and the scores 3 and 4.
+
+    The path ``*`` stands for the record itself, and after the first step for the member of that step. The columns
+    ``key1``, ``key2`` and so on have the keys or indices of the members of each step, and ``key`` has that of the last.
     """
     if not steps:
         yield values
         return
+    paths, *further_steps = steps
     containers = {
-        path: values if path == RECORD and path not in values else look_up(values, path) for path in steps[0]
+        path: values if path == RECORD_PATH and path not in values else look_up(values, path)
+        for path in paths
     }
-    rows = containers[steps[0][0]]
-    keys = range(len(rows)) if isinstance(rows, list) else rows if isinstance(rows, dict) else ()
+    first_container = containers[paths[0]]
+    keys: Iterable[Any] = ()
+    if isinstance(first_container, list):
+        keys = range(len(first_container))
+    elif isinstance(first_container, dict):
+        keys = first_container
     for key in keys:
-        members = {path: _member(value, str(key)) for path, value in containers.items()}
-        yield from explode_rows({**values, KEY: key, f"{KEY}{level}": key, **members}, steps[1:], level + 1)
+        members = {path: _member(container, str(key)) for path, container in containers.items()}
+        row = {**values, KEY_COLUMN: key, f"{KEY_COLUMN}{level}": key, **members}
+        yield from explode_rows(row, further_steps, level + 1)
 
 
 def flatten_members(values: Mapping[str, Any], prefix: str = "", depth: int = 3) -> Iterator[tuple[str, Any]]:
-    """Yield (path, value) for each member of nested records; lists are not flattened."""
+    """Yield the path and the value of each member of nested records, down to ``depth`` levels. Keep lists."""
     for name, value in values.items():
         if isinstance(value, dict) and value and depth > 1:
             yield from flatten_members(value, f"{prefix}{name}.", depth - 1)
@@ -90,13 +106,14 @@ def flatten_members(values: Mapping[str, Any], prefix: str = "", depth: int = 3)
 def cell_text(value: object) -> str:
     """Return a cell as normalised text. Return "99" for 99.0, since workbooks store whole numbers as floats."""
     text = one_text(as_cell(value))
-    return match.group(1) if (match := _WHOLE_NUMBER.fullmatch(text)) else text
+    match = _WHOLE_NUMBER.fullmatch(text)
+    return match.group(1) if match else text
 
 
 def unwrap_value(value: Any) -> Any:
-    """Return the innermost value of nested lists and objects with a single member.
+    """Return the innermost value of nested lists and objects with a single member, such as 3 for ``[{"score": 3}]``.
 
-    For an object of flags, return the names of its true flags.
+    For an object of flags, return the names of its true flags, such as "a|b" for ``{"a": true, "b": true}``.
     """
     while isinstance(value, list | dict) and len(value) == 1 and _true_flags(value) is None:
         value = next(iter(value.values() if isinstance(value, dict) else value))
@@ -105,42 +122,48 @@ def unwrap_value(value: Any) -> Any:
 
 
 def _true_flags(value: object) -> str | None:
-    """Return the names of the true flags of an object; None if it is not an object of flags."""
+    """Return the names of the true flags of an object; None if the value is not an object of flags."""
     if isinstance(value, dict) and value and all(isinstance(state, bool) for state in value.values()):
         return ANSWER_SEPARATOR.join(name for name, state in value.items() if state)
     return None
 
 
 def selected_labels(schemes: object) -> dict[str, Any]:
-    """Return the selected labels of each scheme by scheme, and its entered values by ``SCHEME.value``."""
+    """Return the columns of the labels that an annotator has selected.
+
+    ``schemes`` has the state of each label, such as ``{"quality": {"good": "true", "bad": "false"}}``. The column
+    ``quality`` then is "good", and the column ``quality.value`` is "true". For a text field, its state is the text.
+    """
     columns: dict[str, Any] = {}
-    for scheme, states in schemes.items() if isinstance(schemes, dict) else ():
-        entries = states.items() if isinstance(states, dict) else ()
-        if selected := {name: state for name, state in entries if state not in _UNSELECTED_STATES}:
+    for scheme, labels in schemes.items() if isinstance(schemes, dict) else ():
+        states = labels.items() if isinstance(labels, dict) else ()
+        selected = {label: state for label, state in states if state not in _UNSELECTED_STATES}
+        if selected:
             columns[scheme] = ANSWER_SEPARATOR.join(selected)
             columns[f"{scheme}.value"] = unwrap_value(list(selected.values()))
     return columns
 
 
-def button_groups(fields: Iterable[str], separator: str, prefix: str) -> ButtonGroups:
-    """Return possible groups of radio buttons among columns, whose names are prefix, group, ``separator`` and value.
+def button_groups(names: Iterable[str], separator: str, prefix: str) -> ButtonGroups:
+    """Return possible groups of radio buttons, each of which has a column for each value.
 
-    A dot in a column's name may belong to the group's name or to the value. Therefore split at the first separator and
-    at the last one.
+    A column's name consists of ``prefix``, the name of the group, ``separator`` and the value, such as
+    ``Answer.score.1``. A dot may also belong to the group's name or to the value. Therefore each name is split at the
+    first separator, and again at the last one.
     """
-    columns = [column for column in fields if column.startswith(prefix)]
+    columns = [name for name in names if name.startswith(prefix)]
     groups: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for column in columns:
-        field = column[len(prefix) :]
-        splits = dict.fromkeys((field.partition(separator), field.rpartition(separator)))
-        for name, found_separator, value in splits:
-            if found_separator and name and value and prefix + name not in columns:
-                groups[prefix + name].append((value, column))
+        button = column.removeprefix(prefix)
+        splits = dict.fromkeys((button.partition(separator), button.rpartition(separator)))
+        for group, found_separator, value in splits:
+            if found_separator and group and value and prefix + group not in columns:
+                groups[prefix + group].append((value, column))
     return groups
 
 
 def selected_values(buttons: Mapping[str, Any], *, flags: bool) -> str | None:
-    """Return the values of the selected buttons; None if all cells are empty, or if they are not of buttons.
+    """Return the values of the selected radio buttons; None if all cells are empty, or if they are not of buttons.
 
     Args:
         buttons: the cells, by the button's value.
@@ -148,13 +171,20 @@ def selected_values(buttons: Mapping[str, Any], *, flags: bool) -> str | None:
     """
     texts = {value: cell.strip().lower() for value, cell in buttons.items() if isinstance(cell, str)}
     states = {value: text for value, text in texts.items() if text}
-    if not states or (flags and not all(cell in _FLAG_WORDS for cell in states.values())):
+    if not states or (flags and not all(state in _FLAG_WORDS for state in states.values())):
         return None
-    return ANSWER_SEPARATOR.join(value for value, cell in states.items() if cell != "false")
+    return ANSWER_SEPARATOR.join(value for value, state in states.items() if state != "false")
 
 
 def form_answers(text: str, prefix: str) -> Iterator[tuple[str, str]]:
-    """Yield the answers in a form's JSON as (column, text), with ``prefix``. Raise ValueError for other JSON."""
+    """Yield the column and the text of each answer in a form's JSON.
+
+    The JSON is an object of answers, a list of such objects, or a list such as ``[{"name": "score", "value": "3"}]``.
+    Columns are called by the field with ``prefix`` before it. An object inside an answer is flattened.
+
+    Raises:
+        ValueError: the text is other JSON, or is not JSON.
+    """
     try:
         document = load_json(text)
     except TooDeep:
@@ -171,6 +201,7 @@ def form_answers(text: str, prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def _flatten_answers(prefix: str, answers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the path and the text of each answer, and the names of the true flags of each object of flags."""
     for name, value in answers.items():
         path = f"{prefix}{name}"
         if not isinstance(value, dict):
@@ -184,8 +215,11 @@ def _flatten_answers(prefix: str, answers: Mapping[str, Any]) -> Iterator[tuple[
 def command_line_answers(cells: Sequence[str], prefix: str) -> dict[str, str]:
     """Return the answers in the last column that MTurk's command line tools write, as columns with ``prefix``.
 
-    Names and values alternate in this column. They are in separate cells, or in one cell on lines or between tabs.
-    Raise ValueError for a value without a name.
+    Names and values alternate, such as ``score``, ``3``, ``comment``, ``good``. They are in separate cells, in one cell
+    with a line for each name and its value, or in one cell between tabs. Several values of a name are joined.
+
+    Raises:
+        ValueError: a value has no name before it.
     """
     pairs: list[tuple[str, str]] = []
     if len(cells) == 1 and "\n" in cells[0].strip():
@@ -210,25 +244,25 @@ def command_line_answers(cells: Sequence[str], prefix: str) -> dict[str, str]:
 
 
 def split_marked_text(text: str) -> tuple[str, tuple[int, int] | None]:
-    """Return a text without ``<v>`` and ``</v>``, and the offsets of the part between them or None."""
-    parts = _SPAN_TAG.split(text)
-    plain_text = "".join(parts)
-    if len(parts) == 1:
-        return plain_text, None
-    start = len(parts[0])
-    return plain_text, (start, start + len(parts[1]))
+    """Return a text without the tags ``<v>`` and ``</v>``, and the offsets of the part between them, or None."""
+    text_before, *marked_parts = _SPAN_TAG.split(text)
+    if not marked_parts:
+        return text, None
+    start = len(text_before)
+    return "".join((text_before, *marked_parts)), (start, start + len(marked_parts[0]))
 
 
 def find_marked_part(text: str, target: str) -> tuple[int, int] | None:
     """Return the offsets in ``target`` of the part that is marked in ``text``; None if there is no such part.
 
-    Of several occurrences of the marked letters, take the nearest to the mark.
+    The texts may differ in other parts. Of several occurrences of the marked letters in ``target``, take the one whose
+    offset is nearest to that of the mark.
     """
     plain_text, span = split_marked_text(text)
     if span is None or span[0] == span[1]:
         return None
     if plain_text == target:
         return span
-    marked_part = re.escape(plain_text[slice(*span)])
-    spans = (match.span() for match in re.finditer(marked_part, target))
-    return min(spans, key=lambda other: abs(other[0] - span[0]), default=None)
+    start, end = span
+    occurrences = (match.span() for match in re.finditer(re.escape(plain_text[start:end]), target))
+    return min(occurrences, key=lambda occurrence: abs(occurrence[0] - start), default=None)
