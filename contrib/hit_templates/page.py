@@ -27,7 +27,7 @@ from contrib.hit_templates.importing import (
 )
 from judgments.admin.base import signed_in
 from judgments.datasets import uploads
-from judgments.datasets.views.forms import short_name
+from judgments.datasets.views.forms import validate_short_name
 from judgments.design.editing.previews import find_preview, store_preview, store_preview_row
 from judgments.jobs.queues import enqueue
 from judgments.models import Dataset, Study
@@ -52,7 +52,7 @@ class HITTemplateForm(forms.Form):
         label=gettext_lazy("Short name"),
         max_length=80,
         required=False,
-        validators=[short_name],
+        validators=[validate_short_name],
         help_text=gettext_lazy(
             "The link to the study contains the short name. The dataset gets the same name. If this field "
             "is empty, the short name is made from the name of the study."

@@ -29,7 +29,7 @@ class JudgmentsForm(UploadForm):
     study = forms.CharField(
         label=gettext_lazy("Short name of the study"),
         max_length=80,
-        validators=[short_name],
+        validators=[validate_short_name],
         help_text=gettext_lazy("The import creates a closed study with this short name."),
         widget=UnfoldAdminTextInputWidget,
     )

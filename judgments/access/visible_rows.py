@@ -9,7 +9,7 @@ from django.db.models import Model, Q, QuerySet
 
 from judgments.access.rights import Person
 from judgments.models import Caption, Dataset, DatasetRole, Item, Job, Output, Study, System
-from judgments.models.jobs import IMPORTS_STUDY, of_studies
+from judgments.models.jobs import JUDGMENT_IMPORT_KIND, of_studies
 
 M = TypeVar("M", bound=Model)
 
@@ -90,7 +90,7 @@ def personal_jobs(user: User) -> Q:
     A job of a study is visible to people with a role in the study, and a role may end. An import of judgments belongs
     to no study, although it names the study that it creates.
     """
-    return Q(created_by=user.pk) & (Q(args__study__isnull=True) | Q(kind=IMPORTS_STUDY))
+    return Q(created_by=user.pk) & (Q(args__study__isnull=True) | Q(kind=JUDGMENT_IMPORT_KIND))
 
 
 def _visible_jobs(user: Person) -> Q:

@@ -36,7 +36,7 @@ from judgments.jobs.words import (
     describe_work,
 )
 from judgments.models import Dataset, Job, Study
-from judgments.models.jobs import DELETED_STUDY
+from judgments.models.jobs import DELETED_STUDY_KEY
 from judgments.studies.study_page import study_page_address
 
 STATE_COLOURS = {
@@ -207,7 +207,7 @@ class JobAdmin(ReadOnlyAdmin):
             "job": job,
             "queue_description": describe_job_queue(job, _queue_position(job)),
             "may_cancel": job.is_under_way and not is_essential_kind(job.kind) and may_cancel(user, job),
-            "may_retry": job.has_failed and DELETED_STUDY not in job.args and may_retry(user, job),
+            "may_retry": job.has_failed and DELETED_STUDY_KEY not in job.args and may_retry(user, job),
             "subject": subject,
             "may_design": may_design,
             "result": describe_result(job),

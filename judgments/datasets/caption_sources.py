@@ -1,4 +1,11 @@
-"""Find who wrote the captions of a table: people or systems, which have separate rows or separate columns."""
+"""Find who wrote the captions of a table: people or systems.
+
+A source is a system, or people. Sources have separate rows, which a column `system` tells apart, or a column each::
+
+    image,system,caption            image,nmt,reference
+    1.jpg,nmt,A dog                 1.jpg,A dog,A dog runs
+    1.jpg,,A dog runs
+"""
 
 from __future__ import annotations
 
@@ -48,17 +55,18 @@ class _SourceTally:
         if len(self.first_rows) < ROWS_SHOWN:
             self.first_rows.append((image, caption[:CHARACTERS_SHOWN]))
         elif not caption.isascii() and self.first_rows[-1][1].isascii():
-            # an accent shows a person whether the encoding is right
+            # show a caption with a letter such as "é", by which a person sees whether the encoding is right
             self.first_rows[-1] = (image, caption[:CHARACTERS_SHOWN])
 
     def make_part(self, table: UploadPart, **fields: Any) -> UploadPart:
-        """Return a copy of the table's part with the counts of this tally."""
+        """Return the part of a table with the captions of this source. ``fields`` are further fields of the part."""
         return replace(
             table, images=len(self.images), captions=self.caption_count, rows=tuple(self.first_rows), **fields
         )
 
 
-_Tallies = dict[tuple[str, str], _SourceTally]  # by system, and by column if columns hold captions
+# by system and column: ("nmt", "") for the rows of a system, ("", "nmt") for its column
+_Tallies = dict[tuple[str, str], _SourceTally]
 
 
 def parts_of_table(
@@ -67,7 +75,8 @@ def parts_of_table(
     """Return a part for each source of the table's captions, and the names of its images.
 
     Args:
-        report_progress: reports progress; it raises an error if the work is to stop.
+        table: the whole table as one part, with its format, encoding and mapping.
+        report_progress: is called from time to time, and raises an error if the job was cancelled.
 
     Raises:
         ImportProblem: the table has no captions, names no items, or has too many systems.
@@ -80,7 +89,7 @@ def parts_of_table(
         expected = "a column with the name of a picture, an id or a source text in each row"
         raise ImportProblem(file, None, None, "no column of items", expected)
     table = replace(table, texts="text" in columns)
-    if _is_wide(columns):
+    if _has_column_per_source(columns):
         return _parts_of_columns(table, columns, tallies), images
     systems = [system for system, _ in tallies]
     if len(systems) > MAX_SYSTEMS:
@@ -110,16 +119,17 @@ def _count_captions(
         columns = columns or list(record.values)
         images.add(str(record.get("image") or ""))
         _count_record(record, columns, tallies)
-    # leave out columns with empty cells only; rows that name their system may all be empty
-    sources = {
+    # leave out a column that has only empty cells; all outputs in the rows of a named system may be empty, however
+    nonempty_tallies = {
         (system, column): tally
         for (system, column), tally in tallies.items()
         if system or tally.empty_caption_count < tally.caption_count
     }
-    return sources, images, columns
+    return nonempty_tallies, images, columns
 
 
 def _parts_of_columns(table: UploadPart, columns: Sequence[str], tallies: _Tallies) -> list[UploadPart]:
+    """Return the parts of a table with a column for each source: those of people, or source texts, come first."""
     caption_columns = [column for _, column in tallies if column]
     people_columns = [column for column in caption_columns if PEOPLE_COLUMN.fullmatch(column)]
     parts = [
@@ -128,14 +138,15 @@ def _parts_of_columns(table: UploadPart, columns: Sequence[str], tallies: _Talli
         if column not in people_columns
     ]
     if people_columns:
-        joined = _merge_tallies([tallies["", column] for column in people_columns])
-        parts.insert(0, joined.make_part(table, columns=tuple(people_columns)))
+        people_tally = _merge_tallies([tallies["", column] for column in people_columns])
+        parts.insert(0, people_tally.make_part(table, columns=tuple(people_columns)))
     elif "text" in columns:
         parts.insert(0, tallies["", ""].make_part(table, sources=True))
     return parts
 
 
 def _parts_of_rows(table: UploadPart, columns: Sequence[str], tallies: _Tallies) -> list[UploadPart]:
+    """Return the parts of a table with a column `caption`: one for each system. Without systems, the role is open."""
     unused = tuple(column for column in columns if column not in STANDARD_NAMES)[:MAX_SYSTEMS]
     if list(tallies) == [("", "")]:
         return [tallies["", ""].make_part(table, role="", unused=unused)]
@@ -145,24 +156,25 @@ def _parts_of_rows(table: UploadPart, columns: Sequence[str], tallies: _Tallies)
             role=SYSTEM if system else PEOPLE,
             system=system,
             only=system,
-            unused=() if part_index else unused,  # list unused columns once per file
+            unused=unused if part_index == 0 else (),  # list unused columns once per file
         )
         for part_index, ((system, _), tally) in enumerate(tallies.items())
     ]
 
 
-def _is_wide(columns: Sequence[str]) -> bool:
+def _has_column_per_source(columns: Sequence[str]) -> bool:
     """Return whether the table has a column for each source of captions, instead of a column "caption"."""
     return "caption" not in columns and bool(set(columns) - STANDARD_NAMES)
 
 
 def _count_record(record: Record, columns: Sequence[str], tallies: _Tallies) -> None:
+    """Add the captions of a record to the tallies of their sources."""
     image, text = str(record.get("image") or ""), record.get("text")
-    if not _is_wide(columns):
-        # without a caption, a source text counts as one, except beside the name of a system
-        caption, system = record.get("caption") or text, str(record.get("system") or "").strip()
+    if not _has_column_per_source(columns):
+        system = str(record.get("system") or "").strip()
+        caption = record.get("caption") or text  # a source text may replace the caption
         if system and "caption" in columns and is_blank(record.get("caption")):
-            caption = ""
+            caption = ""  # an empty output of a system
         if caption is not None:
             tallies[system, ""].add(image, str(caption))
         return
@@ -177,9 +189,9 @@ def _count_record(record: Record, columns: Sequence[str], tallies: _Tallies) -> 
 
 
 def _merge_tallies(tallies: Sequence[_SourceTally]) -> _SourceTally:
-    joined = _SourceTally()
+    merged = _SourceTally()
     for tally in tallies:
-        joined.images |= tally.images
-        joined.caption_count += tally.caption_count
-        joined.first_rows = (joined.first_rows + tally.first_rows)[:ROWS_SHOWN]
-    return joined
+        merged.images |= tally.images
+        merged.caption_count += tally.caption_count
+        merged.first_rows = (merged.first_rows + tally.first_rows)[:ROWS_SHOWN]
+    return merged

@@ -24,7 +24,11 @@ MAX_LISTED_PROBLEMS = 500  # problems on a page, each with a field; a form has a
 
 
 def find_pending_import(upload: str) -> dict[str, Any] | None:
-    """Return the kind, arguments and table of an upload's pending import; None if the upload has none."""
+    """Return the pending import of an upload; None if the upload has none.
+
+    It has the keys ``kind``, the kind of the import's job, ``args``, the job's arguments, and ``table``, the fields of
+    an `UploadTable`.
+    """
     try:
         content: dict[str, Any] = load_json(job_file(upload).read_text())
     except (FileNotFoundError, ValueError):
@@ -41,7 +45,10 @@ def store_pending_import(kind: str, args: Mapping[str, Any], table: UploadTable)
 def _read_table(
     kind: str, args: Mapping[str, Any], path: Path, last_columns: Mapping[str, str] | None = None
 ) -> tuple[UploadTable, ImportProblem | None]:
-    """Return the beginning of an import's table as ``read_upload_table`` does, with the header row of the import."""
+    """Return the beginning of the table that an import reads, and the error if it cannot be read, else None.
+
+    The header row is that of the import's mapping.
+    """
     header_row = (args.get("mapping") or {}).get("header_row", 0)
     return read_upload_table(
         path,
@@ -60,7 +67,7 @@ def _has_columns(kind: str, args: Mapping[str, Any]) -> bool:
 
 @contextmanager
 def storing_problems(job: Job, path: Path) -> Iterator[None]:
-    """Store the errors with the upload if the import in the block fails, so that a page can offer to correct them."""
+    """If the import in the block fails, store its errors with the upload, so that a page can offer to correct them."""
     job_file(job.args["upload"]).unlink(missing_ok=True)
     try:
         yield
@@ -102,9 +109,10 @@ def store_if_mapping_needed(kind: str, args: Mapping[str, Any]) -> bool:
         if not has_title(table.lines):
             return False
         table.problems = [_describe_problem(problem, files.path)]
-    is_empty = not table.lines and not table.rows  # which the job reports
+    is_empty = not table.lines and not table.rows
     has_our_columns = args["format"] in TABLE_FORMATS and table.has_columns_for(kind)
-    if is_empty or (table.rows and not table.header_row and has_our_columns):
+    needs_no_mapping = table.rows and not table.header_row and has_our_columns
+    if is_empty or needs_no_mapping:  # the job reports an empty table
         return False
     store_pending_import(kind, args, table)
     return True

@@ -14,24 +14,28 @@ from collections.abc import Callable, Iterator
 from PIL import ExifTags
 from PIL import Image as PillowImage
 
-EXIF = b"Exif\x00\x00"
-NEXT_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")  # the marker after the coded data of a scan
+EXIF_HEADER = b"Exif\x00\x00"
+# The marker after the coded data of a scan. In these data, 0xFF is followed by 0x00 or by a restart marker.
+NEXT_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
 # Markers of a JPEG, after the byte 0xFF. Adobe's segment says how colours are coded.
 JFIF_SEGMENT, EXIF_SEGMENT, ICC_SEGMENT, ADOBE_SEGMENT = 0xE0, 0xE1, 0xE2, 0xEE
 APPLICATION_SEGMENTS = range(0xE0, 0xF0)
 JPEG_COMMENT, START_OF_SCAN, END_OF_IMAGE = 0xFE, 0xDA, 0xD9
-PNG_START = b"\x89PNG\r\n\x1a\n"
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 # chunks that a browser needs to show the picture; others hold texts, positions, thumbnails or an editor's own data
-PNG_PICTURE = {
+PNG_PICTURE_CHUNKS = {
     *(b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"bKGD", b"pHYs", b"acTL", b"fcTL", b"fdAT"),
     *(b"cHRM", b"gAMA", b"iCCP", b"sBIT", b"sRGB", b"cICP", b"mDCV", b"cLLI"),
 }
-WEBP_PICTURE = (b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM", b"ANMF", b"ICCP")
+WEBP_PICTURE_CHUNKS = (b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM", b"ANMF", b"ICCP")
 WEBP_METADATA_FLAGS = 0x08 | 0x04  # flags of EXIF and XMP in the chunk VP8X
 GIF_HEADER_SIZE = 13  # bytes of the signature and the screen's descriptor
 GIF_FRAME, GIF_EXTENSION = 0x2C, 0x21  # first bytes of blocks
 GIF_COMMENT, GIF_APPLICATION = 0xFE, 0xFF  # kinds of extensions
-ANIMATION = (b"NETSCAPE2.0", b"ANIMEXTS1.0")  # the applications whose extensions repeat an animation
+ANIMATION_APPLICATIONS = (
+    b"NETSCAPE2.0",
+    b"ANIMEXTS1.0",
+)  # the applications whose extensions repeat an animation
 
 
 def strip_metadata(data: bytes) -> bytes:
@@ -39,13 +43,14 @@ def strip_metadata(data: bytes) -> bytes:
 
     A JPEG keeps its colour profile and orientation. Other data are returned unchanged.
     """
-    for start, clean in CLEANERS:
-        if data.startswith(start):
+    for signature, clean in CLEANERS_BY_SIGNATURE:
+        if data.startswith(signature):
             return b"".join(clean(data))
     return data
 
 
 def _clean_jpeg(data: bytes) -> Iterator[bytes]:
+    """Yield the segments that show the picture. A segment is 0xFF, a marker, the size in two bytes, and its content."""
     yield data[:2]  # the start of the image
     yield _orientation_segment(data)
     start = 2
@@ -56,7 +61,7 @@ def _clean_jpeg(data: bytes) -> Iterator[bytes]:
                 break
             start += 1
             continue
-        # the size counts itself, not the marker
+        # the size includes its own two bytes, but not the marker
         end = start + 2 + int.from_bytes(data[start + 2 : start + 4], "big")
         if marker == START_OF_SCAN:
             following = NEXT_MARKER.search(data, end)
@@ -68,6 +73,7 @@ def _clean_jpeg(data: bytes) -> Iterator[bytes]:
 
 
 def _is_needed_segment(marker: int, start: bytes) -> bool:
+    """Return whether a segment with this marker and start of its content is needed to show the picture."""
     if marker == JFIF_SEGMENT:
         return start.startswith(b"JFIF\x00")  # excludes thumbnails (JFXX), which may show the uncut picture
     if marker == ICC_SEGMENT:
@@ -88,18 +94,18 @@ def _orientation_segment(data: bytes) -> bytes:
     exif = PillowImage.Exif()
     exif[ExifTags.Base.Orientation] = orientation
     content = exif.tobytes()
-    content = content if content.startswith(EXIF) else EXIF + content
+    content = content if content.startswith(EXIF_HEADER) else EXIF_HEADER + content
     return bytes([0xFF, EXIF_SEGMENT]) + (len(content) + 2).to_bytes(2, "big") + content
 
 
 def _clean_png(data: bytes) -> Iterator[bytes]:
-    yield PNG_START
-    start = len(PNG_START)
+    yield PNG_SIGNATURE
+    start = len(PNG_SIGNATURE)
     while start + 8 <= len(data):
         # a chunk has four bytes each for its size, its name and, after the data, a checksum
         end = start + 12 + int.from_bytes(data[start : start + 4], "big")
         name = data[start + 4 : start + 8]
-        if name in PNG_PICTURE:
+        if name in PNG_PICTURE_CHUNKS:
             yield data[start:end]
         if name == b"IEND":
             return
@@ -107,7 +113,7 @@ def _clean_png(data: bytes) -> Iterator[bytes]:
 
 
 def _clean_webp(data: bytes) -> Iterator[bytes]:
-    chunks, start = [], 12  # after "RIFF", the size and "WEBP"
+    chunks, start = [], 12  # the chunks begin after "RIFF", the size and "WEBP"
     data = data[: 8 + int.from_bytes(data[4:8], "little")]  # drop data after the picture
     while start + 8 <= len(data):
         name, size = data[start : start + 4], int.from_bytes(data[start + 4 : start + 8], "little")
@@ -115,7 +121,7 @@ def _clean_webp(data: bytes) -> Iterator[bytes]:
         chunk = data[start:end]
         if name == b"VP8X" and len(chunk) > 8:
             chunk = chunk[:8] + bytes([chunk[8] & ~WEBP_METADATA_FLAGS]) + chunk[9:]
-        if name in WEBP_PICTURE:
+        if name in WEBP_PICTURE_CHUNKS:
             chunks.append(chunk)
         start = end
     size = 4 + sum(map(len, chunks))  # with the four letters "WEBP"
@@ -134,7 +140,9 @@ def _clean_gif(data: bytes) -> Iterator[bytes]:
         elif data[start] == GIF_EXTENSION:
             kind, end = data[start + 1], _end_of_blocks(data, start + 2)
             application = data[start + 3 : start + 14]
-            is_metadata = kind == GIF_COMMENT or (kind == GIF_APPLICATION and application not in ANIMATION)
+            is_metadata = kind == GIF_COMMENT or (
+                kind == GIF_APPLICATION and application not in ANIMATION_APPLICATIONS
+            )
             yield b"" if is_metadata else data[start:end]
         else:
             break
@@ -154,9 +162,9 @@ def _end_of_blocks(data: bytes, offset: int) -> int:
     return offset + 1
 
 
-CLEANERS: tuple[tuple[bytes, Callable[[bytes], Iterator[bytes]]], ...] = (
+CLEANERS_BY_SIGNATURE: tuple[tuple[bytes, Callable[[bytes], Iterator[bytes]]], ...] = (
     (b"\xff\xd8", _clean_jpeg),
-    (PNG_START, _clean_png),
+    (PNG_SIGNATURE, _clean_png),
     (b"RIFF", _clean_webp),
     (b"GIF8", _clean_gif),
 )

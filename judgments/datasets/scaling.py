@@ -130,26 +130,42 @@ def scale_picture(picture: str) -> dict[str, Any]:
             keeps_profile = opened.mode in COLOUR_MODES and len(profile) <= MAX_PROFILE_BYTES
             options = {"icc_profile": profile} if keeps_profile else {}
             rgb_picture = _convert_to_rgb(upright_picture, b"" if keeps_profile else profile)
-            for box, max_bytes in SIZES:
-                target_size = _fit_size(size, box)
-                if target_size == size and attributes["bytes"] <= max_bytes:  # small enough as it is
-                    break
-                data = _encode_picture(
-                    rgb_picture.resize(target_size, PillowImage.Resampling.LANCZOS, reducing_gap=3.0),
-                    max_bytes,
-                    is_drawing=not is_photograph,
-                    **options,
-                )
-                if target_size[0] not in attributes["widths"] and len(data) < attributes["bytes"]:
-                    _write_file(scaled_path(picture, target_size[0]), data)
-                    attributes["widths"].append(target_size[0])
+            _write_sizes(rgb_picture, size, attributes, is_drawing=not is_photograph, **options)
     except (PictureProblem, PillowImage.DecompressionBombError, OSError, ValueError, SyntaxError, EOFError):
         attributes["widths"] = []  # a corrupt picture; the browser shows what it can
     return attributes
 
 
+def _write_sizes(
+    rgb_picture: PillowImage.Image,
+    size: tuple[int, int],
+    attributes: dict[str, Any],
+    *,
+    is_drawing: bool,
+    **options: Any,
+) -> None:
+    """Write the picture in each of ``SIZES``, and add the widths of the files to ``attributes["widths"]``.
+
+    Args:
+        size: the width and height of the original; ``rgb_picture`` may be decoded in a smaller size.
+        attributes: the value of ``Item.scaled``.
+        options: options of Pillow's WebP encoder.
+    """
+    for box, max_bytes in SIZES:
+        width, height = _fit_size(size, box)
+        if (width, height) == size and attributes["bytes"] <= max_bytes:  # small enough as it is
+            break
+        resized_picture = rgb_picture.resize(
+            (width, height), PillowImage.Resampling.LANCZOS, reducing_gap=3.0
+        )
+        data = _encode_picture(resized_picture, max_bytes, is_drawing=is_drawing, **options)
+        if width not in attributes["widths"] and len(data) < attributes["bytes"]:
+            _write_file(scaled_path(attributes["picture"], width), data)
+            attributes["widths"].append(width)
+
+
 def _fit_size(size: tuple[int, int], box: tuple[int, int]) -> tuple[int, int]:
-    """Return the width and height of a picture of this size that is reduced to fit into the box."""
+    """Return the size (width, height) of a picture after it is reduced to fit into the box. Never enlarge it."""
     factor = min(1.0, box[0] / size[0], box[1] / size[1])
     return max(1, round(size[0] * factor)), max(1, round(size[1] * factor))
 

@@ -24,8 +24,8 @@ MAX_COLUMNS_SHOWN = 60  # columns of a file that are shown
 MAX_CELL_LENGTH = 120  # characters of a cell that are shown
 PEOPLE = "people"  # the choice for columns that are named after people
 
-# Labels of Quorum's columns on a page; other columns are shown by their names.
-COLUMN_WORDS = {
+# labels of Quorum's columns on a page; other columns are shown by their names
+COLUMN_LABELS = {
     "image": gettext_noop("item: a file name, or an id"),
     "caption": gettext_noop("text by a system or by people"),
     "text": gettext_noop("source text"),
@@ -41,7 +41,7 @@ COLUMN_WORDS = {
     "rank": gettext_noop("rank in the system’s list"),
     "score": gettext_noop("the system’s score"),
 }
-PICTURE_COLUMNS = {"url", "boxes", "image_width", "image_height"}
+PICTURE_COLUMNS = {"url", "boxes", "image_width", "image_height"}  # columns about pictures, not about texts
 
 FIRST_SYSTEM_COLUMN = re.compile(r"first[ _-]?(system|model)|(system|model)[ _-]?a", re.I)
 
@@ -62,12 +62,12 @@ class TableUse:
     required: tuple[str, ...]
     optional: tuple[str, ...]
     substitutes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    words: Mapping[str, str] = field(default_factory=lambda: COLUMN_WORDS)
+    words: Mapping[str, str] = field(default_factory=lambda: COLUMN_LABELS)
     choices: Mapping[str, str] = field(default_factory=dict)
     template: str = "judgments/columns.html"
 
     def remove_impossible_guesses(self, guesses: dict[str, str]) -> None:
-        """Remove impossible guesses from ``guesses``, which has the file's column by Quorum's column."""
+        """Remove impossible guesses. ``guesses`` has the file's column by Quorum's column."""
         if FIRST_SYSTEM_COLUMN.fullmatch(guesses.get("system", "")):
             del guesses["system"]  # the column has the system's text, not its name
 
@@ -78,7 +78,7 @@ class TableUse:
     def arguments(
         self, args: Mapping[str, Any], values: Mapping[str, str], files: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return the import's arguments, other than columns, that the page has posted."""
+        """Return the arguments of the import, besides those about columns, from the posted ``values`` and ``files``."""
         return {}
 
 
@@ -109,10 +109,11 @@ class UploadTable:
     Attributes:
         names: the file's columns.
         rows: the first rows, as cells in the order of ``names``.
-        chosen: the file's column, by Quorum's column.
-        problems: the message of each error, with line, column and cell if a person can correct it.
-        lines: the first lines as cells, for a table that may have a title above its header.
-        header_row: the line of the header; 0 for the first.
+        chosen: the file's column, by Quorum's column, such as ``{"image": "filename", "caption": "output"}``.
+        problems: the errors, such as ``{"said": message, "file": name}``. If a person can correct the cell, its
+            ``line``, ``column`` and ``cell``, the present text, are added.
+        lines: the first lines as pairs of line number and cells, for a table that may have a title above its header.
+        header_row: the line of the header, from 1; 0 for the first line.
         is_folder: whether several files were uploaded.
         where, missing: the condition that rows must fulfil, and the words that mean an empty cell, as in
             `ColumnMapping`.
@@ -130,18 +131,18 @@ class UploadTable:
 
     def has_columns_for(self, use: str) -> bool:
         """Return whether the columns already have the names that the import needs."""
-        own_names, table_use = {name.lower() for name in self.names}, TABLE_USES[use]
+        table_use = TABLE_USES[use]
+        names = {name.lower() for name in self.names}
         return all(
-            name in own_names or own_names & set(table_use.substitutes.get(name, ()))
-            for name in table_use.required
+            name in names or names & set(table_use.substitutes.get(name, ())) for name in table_use.required
         )
 
     def has_our_names(self) -> bool:
-        """Return whether the table uses Quorum's names, which a column `image` shows; others may have any name."""
+        """Return whether the columns have Quorum's names, so that they need no mapping. A column `image` shows this."""
         return "image" in map(str.lower, self.names)
 
     def as_mapping(self) -> dict[str, Any]:
-        """Return the mapping by which the table is read, as JSON."""
+        """Return the fields of the `ColumnMapping` by which the table is read."""
         return self.row_options() | {"columns": self.chosen}
 
     def renamed_columns(self) -> dict[str, str]:
@@ -155,9 +156,9 @@ class UploadTable:
 
 
 def _read_first_lines(path: Path, format: str, encoding: str = "") -> list[tuple[int, list[str]]]:
-    """Return the first lines of a table, with its header, as pairs of line number and cells.
+    """Return the first lines of a table that are not empty, as pairs of line number and cells.
 
-    Return [] for formats without lines.
+    Return [] for formats without lines, and for a folder.
     """
     if format not in HEADER_FORMATS or path.is_dir():
         return []
@@ -184,13 +185,16 @@ def read_upload_table(
     last_columns: Mapping[str, str] | None = None,
     header_row: int = 0,
 ) -> tuple[UploadTable, ImportProblem | None]:
-    """Read the first lines and rows of a table, and guess its columns. Return it with the error of its rows, or None.
+    """Read the first lines and rows of a table, and guess its columns.
 
-    The header may be below a title. A title that was read as the header may be the problem; see `has_title`.
+    Return the table, and the error if its rows cannot be read, else None. The reason may be a title that was read as
+    the header (`has_title`).
 
     Args:
+        use: the kind of import, a key of ``TABLE_USES``.
         last_columns: the file's column, by Quorum's column, in the last import. These columns replace the guess if the
             file has all of them, and if they include all of Quorum's columns that are guessed.
+        header_row: the line of the header, from 1; 0 to find it.
 
     Raises:
         RequestBytesExceeded: the table is too large for a request.

@@ -1,4 +1,4 @@
-"""Detect what the files of an upload are: captions by people, captions of systems, pictures."""
+"""Detect what the files of an upload contain: captions by people, captions of systems, or pictures."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ from judgments.importers.names import PicturesOfNames, find_pictures
 from judgments.importers.textio import likely_encoding, read_head
 from judgments.studies.generation.progress import Progress, no_progress
 
-# largest number of tables with Quorum's own column names of which the page shows the columns all the same
+# The page shows the columns of tables, so that they can be mapped. It also shows those of some tables that need no
+# mapping, since they have Quorum's names.
 MAX_RECOGNISED_TABLES = 10
-MAX_PARTS = 200
-MAX_SOURCES = 2_000  # sources, of which MAX_PARTS are offered
+MAX_PARTS = 200  # parts that the page shows
+MAX_SOURCES = 2_000  # parts after which no more files are read
 MAX_PROBLEMS = 20  # problems that are listed
 MAX_FOLDERS = 20  # folders with the most pictures that are searched for the images' names
 MAX_NAMED_IMAGES = 5  # images without a picture that are listed
@@ -39,9 +40,9 @@ UNREADABLE_SPREADSHEETS = {".xls", ".xlsm", ".ods", ".numbers"}  # suffixes
 PEOPLE_NAME = re.compile(r"ref|caption|gold|human|people|dataset|annotation", re.I)
 SYSTEM_NAME = re.compile(r"sys|candidate|output|result|pred|hyp|model", re.I)
 
-# A feature's function that recognises a file of an upload by its name or by the beginning of its text. It gets the part
-# that is named after the file and returns a changed part, or None if it does not know the file. The returned part has
-# no format if the file belongs to a set for which another file has the part.
+# A function of a feature that recognises a file of a published set. Its arguments are a part for the file, the file's
+# path, and a function that returns the beginning of its text. It returns the part with a format, or None if it does not
+# know the file. If another file of the set has the part, it returns a part without a format.
 Recogniser = Callable[[UploadPart, Path, Callable[[], str]], UploadPart | None]
 
 GENERAL_NAMES = {  # names of files that say nothing about a dataset
@@ -65,55 +66,11 @@ def inspect_upload(
         pictures: paths of the pictures, relative to ``root``.
         uploaded: names of the uploaded files, from which the dataset may get its name.
         encoding: the encoding of files without a byte order mark; "" to guess it for each file.
-        maps: the mapping of each file's table, as in `ColumnMapping`; by "", the mapping of the last import.
+        maps: for each file, the fields of the `ColumnMapping` by which its table is read; for the key "", those of the
+            mapping of the last import.
     """
-    tables: dict[str, dict[str, Any]] = {}
-    parts: list[UploadPart] = []
-    problems: list[str] = []
-    files = sorted(path for path in root.rglob("*") if path.is_file())
-    for file_index, file in enumerate(files):
-        name = str(file.relative_to(root))
-        progress(file_index / len(files), name)
-        suffix = _suffix(file)
-        if suffix in UNREADABLE_SPREADSHEETS:
-            problems.append(
-                gettext(
-                    "%(name)s is a spreadsheet. Save it as CSV (in Excel: CSV UTF-8), and upload the "
-                    "CSV file."
-                )
-                % {"name": name}
-            )
-        if suffix not in TABLE_SUFFIXES:
-            continue
-        if len(parts) > MAX_SOURCES:
-            problems.insert(
-                0,
-                gettext(
-                    "The upload has captions from too many sources (more than %(n)s). Captions from further sources "
-                    "were not read."
-                )
-                % {"n": thousands(MAX_SOURCES)},
-            )
-            break
-        try:
-            part = _part_of_file(file, root, encoding)
-            if not part.format:
-                continue
-            if part.format not in TABLE_FORMATS:
-                parts.append(part)
-                continue
-            table = _table_of(file, part, maps)
-            if not table.has_our_names() or len(tables) < MAX_RECOGNISED_TABLES:
-                tables[name] = asdict(table)
-            part = replace(part, columns_named=table.renamed_columns(), row_options=table.row_options())
-            parts += parts_of_table(file, part, partial(progress, file_index / len(files), name))[0]
-        except ImportProblem as problem:
-            problems.append(str(problem).replace(f"{root}/", ""))
+    parts, tables, problems = _inspect_files(root, encoding, maps, progress)
     parts = _assign_roles(parts)[:MAX_PARTS]
-    if unlisted_problems := problems[MAX_PROBLEMS:]:
-        problems[MAX_PROBLEMS:] = [
-            gettext("Further files to which this applies: %(n)s.") % {"n": thousands(len(unlisted_problems))}
-        ]
     if not parts and not problems:
         problems.append(
             gettext(
@@ -144,19 +101,78 @@ def inspect_upload(
     return inspection
 
 
+def _inspect_files(
+    root: Path, encoding: str, maps: Mapping[str, Mapping[str, Any]], progress: Progress
+) -> tuple[list[UploadPart], dict[str, dict[str, Any]], list[str]]:
+    """Return the parts of all files below ``root``, the tables with columns to map, and sentences about problems.
+
+    The tables are those of ``InspectedUpload.tables``.
+    """
+    parts: list[UploadPart] = []
+    tables: dict[str, dict[str, Any]] = {}
+    problems: list[str] = []
+    files = sorted(path for path in root.rglob("*") if path.is_file())
+    for file_index, file in enumerate(files):
+        name = str(file.relative_to(root))
+        report_progress = partial(progress, file_index / len(files), name)
+        report_progress()
+        suffix = _suffix(file)
+        if suffix in UNREADABLE_SPREADSHEETS:
+            problems.append(
+                gettext(
+                    "%(name)s is a spreadsheet. Save it as CSV (in Excel: CSV UTF-8), and upload the "
+                    "CSV file."
+                )
+                % {"name": name}
+            )
+        if suffix not in TABLE_SUFFIXES:
+            continue
+        if len(parts) > MAX_SOURCES:
+            problems.insert(
+                0,
+                gettext(
+                    "The upload has captions from too many sources (more than %(n)s). Captions from further sources "
+                    "were not read."
+                )
+                % {"n": thousands(MAX_SOURCES)},
+            )
+            break
+        try:
+            part = _part_of_file(file, root, encoding)
+            if part.format in TABLE_FORMATS:
+                table = _table_of(file, part, maps)
+                if not table.has_our_names() or len(tables) < MAX_RECOGNISED_TABLES:
+                    tables[name] = asdict(table)
+                part = replace(part, columns_named=table.renamed_columns(), row_options=table.row_options())
+                parts_of_sources, _ = parts_of_table(file, part, report_progress)
+                parts += parts_of_sources
+            elif part.format:  # of a published set
+                parts.append(part)
+        except ImportProblem as problem:
+            problems.append(str(problem).replace(f"{root}/", ""))
+    if unlisted_problems := problems[MAX_PROBLEMS:]:
+        problems[MAX_PROBLEMS:] = [
+            gettext("Further files to which this applies: %(n)s.") % {"n": thousands(len(unlisted_problems))}
+        ]
+    return parts, tables, problems
+
+
 def _part_of_file(file: Path, root: Path, encoding: str) -> UploadPart:
-    """Return a part for a file, or for the published set that it belongs to; see `Recogniser`."""
-    part, head = UploadPart(file=str(file.relative_to(root))), partial(_read_head, file, encoding)
+    """Return a part for a file, or for the published set that it belongs to.
+
+    The part has no format if another file of the set has the part; see `Recogniser`.
+    """
+    plain_part = UploadPart(file=str(file.relative_to(root)))
+    read_head = partial(_read_head, file, encoding)
     recognisers: list[Recogniser] = of_features("upload_recognisers")
     for recognise in recognisers:
-        if (typed_part := recognise(part, file, head)) is not None:
+        part = recognise(plain_part, file, read_head)
+        if part is not None:
             break
     else:
-        format = BINARY_FORMATS.get(_suffix(file)) or TEXT_FORMATS.get(head()[:1], "csv")
-        typed_part = replace(part, format=format)
-    if not typed_part.format:
-        return typed_part
-    return replace(typed_part, encoding=encoding or likely_encoding(file))
+        format = BINARY_FORMATS.get(_suffix(file)) or TEXT_FORMATS.get(read_head()[:1], "csv")
+        part = replace(plain_part, format=format)
+    return replace(part, encoding=encoding or likely_encoding(file)) if part.format else part
 
 
 def _read_head(file: Path, encoding: str) -> str:
@@ -168,7 +184,10 @@ def _suffix(file: Path) -> str:
 
 
 def _table_of(file: Path, part: UploadPart, maps: Mapping[str, Mapping[str, Any]]) -> UploadTable:
-    """Return a table with the meaning of its columns, which a person has chosen, the names state, or is guessed."""
+    """Return a table with the meaning of its columns.
+
+    The meaning is what a person has chosen in ``maps``, or what the columns' names say, or else a guess.
+    """
     mapping = maps.get(part.file, {})
     table, problem = read_upload_table(
         file,
@@ -178,7 +197,7 @@ def _table_of(file: Path, part: UploadPart, maps: Mapping[str, Mapping[str, Any]
         last_columns=maps.get("", {}).get("columns"),
         header_row=mapping.get("header_row", 0),
     )
-    if problem is not None and not has_title(table.lines):  # otherwise a person can choose another header
+    if problem is not None and not has_title(table.lines):  # with a title, a person can choose another header
         raise problem
     table.where, table.missing = mapping.get("where", {}), mapping.get("missing", [])
     if (columns := mapping.get("columns")) is not None and set(columns.values()) <= set(table.names):
@@ -188,24 +207,28 @@ def _table_of(file: Path, part: UploadPart, maps: Mapping[str, Mapping[str, Any]
             name.lower(): name for name in table.names if name.lower() in TABLE_USES["dataset"].optional
         }
     else:
-        name, other_names = table.chosen.get("caption", ""), set(table.names) - set(table.chosen.values())
-        if other_names and name.lower() != "caption" and PEOPLE_COLUMN.fullmatch(name):
-            del table.chosen["caption"]  # the other columns are captions too
+        caption_column = table.chosen.get("caption", "")
+        other_columns = set(table.names) - set(table.chosen.values())
+        is_of_people = caption_column.lower() != "caption" and PEOPLE_COLUMN.fullmatch(caption_column)
+        if other_columns and is_of_people:  # the other columns are captions of systems
+            del table.chosen["caption"]
     return table
 
 
 def _assign_roles(parts: list[UploadPart]) -> list[UploadPart]:
-    """Assign a role to each part, and return the part with people's captions first.
+    """Return the parts with a role each, the part with people's captions first.
 
-    If no part is known to be people's, choose the part with the most likely file name. Of several such parts, choose
-    the one with the most captions per image.
+    If no part is known to be of people, choose the part with the likeliest file name. Of several such parts, choose the
+    one with the most captions per image.
     """
     people_parts = [part for part in parts if part.role == PEOPLE]
     undecided = [part for part in parts if not part.role]  # of tables that name no system
     if not people_parts and undecided:
-        best = max(undecided, key=lambda part: (_people_score(part), part.captions / max(1, part.images)))
-        people_parts = [_with_role(best, PEOPLE)]
-        undecided.remove(best)
+        likeliest_part = max(
+            undecided, key=lambda part: (_people_score(part), part.captions / max(1, part.images))
+        )
+        people_parts = [_with_role(likeliest_part, PEOPLE)]
+        undecided.remove(likeliest_part)
     system_parts = [part for part in parts if part.role == SYSTEM]
     system_parts += [_with_role(part, SYSTEM) for part in undecided]
     unused_parts = [_with_role(part, LEFT_OUT) for part in people_parts[1:]]
@@ -225,7 +248,7 @@ def _with_role(part: UploadPart, role: str) -> UploadPart:
 
 
 def _dataset_name(files: Iterable[str]) -> str:
-    """Return a dataset name from the first file name that is not a general one such as "data"."""
+    """Return a name for the dataset, from the first file whose name is not a general one such as "data"."""
     stems = [
         re.sub(r"[^A-Za-z0-9]+", "-", PurePosixPath(unpacked_name(file)).stem).strip("-").lower()
         for file in files

@@ -1,4 +1,4 @@
-"""The detected contents of an upload: its parts, each with the captions of one source."""
+"""The detected contents of an upload. Each of its parts has the captions of one source: of people or of a system."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 from judgments.importers import IMPORT_FORMATS, ColumnMapping
 from judgments.importers.tables.parts import TablePart
 
-# The roles of parts. The images of a dataset without captions by people are those of a system's part, with role IMAGES.
+# The roles of parts. If a dataset has no captions by people, its images are read from a part with the role IMAGES, a
+# copy of a system's part.
 PEOPLE, SYSTEM, LEFT_OUT, IMAGES = "people", "system", "left-out", "images"
 
 # the encodings that a person may choose, with their labels
@@ -29,7 +30,7 @@ ENCODINGS = {
     "euc-kr": gettext_noop("EUC-KR, Korean"),
 }
 
-FORMAT_WORDS = {
+FORMAT_LABELS = {
     "csv": "CSV",
     "jsonl": "JSON lines",
     "json": "JSON",
@@ -48,15 +49,15 @@ class UploadPart:
         role: PEOPLE, SYSTEM or LEFT_OUT; IMAGES in the arguments of an import.
         system: name of the system that wrote the captions, if one did.
         encoding: the file's encoding, guessed or chosen.
-        only: the system whose rows alone are read; "" stands for rows without a system, and None for all rows.
+        only: the system whose rows are read; "" for the rows without a system, None for all rows.
         columns: the columns of the captions, if the table has such columns instead of a column "caption".
         images, captions: the numbers of images and captions in the rows that were read.
         rows: the first pairs of image and caption.
         unused: the columns that the import ignores, in a table with a column "caption".
         texts: whether the table has source texts.
         sources: whether ``rows`` show source texts instead of captions.
-        columns_named: the file's column, by Quorum's column.
-        fixes: the corrections, by line and by the file's column.
+        columns_named: the file's column, by Quorum's column, for columns with another name than Quorum's.
+        fixes: the corrections of cells, by line and by the file's column, such as ``{"7": {"caption": "A dog"}}``.
         row_options: the options ``header_row``, ``where`` and ``missing``, as in `ColumnMapping`.
     """
 
@@ -93,14 +94,14 @@ class UploadPart:
 
     @property
     def nouns(self) -> tuple[str, str]:
-        """Return the words for an item and for a text about it."""
+        """The words for an item and for a text about it."""
         if self.sources:
             return gettext("Item"), gettext("Source text")
         return (gettext("Item"), gettext("Output")) if self.texts else (gettext("Image"), gettext("Caption"))
 
     @property
     def format_words(self) -> str:
-        return FORMAT_WORDS.get(self.format, self.format)
+        return FORMAT_LABELS.get(self.format, self.format)
 
     @property
     def encoding_words(self) -> str:
@@ -129,7 +130,7 @@ class InspectedUpload:
     Attributes:
         pictures: number of pictures.
         folder: the folder of the pictures.
-        found, lacking: numbers of images with and without a picture.
+        found, lacking: the numbers of images with and without a picture.
         missing: the first images without a picture.
         respelled: number of images whose picture has a differently spelled name.
         spellings: the first of these images, each with the name of its picture.

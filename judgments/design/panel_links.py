@@ -12,7 +12,7 @@ from judgments.design.tables.panel import Panel, placeholders_in
 SIGNATURE_PARAMETER = "sig"  # the parameter with the signature in links that Quorum makes
 
 
-def makes_own_links(values: Mapping[str, Any]) -> bool:
+def quorum_makes_links(values: Mapping[str, Any]) -> bool:
     """Return whether Quorum makes the participants' links, and thus can sign them. ``values`` may be invalid."""
     crowd, panel = values.get("crowd"), values.get("panel", {})
     if not isinstance(crowd, dict) or not isinstance(panel, dict) or crowd.get("backend") != "external":

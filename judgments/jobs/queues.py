@@ -18,7 +18,7 @@ from common.errors import WrongState
 from common.rate_limits import TooManyAttempts
 from judgments.jobs.dispatching import dispatch
 from judgments.jobs.registry import CROWD, UnknownJobKind, is_essential_kind, job_kinds
-from judgments.models.jobs import DELETED_STUDY, Job
+from judgments.models.jobs import DELETED_STUDY_KEY, Job
 
 # The period whose ended jobs are counted to estimate how long an account with too many waiting jobs must wait.
 THROUGHPUT_PERIOD = timedelta(minutes=5)
@@ -126,7 +126,7 @@ def retry_job(job: Job) -> None:
         if job.created_by is not None:
             refuse_too_many_jobs(job.created_by, job.kind)
         ended_jobs = Job.objects.filter(pk=job.pk, state__in=[Job.State.FAILED, Job.State.CANCELLED])
-        updated_count = ended_jobs.exclude(args__has_key=DELETED_STUDY).update(
+        updated_count = ended_jobs.exclude(args__has_key=DELETED_STUDY_KEY).update(
             state=Job.State.QUEUED,
             queue=job_kinds[job.kind].queue if job.kind in job_kinds else job.queue,
             attempts=0,
@@ -140,7 +140,7 @@ def retry_job(job: Job) -> None:
             finished_at=None,
         )
         job.refresh_from_db()
-        if not updated_count and DELETED_STUDY in job.args:
+        if not updated_count and DELETED_STUDY_KEY in job.args:
             raise WrongState(gettext("The study of job %(pk)s was deleted.") % {"pk": job.pk})
         if not updated_count:
             raise WrongState(

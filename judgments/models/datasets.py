@@ -34,7 +34,7 @@ pre_share = Signal()
 def account_key(
     on_delete: Any = models.SET_NULL, help_text: str = "", *, label: str | None = None
 ) -> models.ForeignKey[User | None, User | None]:
-    """Return a foreign key to the account that did something; null if a command did it."""
+    """Return a nullable foreign key to the account that did something. It is null if a command did it."""
     options: dict[str, Any] = {"related_name": "+", "null": True, "blank": True, "help_text": help_text}
     return models.ForeignKey(settings.AUTH_USER_MODEL, on_delete, verbose_name=label, **options)
 
@@ -42,7 +42,7 @@ def account_key(
 class NumberField(models.FloatField):
     """A number that is read as an int if it is whole, such as 3 instead of 3.0.
 
-    A SQLite column with numeric affinity does this automatically, so no converter is needed.
+    SQLite does this itself for a column of type "numeric", so only other databases need a converter.
     """
 
     def db_type(self, connection: BaseDatabaseWrapper) -> str | None:
@@ -83,7 +83,10 @@ class DatasetQuerySet(models.QuerySet["Dataset"]):
 
 
 def is_staff(user: Person) -> TypeGuard[User]:
-    """Return whether the user is an active staff account. A worker is not, even one with the id of an account."""
+    """Return whether the user is an active staff account.
+
+    The user of a worker's request is no ``User``, and is thus never staff, even if its id is also that of an account.
+    """
     return isinstance(user, User) and user.is_active and user.is_staff
 
 
@@ -133,9 +136,10 @@ class Dataset(models.Model):
 
     @property
     def known_in_part(self) -> dict[str, list[str]]:
-        """The names of systems of which only those outputs are known that a file of judgments has, by task.
+        """By task, the names of the systems whose outputs are known only from a file of judgments.
 
-        The rank of such an output is its position in the system's list, even if earlier positions are missing.
+        Such a file may lack some of the outputs. The rank of an output is its position in the system's whole list, so
+        there may be gaps between the ranks of stored outputs.
         """
         return dict(self.notes.get("known_in_part", {}))
 
@@ -186,7 +190,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
 
 class Item(models.Model):
-    """An image of a dataset. Its name is unique in the dataset, such as a file name or COCO's image id."""
+    """An image of a dataset. Its name, such as a file name or COCO's image id, is unique in the dataset."""
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="items")
     name = models.CharField(max_length=200)
@@ -237,7 +241,11 @@ class CaptionQuerySet(models.QuerySet["Caption"]):
             study_model: Any = apps.get_model("judgments", "Study")  # the model's module imports this module
             unit_model: Any = apps.get_model("judgments", "Unit")
             studies = study_model.objects.visible_to(user).order_by().values("pk")
-            for field in ("first", "second", "reference"):  # separate queries use the columns' indexes
+            for field in (
+                "first",
+                "second",
+                "reference",
+            ):  # a subquery for each column can use the column's index
                 units = unit_model.objects.filter(**{field: OuterRef("pk")}, study__in=studies)
                 is_visible |= Q(Exists(units))
         datasets = Dataset.objects.visible_to(user).order_by().values("pk")
@@ -297,16 +305,15 @@ class SystemQuerySet(models.QuerySet["System"]):
         )
 
     def open_to(self, maker: int | None) -> SystemQuerySet:
-        """Return the systems from which a study of this account may draw.
+        """Return the systems whose outputs a study of an account may use: published systems and the account's own.
 
-        ``maker`` is the account's row id. If it is None, since a command made the study or the account was deleted,
-        return published systems.
+        ``maker`` is the row id of the account. It is None if a command made the study, or if the account was deleted.
         """
         is_own = Q() if maker is None else Q(owner=maker)
         return self.filter(Q(private=False) | is_own)
 
     def of_study(self, study: Any) -> SystemQuerySet:
-        """Return the systems from which a study may draw; reports are about these systems."""
+        """Return the systems whose outputs a study may use. Reports are about these systems."""
         return self.filter(dataset=study.dataset_id).open_to(study.created_by_id)
 
     def captioners(self) -> SystemQuerySet:
@@ -367,7 +374,7 @@ class OutputQuerySet(models.QuerySet["Output"]):
         return self.filter(Q(system__private=False) | is_own)
 
     def of_study(self, study: Any) -> OutputQuerySet:
-        """Return the outputs of the systems from which a study may draw."""
+        """Return the outputs that a study may use."""
         return self.filter(system__dataset=study.dataset_id).open_to(study.created_by_id)
 
     def annotations(self) -> OutputQuerySet:
@@ -420,7 +427,7 @@ class SystemContentQuerySet(models.QuerySet["SystemContent"]):
 
 
 class SystemContent(models.Model):
-    """A system's output for an image: ids of boxes (WG15 §3) or keywords (MC12 §3.2), from the best."""
+    """The ids of boxes (WG15 §3), or the keywords (MC12 §3.2), that a system names for an image, the best first."""
 
     class Kind(models.TextChoices):
         BOXES = "boxes", "boxes"

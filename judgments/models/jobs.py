@@ -14,22 +14,22 @@ from common.rows.figures import FiguresField
 from judgments.models.datasets import account_key
 from judgments.models.studies import Study
 
-IMPORTS_STUDY = "import_judgments"  # the kind of job that imports judgments as a new study
+JUDGMENT_IMPORT_KIND = "import_judgments"  # the kind of job that imports judgments as a new study
 
-DELETED_STUDY = "deleted_study"  # the name in ``Job.args`` that replaces "study" when the study is deleted
+DELETED_STUDY_KEY = "deleted_study"  # the key of ``Job.args`` that replaces "study" when the study is deleted
 
-# Kinds of jobs that start automatically while a page is open, so pages do not list them. The kind of a feature stands
-# here, too, since one of its jobs may still be queued after the feature was turned off.
-QUIET_JOBS = frozenset({"board", "figures"})
+# Kinds of jobs that start automatically while a page is open, so pages do not list them. They include the kind of a
+# feature, since one of its jobs may still be queued after the feature was turned off.
+AUTOMATIC_KINDS = frozenset({"board", "figures"})
 
 
 def of_studies(*slugs: str) -> Q:
     """Return a filter for the jobs of studies.
 
-    An unfinished import is left out. It names the slug of a study that it will create, and a study that already has
-    this slug is another study.
+    An unfinished import of judgments is left out: its slug is that of the study that it will create, and a study that
+    already has this slug is another study.
     """
-    has_study = ~Q(kind=IMPORTS_STUDY) | Q(state=Job.State.DONE)
+    has_study = ~Q(kind=JUDGMENT_IMPORT_KIND) | Q(state=Job.State.DONE)
     return has_study & Q(args__study__in=slugs)
 
 
@@ -49,7 +49,7 @@ class JobQuerySet(models.QuerySet["Job"]):
         Args:
             sent_in: the time after which the broker delivers the messages that were sent for the jobs; None if no
                 messages were sent.
-            counted: whether the attempt counts.
+            counted: whether the interrupted attempt counts in ``attempts``.
         """
         return self.update(
             state=Job.State.QUEUED,

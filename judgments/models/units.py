@@ -111,9 +111,9 @@ class Unit(models.Model):
         ordering = ["study_id", "position"]
         verbose_name = "item"
         constraints = [
-            # Because the fields are given as expressions, this is a separate index on SQLite, too, which can be
-            # dropped. Keys are in no order: to build the index after inserting a million rows takes a fifth of the
-            # time that it takes to extend it with each row.
+            # Since the fields are given as expressions, the constraint is a separate index on SQLite, too, so that it
+            # can be dropped. Keys are in no order: building the index after a million rows were inserted takes a fifth
+            # of the time that extending it with each row takes.
             models.UniqueConstraint("study", "key", name="unit_key_once_per_study"),
             models.CheckConstraint(
                 condition=Q(withdrawn=False) | Q(control=True), name="only_control_items_are_withdrawn"
@@ -143,7 +143,8 @@ class Unit(models.Model):
 class HIT(models.Model):
     """A page of work, which a worker accepts as a whole (*human intelligence task*).
 
-    ``required`` counts the planned places, ``spared`` those of them that will not be offered any more.
+    Each of its slots is for one worker. ``required`` is the number of planned slots, ``open_slots`` that of the slots
+    that are still offered, and ``spared`` that of the slots that will not be offered any more.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="hits", db_index=False)
@@ -199,7 +200,7 @@ class HIT(models.Model):
 
 
 class HITUnit(models.Model):
-    """A unit's position on a HIT. A unit is on at most one place of a HIT, but may be on several HITs."""
+    """The position of a unit on a HIT. A HIT contains a unit only once, but a unit may be on several HITs."""
 
     hit = models.ForeignKey(
         HIT, verbose_name="page of work", on_delete=models.CASCADE, related_name="places", db_index=False

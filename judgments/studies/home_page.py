@@ -17,7 +17,7 @@ from judgments.access.visible_rows import has_visible_study, may_view, visible_r
 from judgments.admin.base import BoundedPaginator
 from judgments.admin.columns import count_rows_by_key
 from judgments.models import HIT, Dataset, Job, Study
-from judgments.models.jobs import QUIET_JOBS
+from judgments.models.jobs import AUTOMATIC_KINDS
 from judgments.studies.pages import was_opened
 from judgments.studies.study_page import PAGES, first_page, study_page_address
 
@@ -161,7 +161,7 @@ def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
             "may_add_dataset": user.has_perm("judgments.add_dataset"),
         }
     if user.is_active and user.is_staff:
-        running_jobs = Job.objects.under_way().exclude(kind__in=QUIET_JOBS)
+        running_jobs = Job.objects.under_way().exclude(kind__in=AUTOMATIC_KINDS)
         context["jobs"] = list(visible_rows(running_jobs, user)[:PAGE_SIZE])
     return context
 

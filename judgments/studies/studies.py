@@ -21,7 +21,7 @@ from judgments.design.reading.checking import make_design
 from judgments.design.reading.comparing import changed_keys
 from judgments.design.study_design import StudyDesign
 from judgments.models import Dataset, Job, Study, StudyRole
-from judgments.models.jobs import DELETED_STUDY, of_studies
+from judgments.models.jobs import DELETED_STUDY_KEY, of_studies
 from judgments.models.studies import reasons_against_opening
 from judgments.studies.codes import with_access_code, without_short_code
 from judgments.studies.designs import design_of, draws_at_claim, is_registered
@@ -174,7 +174,7 @@ def _detach_jobs(slug: str) -> None:
     """
     for job in Job.objects.filter(of_studies(slug)):
         args = {name: value for name, value in job.args.items() if name != "study"}
-        Job.objects.filter(pk=job.pk).update(args=args | {DELETED_STUDY: slug})
+        Job.objects.filter(pk=job.pk).update(args=args | {DELETED_STUDY_KEY: slug})
         Job.objects.filter(pk=job.pk, state=Job.State.QUEUED).update(
             state=Job.State.FAILED, error=f"Study {slug!r} was deleted.", finished_at=timezone.now()
         )

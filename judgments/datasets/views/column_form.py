@@ -1,9 +1,11 @@
 """The form by which a person maps the columns of a pending import and corrects its cells.
 
-Its context is `mapping_context`. What was posted becomes arguments of the import: `posted_arguments` for one table, and
-`posted_maps` for the files of a new dataset. In a form of one table, the field ``column-N`` says which of Quorum's
-columns the file's column N is, and ``fix-N`` is the corrected cell of problem N. In a form of several files, the
-columns of file M are ``column-M-N``.
+`mapping_context` is the context of the form's template. The posted form becomes arguments of the import: by
+`posted_arguments` for one table, and by `posted_maps` for the files of a new dataset.
+
+In a form of one table, the field ``column-N`` names the column of Quorum that the file's column N stands for, and
+``fix-N`` is the corrected text of the cell of problem N. In a form of several files, the field for column N of file M
+is ``column-M-N``.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from judgments.datasets.table_columns import (
     PEOPLE,
     PICTURE_COLUMNS,
     TABLE_USES,
+    TableUse,
     UploadTable,
     has_title,
 )
@@ -26,7 +29,7 @@ from judgments.importers import TABLE_FORMATS, ColumnMapping
 from judgments.importers.mapping import CRITERIA_SEPARATOR, FILE, OMITTED_COLUMN, parse_pairs
 from judgments.importers.options import OPTIONS, mapping_of
 
-# The labels on a page of the options that an error message names.
+# the labels of a page's controls, by the option of a command that an error message names
 CONTROL_LABELS = {
     "--header-row N": gettext_noop("Header line"),
     "--design FILE": gettext_noop("Study file"),
@@ -44,36 +47,41 @@ Fixes = dict[str, dict[str, str]]  # corrected cells, by line and column
 def mapping_context(kind: str, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
     """Return the context of the page on which columns are mapped: the table, and the choices for its columns."""
     old_mapping = args.get("mapping") or {}
-    column_by_source: dict[str, str] = {}
-    for own_column, sources in table.chosen.items():
+    column_by_source: dict[str, str] = {}  # Quorum's column, by the file's column
+    for column, sources in table.chosen.items():
         # the mapping of a job has lists of sources
         source = sources if isinstance(sources, str) else sources[0]
-        column_by_source |= dict.fromkeys(source.split(CRITERIA_SEPARATOR), own_column)
+        column_by_source |= dict.fromkeys(source.split(CRITERIA_SEPARATOR), column)
     column_by_source |= dict.fromkeys(old_mapping.get("people", ()), PEOPLE)
     use = TABLE_USES.get(kind, NO_COLUMNS)
+    where = old_mapping.get("where", table.where)
+    unused_label = gettext("not used")
+    if kind == "dataset" and "caption" not in table.chosen:
+        unused_label = gettext("a text of a system or of people")
     return {
         "columns": [{"name": name, "chosen": column_by_source.get(name, "")} for name in table.names],
         "rows": table.rows,
-        "unused_label": gettext("not used")
-        if kind != "dataset" or "caption" in table.chosen
-        else gettext("a text of a system or of people"),
-        "column_choices": [
-            (name, gettext(use.words[name]) if name in use.words else name)
-            for name in use.optional
-            if name in table.chosen or name not in PICTURE_COLUMNS or "text" not in table.chosen
-        ]
-        + [(name, gettext(words)) for name, words in use.choices.items()],
+        "unused_label": unused_label,
+        "column_choices": _column_choices(use, table),
         "lines": table.lines,
         "header_row": table.header_row,
         "has_title": has_title(table.lines),
         "is_open": not table.has_our_names() or bool(table.row_options()),
         "match_names": old_mapping.get("match_names", ""),
         "missing": ", ".join(old_mapping.get("missing", table.missing)),
-        "where": ", ".join(
-            f"{column}={cell}" for column, cell in old_mapping.get("where", table.where).items()
-        ),
+        "where": ", ".join(f"{column}={cell}" for column, cell in where.items()),
         **use.column_context(args, table),
     }
+
+
+def _column_choices(use: TableUse, table: UploadTable) -> list[tuple[str, str]]:
+    """Return the names and labels of Quorum's columns that a column of the file may stand for."""
+    has_texts = "text" in table.chosen  # and thus probably no pictures
+    names = [
+        name for name in use.optional if name in table.chosen or not (has_texts and name in PICTURE_COLUMNS)
+    ]
+    columns = [(name, gettext(use.words[name]) if name in use.words else name) for name in names]
+    return columns + [(name, gettext(label)) for name, label in use.choices.items()]
 
 
 def name_controls(message: str) -> str:
@@ -86,10 +94,10 @@ def name_controls(message: str) -> str:
 def posted_arguments(
     pending_import: Mapping[str, Any], values: Mapping[str, str], files: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the arguments of a pending import, with the columns, words, files and corrections of a posted form.
+    """Return the arguments of a pending import, with the columns, answers, files and corrections of a posted form.
 
     Raises:
-        ImportProblem: the words are not a list of ``word=value``.
+        ImportProblem: the text answers are not a list of ``answer=value``.
     """
     args, table = dict(pending_import["args"]), UploadTable(**pending_import["table"])
     fixes = _posted_fixes(table, values)
@@ -107,18 +115,18 @@ def posted_arguments(
     columns = table.chosen
     if args["format"] in TABLE_FORMATS:
         # a column with Quorum's name for which the person chose nothing is not used
-        own_names = [name.lower() for name in table.names if name.lower() in use.optional]
-        omitted_columns = {name: OMITTED_COLUMN for name in own_names if name not in table.chosen}
+        names = [name.lower() for name in table.names if name.lower() in use.optional]
+        omitted_columns = {name: OMITTED_COLUMN for name in names if name not in table.chosen}
         columns = omitted_columns | table.renamed_columns()
     answers = values.get("words", "").strip()
-    field = Path(gettext("Text answers"))  # errors name it as their file
+    field_label = Path(gettext("Text answers"))  # error messages name it instead of a file
     texts = {
         name: values.get(name, "").strip() for name in OPTIONS if name not in ("map", "values", "people")
     }
-    mapping = mapping_of(texts, field) or ColumnMapping()
+    mapping = mapping_of(texts, field_label) or ColumnMapping()
     args["mapping"] = mapping.model_dump(mode="json", exclude_defaults=True) | {
         "columns": columns,
-        "values": parse_pairs(answers, field, "", "left=1,right=2") if answers else {},
+        "values": parse_pairs(answers, field_label, "", "left=1,right=2") if answers else {},
         "zone": mapping.zone,
         "fixes": _merge_fixes(old_mapping.get("fixes", {}), next(iter(fixes.values()), {})),
     }
@@ -141,6 +149,7 @@ def _posted_fixes(table: UploadTable, values: Mapping[str, str]) -> dict[str, Fi
 
 
 def _merge_fixes(old_fixes: Fixes, fixes: Fixes) -> Fixes:
+    """Return all corrections. Of two corrections of a cell, the one in ``fixes`` counts."""
     return {line: {**old_fixes.get(line, {}), **fixes.get(line, {})} for line in {**old_fixes, **fixes}}
 
 
@@ -152,12 +161,12 @@ def _chosen_columns(names: Sequence[str], values: Mapping[str, str], prefix: str
     """
     sources: dict[str, list[str]] = {}
     for number, name in enumerate(names):
-        own_column = values.get(f"column-{prefix}{number}")
-        if own_column and own_column != PEOPLE:
-            sources.setdefault(own_column, []).append(name)
+        column = values.get(f"column-{prefix}{number}")
+        if column and column != PEOPLE:
+            sources.setdefault(column, []).append(name)
     return {
-        own_column: CRITERIA_SEPARATOR.join(names) if own_column == "value" else names[-1]
-        for own_column, names in sources.items()
+        column: CRITERIA_SEPARATOR.join(names) if column == "value" else names[-1]
+        for column, names in sources.items()
     }
 
 

@@ -70,7 +70,7 @@ def role_labels(part: UploadPart) -> dict[str, Any]:
     return ROLE_LABELS_BESIDE_SOURCE_TEXTS if part.texts else ROLE_LABELS
 
 
-short_name = RegexValidator(
+validate_short_name = RegexValidator(
     r"^[-a-zA-Z0-9_]+\Z",
     gettext_lazy("Use only letters from a to z, digits, hyphens and underscores, such as my-photos."),
 )
@@ -205,7 +205,7 @@ class InspectedUploadForm(forms.Form):
             label=gettext_lazy("Name of the dataset"),
             max_length=80,
             initial=inspection.name,
-            validators=[short_name],
+            validators=[validate_short_name],
             help_text=gettext_lazy("Letters, digits, hyphens and underscores."),
             widget=UnfoldAdminTextInputWidget,
         )

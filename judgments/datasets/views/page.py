@@ -50,7 +50,7 @@ from judgments.models import (
 )
 from judgments.studies.step_form import read_posted_parameters
 
-# numbers of images, of captions for each image, of studies and of jobs on a dataset's page
+# on a dataset's page: the images, the captions of each image, the studies and the jobs
 SAMPLE_SIZE, MAX_CAPTIONS, MAX_STUDIES, MAX_JOBS = 8, 3, 20, 5
 IMAGE_COUNT = count_rows_by_key(Item.objects.all(), "dataset")
 CAPTION_COUNT = count_rows_by_key(Caption.objects.filter(role=Caption.Role.REFERENCE), "dataset")
@@ -62,7 +62,7 @@ class DatasetPage:
 
     name: str
     view: Callable[[HttpRequest, Dataset, dict[str, Any]], HttpResponse]
-    title: str = ""  # title of the link on the dataset's own page
+    title: str = ""  # label of the link on the dataset's main page; "" for no link
 
 
 DATASET_PAGES: dict[str, DatasetPage] = {}
@@ -205,7 +205,12 @@ class DatasetAdmin(UploadViews):
 def import_or_queue(
     request: HttpRequest, file: UploadedFile, read: Callable[[Path], str], *, kind: str, args: dict[str, Any]
 ) -> None:
-    """Import an uploaded file with ``read``, and show the message that it returns. Queue a job for a large file."""
+    """Import an uploaded file, or queue a job that imports it if it is too large for a request.
+
+    Args:
+        read: imports the file with this path, and returns the message to show.
+        kind, args: the kind of the job, and its arguments besides the upload.
+    """
     upload = uploads.store_upload([file])
     try:
         with uploads.open_upload(upload) as files:
@@ -219,7 +224,7 @@ def import_or_queue(
 
 
 def _contents_context(dataset: Dataset, person: Person) -> dict[str, Any]:
-    """Return the context of a dataset's page. Six queries read it, however large the dataset is."""
+    """Return the context of a dataset's page. The number of queries does not depend on the size of the dataset."""
     items = Item.objects.filter(dataset=dataset)
     sample = list(items.select_related("dataset").prefetch_related("references")[:SAMPLE_SIZE])
     kinds = ["import_dataset", "scale_pictures", *(form.job for form in UPLOAD_FORMS.values())]

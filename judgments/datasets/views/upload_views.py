@@ -1,7 +1,14 @@
 """The pages on which files are uploaded to datasets.
 
 For a new dataset, ``add_view`` stores the files, ``_inspect`` shows what was detected in them, and
-``_import_inspected`` starts the job that imports the corrected upload. Until then, the session has the choices.
+``_import_inspected`` starts the job that imports the corrected upload. Until then, the session has the choices of the
+person, a dict with these keys:
+
+- ``uploaded``, ``format``, ``encoding``, ``pictures_at``: the names of the files, and the fields of `DatasetForm`
+- ``maps``: the mapping of each file's table, once a person has changed it
+- ``understood``: what was detected, the fields of an `InspectedUpload`
+- ``posted``, ``parts``: what the person has entered before the upload was inspected again, and the number of parts then
+
 For an existing dataset, ``import_view`` starts the job at once or, if the meaning of columns is unknown, after
 ``columns_view``.
 """
@@ -36,9 +43,9 @@ from judgments.jobs.queues import enqueue
 from judgments.models import Dataset, Job
 
 INSPECTION_JOB = "understand_upload"
-# Fields, or beginnings of fields, whose values stay when an upload is inspected again.
+# fields, or beginnings of their names, whose values are kept when an upload is inspected again
 PRESERVED_FIELDS = ("name", "attribution", "role-", "system-")
-# The key of the session that stores, by upload, the choices and what was detected, until the import.
+# the key of the session that stores the choices, by upload
 SESSION_KEY = "quorum-upload"
 
 
@@ -129,9 +136,12 @@ class UploadViews(QuorumAdmin):
 
     def _inspect(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> HttpResponse:
         """Show what was detected in an upload; for a large upload, start a job and redirect to its page."""
-        args = {"upload": upload, "uploaded": choices["uploaded"], "encoding": choices["encoding"]}
-        args["maps"] = choices.get("maps") or {
-            "": {"columns": last_mapping("dataset", user=signed_in(request))}
+        last_columns = last_mapping("dataset", user=signed_in(request)) if not choices.get("maps") else {}
+        args = {
+            "upload": upload,
+            "uploaded": choices["uploaded"],
+            "encoding": choices["encoding"],
+            "maps": choices.get("maps") or {"": {"columns": last_columns}},
         }
         try:
             inspection = uploads.inspect_stored_upload(**args)
@@ -148,7 +158,7 @@ class UploadViews(QuorumAdmin):
         request.session[SESSION_KEY] = {upload: choices}
 
     def _show_job(self, request: HttpRequest, pk: str) -> HttpResponse:
-        """Show what a job detected in an upload."""
+        """Show what a job has detected in an upload."""
         job = row_or_404(
             Job.objects.filter(kind=INSPECTION_JOB, state=Job.State.DONE, created_by=signed_in(request)), pk
         )
@@ -172,6 +182,7 @@ class UploadViews(QuorumAdmin):
     def _show_inspection(
         self, request: HttpRequest, upload: str, choices: dict[str, Any], inspection: InspectedUpload
     ) -> HttpResponse:
+        """Store what was detected in an upload in the session, and show it with what the person has entered so far."""
         posted_values = choices.get("posted", {})
         inspection.name = posted_values.get("name") or _free_name(inspection.name)
         _apply_format(inspection, choices["format"])
@@ -180,6 +191,7 @@ class UploadViews(QuorumAdmin):
         if request.headers.get("X-Requested-With") == "XMLHttpRequest":
             return redirect(f"{reverse('admin:judgments_dataset_add')}?upload={upload}")
         form = InspectedUploadForm(inspection=inspection)
+        # fields of parts are numbered, so they are kept only if the number of parts is still the same
         kept_prefixes = ("role-", "system-") if len(inspection.parts) == choices.get("parts") else ()
         form.initial = {
             name: value
@@ -252,16 +264,14 @@ class UploadViews(QuorumAdmin):
         """Inspect an upload with other choices, and keep what the person has entered."""
         encoding = request.POST.get("encoding", "")
         old_inspection = old_choices.pop("understood")
+        posted_values = {
+            name: value for name, value in request.POST.items() if value and name.startswith(PRESERVED_FIELDS)
+        }
         choices = old_choices | {
             "encoding": encoding if encoding in ENCODINGS else "",
             "maps": maps,
             "parts": len(old_inspection["parts"]),
-            "posted": {"name": old_inspection["name"]}
-            | {
-                name: value
-                for name, value in request.POST.items()
-                if value and name.startswith(PRESERVED_FIELDS)
-            },
+            "posted": {"name": old_inspection["name"], **posted_values},
         }
         try:
             return self._inspect(request, upload, choices)
@@ -286,6 +296,10 @@ def _apply_format(inspection: InspectedUpload, format: str) -> None:
 
 
 def _free_name(name: str) -> str:
-    """Return the name or, if there is such a dataset already, the name with a number."""
-    candidates = (name if number == 1 else f"{name[:70]}-{number}" for number in count(1))
-    return next(candidate for candidate in candidates if not Dataset.objects.filter(name=candidate).exists())
+    """Return the name or, if there is a dataset of this name already, the name with a number, such as "photos-2"."""
+    free_name = name
+    for number in count(2):
+        if not Dataset.objects.filter(name=free_name).exists():
+            break
+        free_name = f"{name[:70]}-{number}"
+    return free_name

@@ -41,7 +41,8 @@ class DatasetCounts:
 
     def missing_for(self, preset: Preset) -> str:
         """Return a sentence about what a preset needs and the dataset lacks; "" if the dataset lacks nothing."""
-        kind, shows_text = KINDS[preset.values["protocol"]], bool(preset.values.get("source", {}).get("show"))
+        kind = KINDS[preset.values["protocol"]]
+        shows_text = bool(preset.values.get("source", {}).get("show"))
         return self._reason_not_to_show(kind, shows_text) or self._reason_not_to_judge(kind)
 
     def _reason_not_to_show(self, kind: Kind, shows_text: bool) -> str:
@@ -67,9 +68,8 @@ class DatasetCounts:
                 "least": kind.min_options,
                 "systems": self.systems,
             }
-        if kind.compares_pairs and not (
-            self.pairs or self.systems > 1 or has_two_captions or (self.systems and self.references)
-        ):
+        has_pairs = self.pairs or self.systems > 1 or has_two_captions or (self.systems and self.references)
+        if kind.compares_pairs and not has_pairs:
             return self._shortage_sentence(gettext("Needs two texts for each item, by people or systems"), 0)
         if kind.compares_pairs and not kind.page.shows_picture and not self.references:
             return self._shortage_sentence(gettext("Needs references to compare with"), self.with_reference)
@@ -78,6 +78,7 @@ class DatasetCounts:
         return ""
 
     def _shortage_sentence(self, needs: str, count: int) -> str:
+        """Return a sentence that only ``count`` of the items have what a preset needs."""
         return ngettext(
             "%(needs)s. %(there)s of %(n)s item in this dataset meets this requirement.",
             "%(needs)s. Items in this dataset that meet this requirement: %(there)s of %(n)s.",

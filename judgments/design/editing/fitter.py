@@ -1,4 +1,7 @@
-"""Fit a design to the contents of its dataset, in one of several ways."""
+"""Fit a design to the contents of its dataset.
+
+`fitting` compares fitted designs with different check questions, and chooses one of them.
+"""
 
 from __future__ import annotations
 
@@ -71,10 +74,10 @@ class DatasetReader:
 
 
 class DesignFitter:
-    """One way to fit a design to its dataset. The fitting is done when the object is created.
+    """A design that is fitted to its dataset. The fitting is done when the object is created.
 
     Attributes:
-        values: the fitted design as nested dicts.
+        values: the fitted design as nested dicts, as in a study file.
         sentences: sentences for the designer about the changes.
         checks_per_page: number of check questions that a page should have.
         item_count: number of judged items; 0 if the design cannot be drawn.
@@ -110,11 +113,11 @@ class DesignFitter:
 
     def has_enough_checks(self) -> bool:
         """Return whether a participant gets enough check questions to distinguish careful answers from guesses."""
-        rule = Controls(**self.values["controls"])
+        controls = Controls(**self.values["controls"])
         grouped = KINDS[self.values["protocol"]].grouped
         answers_per_check = self.values["captions_per_image"] if grouped else 1
-        answers = self.pages_before_repeat * rule.per_hit * answers_per_check
-        return answers >= max(rule.least, usual_least(rule.threshold))
+        answers = self.pages_before_repeat * controls.per_hit * answers_per_check
+        return answers >= max(controls.least, usual_least(controls.threshold))
 
     def design(self) -> StudyDesign:
         names = {key: self.values[key] or "open" for key in ("name", "slug")}
@@ -133,8 +136,9 @@ class DesignFitter:
             or "approved_at_least" not in preset.values
         ):
             return
-        default = Workers().model_dump(mode="json")
-        self.values["workers"] = workers | {"requirements": ""} | {key: default[key] for key in preset.values}
+        defaults = Workers().model_dump(mode="json")
+        cleared_values = {key: defaults[key] for key in preset.values}
+        self.values["workers"] = workers | cleared_values | {"requirements": ""}
         self.sentences.append(
             gettext(
                 "The requirements of the paper (%(title)s) are off, because there is no record of "
@@ -202,7 +206,7 @@ class DesignFitter:
         return int(controls["per_hit"])
 
     def fit_to_material(self) -> None:
-        """Fit the design to the contents of the dataset. Check questions come last, as they need the rest."""
+        """Fit what the design draws from the dataset. Check questions come last, since they depend on all the rest."""
         design = self.design()
         material = self.reader.material(design.sampling.k)
         self.fit_splits(material)
@@ -237,12 +241,11 @@ class DesignFitter:
         work_material, _ = divide_for_quiz(design, material)
         images = divide_images(design, work_material).judged_images
         sampling = self.values["sampling"]
-        shows_picture = KINDS[design.protocol].page.shows_picture
         # numbers of pairs by kind: those of the design; if systems are to be compared, all contests of systems
         requested = {str(kind): count for kind, count in design.sampling.pairs.items() if count}
         if self.purpose in ("systems", "ranking") and count_pairs_of_systems(images):
             requested = {"MM": count_pairs_of_systems(images)}
-        pairs_wanted = requested or dict.fromkeys(PAIR_LABELS, DEFAULT_PER_KIND)
+        wanted = requested or dict.fromkeys(PAIR_LABELS, DEFAULT_PER_KIND)
         if not work_material.published_pairs or sampling["source"] == "references":
             pairs_wanted = _pairs_per_image(pairs_wanted, requested, images, systems_meet=shows_picture)
         references = design.sampling.references
@@ -286,6 +289,35 @@ class DesignFitter:
         if any(available[name] < count for name, count in requested.items()):
             self.sentences.append(_pairs_sentence(requested, available))
 
+    def _count_available_pairs(
+        self, design: StudyDesign, material: Material, images: Sequence[Image], wanted: dict[str, int]
+    ) -> dict[str, int]:
+        """Return the number of pairs of each kind that can be sampled, at most the wanted number.
+
+        If the references do not suffice for all pairs, set the design to use every reference of an item.
+        """
+        references = design.sampling.references
+        options: dict[str, Any] = {
+            "source": design.sampling.source,
+            "seed": design.seed,
+            "allow_no_references": KINDS[design.protocol].page.shows_picture,
+        }
+        available = count_pairs(material, images, wanted=wanted, references=references, **options)
+        if references == "all" or sum(available.values()) >= sum(wanted.values()):
+            return available
+        with_all_references = count_pairs(material, images, wanted=wanted, references="all", **options)
+        if sum(with_all_references.values()) <= sum(available.values()):
+            return available
+        self.values["sampling"]["references"] = "all"
+        self.sentences.append(
+            gettext(
+                "Each pair is compared with all other references of its item, because there are fewer "
+                "references than the preset asks for (%(references)s)."
+            )
+            % {"references": references}
+        )
+        return with_all_references
+
     def fit_captions(self, material: Material) -> None:
         """If the dataset lacks the captions to judge, choose captions of systems or, if it has none, of people.
 
@@ -296,21 +328,18 @@ class DesignFitter:
         has_retrievals = any(image.retrievals for image in material.images)
         source, task = sampling["pairs_from"], sampling["task"]
         has_lists = (task != "search" and has_outputs) or (task != "annotation" and has_retrievals)
-        if (source == "top-k" and not has_lists) or (source in ("outputs", "crossed") and not has_outputs):
-            sampling["pairs_from"] = "outputs" if has_outputs else "references"
-            judged_texts = (
-                gettext("the captions of each system")
-                if has_outputs
-                else gettext("people's texts, with texts of other items")
-            )
-            self.sentences.append(
-                (
-                    gettext("The dataset has no ranked lists. Participants judge %(what)s instead.")
-                    if source == "top-k" and has_outputs
-                    else gettext("The dataset has no systems. Participants judge %(what)s instead.")
-                )
-                % {"what": judged_texts}
-            )
+        lacks_lists = source == "top-k" and not has_lists
+        lacks_outputs = source in ("outputs", "crossed") and not has_outputs
+        if lacks_lists or lacks_outputs:
+            if has_outputs:
+                sampling["pairs_from"] = "outputs"
+                judged_texts = gettext("the captions of each system")
+                sentence = gettext("The dataset has no ranked lists. Participants judge %(what)s instead.")
+            else:
+                sampling["pairs_from"] = "references"
+                judged_texts = gettext("people's texts, with texts of other items")
+                sentence = gettext("The dataset has no systems. Participants judge %(what)s instead.")
+            self.sentences.append(sentence % {"what": judged_texts})
         if filter_["bleu_pre"] and any(not image.references for image in material.images):
             filter_["bleu_pre"], filter_["audit"] = 0.0, 0
             self.sentences.append(
@@ -320,13 +349,9 @@ class DesignFitter:
     def fit_options(self, material: Material) -> None:
         """Lower the number of texts that are shown together to the most that an item has."""
         design = self.design()
-        max_options = max(
-            (
-                len({text.text for _, text in image.outputs})
-                for image in divide_images(design, material).judged_images
-            ),
-            default=0,
-        )
+        judged_images = divide_images(design, material).judged_images
+        text_counts = [len({text.text for _, text in image.outputs}) for image in judged_images]
+        max_options = max(text_counts, default=0)
         requested = design.sampling.options
         if isinstance(requested, int) and KINDS[design.protocol].min_options <= max_options < requested:
             self.values["sampling"]["options"] = max_options
@@ -350,7 +375,8 @@ class DesignFitter:
                 design = self.design()
             try:
                 kind = KINDS[design.protocol].for_design(design)
-                batch = kind.draw_batch(design, divide_for_quiz(design, material)[0])
+                work_material, _ = divide_for_quiz(design, material)
+                batch = kind.draw_batch(design, work_material)
             except DesignError as error:
                 if error.field.startswith("controls") and controls["per_hit"]:
                     controls["per_hit"] -= 1
@@ -381,16 +407,20 @@ def _pairs_per_image(
 ) -> dict[str, int]:
     """Return the number of pairs of each kind, at most one per image, so that no kind outweighs the others.
 
-    If ``systems_meet``, MM keeps enough pairs to compare every two systems on every image.
+    Args:
+        pair_counts: the wanted numbers of pairs.
+        requested: the numbers of pairs that the design states; a kind may be missing.
+        systems_meet: whether pairs of systems (MM) are exempt, to compare every two systems on every image.
     """
     pairs = {name: min(count, max(1, len(images))) for name, count in pair_counts.items()}
-    if "MM" in pairs and systems_meet:  # all systems are already compared on all images
+    if "MM" in pairs and systems_meet:
         contests = count_pairs_of_systems(images)
         pairs["MM"] = min(requested.get("MM", contests), contests)
     return pairs
 
 
 def _pairs_sentence(requested: Mapping[str, int], available: Mapping[str, int]) -> str:
+    """Return a sentence about the numbers of pairs, by kind, that can be sampled instead of the requested ones."""
     pair_phrases = "; ".join(
         f"{available[name]} × {gettext(PAIR_LABELS[name])} ({name})" for name in requested if available[name]
     )

@@ -15,10 +15,12 @@ from judgments.kinds import KINDS
 from judgments.models import Dataset
 
 CHECKS_PER_PAGE = 2
-ITEMS_PER_RESERVED = 10  # one in ten items may be left out for check questions
+ITEMS_PER_RESERVED = (
+    10  # for each item that is left out for check questions, at least this many items are there
+)
 # the possible answers to a ChecksQuestion
-RESERVE = "reserve"  # check questions come from items that are then not judged
-REPEAT = "repeat"  # check questions repeat items
+RESERVE = "reserve"  # check questions are made from items that are then not judged
+REPEAT = "repeat"  # check questions repeat judged items
 OMIT = "omit"  # there are no check questions
 TOO_FEW_TEXTS = {
     REPEAT: gettext_noop(
@@ -36,8 +38,8 @@ class ChecksQuestion:
     Attributes:
         proposed_answer: the proposed answer, a value of the argument ``checks`` of `fit_to_dataset`.
         choices: the other possible answers.
-        lost_items: number of items that would not be judged.
-        judged_items: number of items that can be judged.
+        lost_items: number of items that would not be judged if items were reserved for check questions.
+        judged_items: number of items that can be judged without check questions.
     """
 
     proposed_answer: str
@@ -59,8 +61,8 @@ def fit_to_dataset(
 ) -> FittedDesign:
     """Fit a design to its dataset.
 
-    Items are left out for check questions only if a tenth of the items suffices; otherwise, fewer check questions are
-    asked.
+    Items are reserved for check questions only if a tenth of the items suffices. Otherwise, check questions repeat
+    items or, if this is impossible, there are none.
 
     Args:
         values: a complete design; name and slug may be empty.
@@ -84,9 +86,9 @@ def fit_to_dataset(
 def _choose_controls(
     reserve_fitter: DesignFitter, values: dict[str, Any], reader: DatasetReader, checks: str
 ) -> FittedDesign:
-    """Return the design that reserves items for check questions, or one that repeats items or has no check questions.
+    """Return the design that reserves items for check questions, that repeats items, or that has no check questions.
 
-    The designer's choice decides; without a choice, items are reserved only if few suffice.
+    The designer's choice decides. Without a choice, items are reserved only if few suffice.
 
     Args:
         reserve_fitter: the fitted design that reserves items for check questions.
@@ -131,7 +133,7 @@ def _design_without_reserve(fitters: Mapping[str, DesignFitter]) -> FittedDesign
 
 
 def _propose_answer(checks: str, answers: Collection[str], reserve_is_small: bool) -> str:
-    """Return the designer's choice if it is possible. Otherwise propose a small reserve, repetitions, or no checks."""
+    """Return the designer's choice ``checks`` if it is among the possible ``answers``, or else propose an answer."""
     if checks in answers:
         return checks
     if reserve_is_small:

@@ -1,4 +1,4 @@
-"""Unsaved designs that a person edits, kept in the session for their previews."""
+"""Store the unsaved designs that a person edits in the session, so that other requests can show their previews."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.keys import content_key
 
-PREVIEWS_KEY = "quorum-looks"  # the session's key of the designs, by the key of their preview
+PREVIEWS_KEY = "quorum-looks"  # the key in the session of a dict of designs, by the key of their preview
 
-# The session's key of rows of inputs, by the key of their preview. Designs whose dataset does not exist yet have one.
+# The key in the session of a dict of rows of inputs, by the key of their preview. The preview of a design whose dataset
+# does not exist yet shows such a row.
 ROWS_KEY = "quorum-look-rows"
 
 MAX_PREVIEWS = 4  # two open forms, with the previous preview of each
@@ -21,9 +22,11 @@ def store_preview(session: MutableMapping[str, Any], design: StudyDesign) -> str
     values = design.model_dump(mode="json")
     key = content_key("look", design.model_dump_json())[:32]
     previews: dict[str, Any] = session.get(PREVIEWS_KEY, {})
-    if list(previews)[-1:] != [key]:  # it is not the newest one already
+    is_newest = bool(previews) and list(previews)[-1] == key
+    if not is_newest:
         other_previews = [(name, stored) for name, stored in previews.items() if name != key]
-        session[PREVIEWS_KEY] = dict([*other_previews[1 - MAX_PREVIEWS :], (key, values)])
+        newest_others = other_previews[-(MAX_PREVIEWS - 1) :]
+        session[PREVIEWS_KEY] = dict([*newest_others, (key, values)])
     return key
 
 
@@ -33,11 +36,12 @@ def store_preview_row(session: MutableMapping[str, Any], key: str, cells: Mappin
 
 
 def find_preview_row(session: MutableMapping[str, Any], key: str) -> dict[str, str] | None:
-    """Return the row that the preview shows; None if it shows items of the dataset."""
+    """Return the stored row of a preview; None if the preview shows items of the dataset."""
     row: dict[str, str] | None = session.get(ROWS_KEY, {}).get(key)
     return row
 
 
 def find_preview(session: MutableMapping[str, Any], key: str) -> StudyDesign | None:
+    """Return the design of a preview; None if the session no longer has it."""
     values = session.get(PREVIEWS_KEY, {}).get(key)
     return StudyDesign.model_validate(values) if values is not None else None

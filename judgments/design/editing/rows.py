@@ -1,4 +1,7 @@
-"""Form fields for lists of tables, one row per table: quiz questions, examples, detectors, quotas."""
+"""Form fields for lists of tables, such as quiz questions, examples, detectors and quotas.
+
+Each table is a row of inputs, and a dict such as ``{"rule": "too-fast", "settings": {"least": 20}}``.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from pydantic.fields import FieldInfo
 
 MAX_ROWS = 60  # more rows must be edited in the study file, since a row has several fields
 BLANK_NUMBER = "__row__"  # number of the row that the button "Add" copies
-DETECTORS: dict[str, str] = {}  # titles by name; the app annotation fills it
+DETECTORS: dict[str, str] = {}  # titles of detectors by name; the app `annotation` adds them
 SETTING_PATTERN = re.compile(r"([A-Za-z_]+)\s*=\s*(\S.*)")
 # labels of the columns whose keys have no title
 COLUMN_LABELS = {
@@ -49,8 +52,13 @@ class RowColumn:
     choices: tuple[tuple[str, str], ...] = ()
 
     @property
+    def short_label(self) -> str:
+        """The translated label up to its first comma, without hints such as "one per line"."""
+        return gettext(self.label).partition(",")[0]
+
+    @property
     def marks_use(self) -> bool:
-        """Whether a filled cell shows that the row is used; false for a choice with a default, which is never empty."""
+        """Whether a filled cell shows that the row is not blank. A choice with a default is filled in every row."""
         return self.input_type != "choice" or self.is_needed
 
     def text_of(self, value: Any) -> str:
@@ -68,7 +76,10 @@ class RowColumn:
         return gettext(label) if label else text
 
     def read(self, text: str, where: str) -> Any:
-        """Return the value that a person typed. Raise ValidationError, which names ``where``, if it is invalid."""
+        """Return the value of a cell by its text. Raise ValidationError if it is invalid.
+
+        ``where`` is the place of the cell for the message, such as "Row 3".
+        """
         if self.input_type == "lines":
             return [line.strip() for line in text.splitlines() if line.strip()]
         if self.input_type == "settings":
@@ -85,6 +96,7 @@ class RowColumn:
 
 
 def row_columns_of(model: type[BaseModel]) -> list[RowColumn]:
+    """Return the columns for the fields of a table."""
     return [_make_column(key, field) for key, field in model.model_fields.items()]
 
 
@@ -139,12 +151,12 @@ def describe_rows(columns: list[RowColumn], rows: list[Row]) -> str:
     """Return each row as one line, with the labels and texts of its filled cells."""
     lines = []
     for row in rows:
-        cells = [
-            (column, column.display_text(row.get(column.key)).replace("\n", " / ")) for column in columns
-        ]
-        lines.append(
-            " · ".join(f"{gettext(column.label).partition(',')[0]}: {text}" for column, text in cells if text)
-        )
+        cells = []
+        for column in columns:
+            text = column.display_text(row.get(column.key)).replace("\n", " / ")
+            if text:
+                cells.append(f"{column.short_label}: {text}")
+        lines.append(" · ".join(cells))
     return "\n".join(lines)
 
 
@@ -164,7 +176,7 @@ class RowsWidget(InputRows):
     """Rows of inputs named ``<field>-<number>-<key>``, with buttons to add and remove rows.
 
     Attributes:
-        hidden_keys: keys that the protocol does not use; they are shown only if a row has a value for one.
+        hidden_keys: keys that the protocol does not use. The column of such a key is shown only if a row has a value.
     """
 
     hidden_keys: frozenset[str] = frozenset()
@@ -236,7 +248,7 @@ class RowsField(forms.Field):
                 elif column.is_needed:
                     raise forms.ValidationError(
                         gettext("Row %(number)d: “%(column)s” is empty, but every row needs it.")
-                        % {"number": number, "column": gettext(column.label).partition(",")[0]}
+                        % {"number": number, "column": column.short_label}
                     )
             rows.append(typed_row)
         return rows

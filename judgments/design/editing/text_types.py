@@ -1,4 +1,4 @@
-"""Guess the type of a dataset's texts (captions, translations, summaries or others), and word presets for it."""
+"""Guess whether a dataset's texts are captions, translations, summaries or others, and word the titles of presets."""
 
 from __future__ import annotations
 
@@ -34,19 +34,20 @@ def judged_text_type(dataset: Dataset) -> str:
         output_rows.values_list("item__text", "caption__text"),
         reference_rows.values_list("item__text", "text"),
     ):
-        pairs = [pair for pair in rows[:MAX_TEXTS_READ] if all(pair)]
+        pairs = [(source, text) for source, text in rows[:MAX_TEXTS_READ] if source and text]
         if pairs:
-            if median(_share_of_words(*pair) for pair in pairs) < MAX_SHARED_SHARE:
+            if median(_shared_share(source, text) for source, text in pairs) < MAX_SHARED_SHARE:
                 return "translation"
             is_short = median(len(text) / len(source) for source, text in pairs) < MAX_SUMMARY_RATIO
             return "summary" if is_short else "text"
     return "text"
 
 
-def _share_of_words(source: str, text: str) -> float:
-    """Return the share of the words of ``text`` that ``source`` also has."""
+def _shared_share(source: str, text: str) -> float:
+    """Return the share of the words of ``text`` that ``source`` also has; 1 for a text without words."""
     words = set(WORD_OR_CHARACTER.findall(text.lower()))
-    return len(words & set(WORD_OR_CHARACTER.findall(source.lower()))) / len(words) if words else 1.0
+    source_words = set(WORD_OR_CHARACTER.findall(source.lower()))
+    return len(words & source_words) / len(words) if words else 1.0
 
 
 def can_ask_about_texts(kind: Kind) -> bool:

@@ -1,6 +1,7 @@
 """Form fields for the texts of a study in other languages.
 
-Each row of the form is a language, a worked example or a question of the quiz.
+In the form, these texts are three lists of rows: one row for each language with its texts, one for each worked example
+in a language, and one for each question of the quiz in a language.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ TITLES = {
 }
 LANGUAGE_COLUMN = RowColumn("language", "Language", "", "choice", True, (("", "Choose"), *settings.LANGUAGES))
 MARKDOWN_KEYS = ("question", "instructions", "consent")
-MAX_ROW_NUMBER = 100  # limits the empty rows that are added below the highest number that is typed
+MAX_ROW_NUMBER = (
+    100  # largest number of an example or question, as empty rows are added for all smaller numbers
+)
 NUMBER_COLUMNS = {
     EXAMPLES: RowColumn("number", "Example", "Position in the design, starting at 1.", "whole", True),
     QUESTIONS: RowColumn("number", "Question", "Position in the design, starting at 1.", "whole", True),
@@ -47,7 +50,7 @@ NUMBER_COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class TranslationRows:
-    """The rows of the form by part: TEXTS, EXAMPLES or QUESTIONS."""
+    """The rows of the form, by part of the translations: TEXTS, EXAMPLES or QUESTIONS."""
 
     rows_by_part: dict[str, list[Row]] = field(default_factory=dict)
 
@@ -58,7 +61,7 @@ class TranslationRows:
 
 
 def input_name(name: str, part: str) -> str:
-    """Return the name of a part's field, which begins with the name of the whole field."""
+    """Return the name of the inputs of a part. ``name`` is that of the whole field."""
     return name if part == TEXTS else f"{name}_{part}"
 
 
@@ -67,7 +70,10 @@ def _numbered_rows_field(part: str, model: type[BaseModel]) -> RowsField:
 
 
 def translation_rows(translations: Mapping[str, Any]) -> TranslationRows:
-    """Return the rows of the form for the ``translations`` of a design."""
+    """Return the rows of the form for the ``translations`` of a design.
+
+    These are texts by language, such as ``{"de": {"question": "Welche?", "examples": [{"scene": "Ein Hund."}]}}``.
+    """
     rows: dict[str, list[Row]] = {part: [] for part in TITLES}
     for language, texts in translations.items():
         rows[TEXTS].append({"language": language} | texts)
@@ -113,7 +119,7 @@ class TranslationsField(forms.Field):
     widget: TranslationsWidget
 
     def __init__(self, **options: Any) -> None:
-        # If scripts are off, the page shows all rows, next to the study's original name.
+        # If scripts are off, the page shows these rows next to the study's name in its original language.
         text_columns = [
             replace(column, label="Name in this language") if column.key == "name" else column
             for column in row_columns_of(StudyTexts)
@@ -156,7 +162,7 @@ class TranslationsField(forms.Field):
             ) from None
 
     def _numbered_rows(self, value: Any, part: str) -> dict[str, list[dict[str, Any]]]:
-        """Return the rows of each language in the order of their numbers. Add empty rows for examples without rows."""
+        """Return the rows of each language in the order of their numbers, with empty rows for untranslated examples."""
         rows_by_language: dict[str, dict[int, dict[str, Any]]] = {}
         for row in self._read_part(value, part):
             language, number = row.pop("language"), row.pop("number")
@@ -200,6 +206,7 @@ def _language_title(language: str) -> str:
 
 
 def _text_of_markdown(source: str) -> str:
+    """Return the text of a Markdown source without its markup and without blank lines."""
     lines = unescape(strip_tags(render_markdown(source))).splitlines()
     return "\n".join(line for line in lines if line.strip())
 
@@ -207,10 +214,9 @@ def _text_of_markdown(source: str) -> str:
 def describe_translations(translations: Mapping[str, Any]) -> str:
     """Return translations as lines of text, without Markdown."""
     rows = translation_rows(translations).rows_by_part
-    rows[TEXTS] = [
-        {**row, **{name: _text_of_markdown(row[name]) for name in MARKDOWN_KEYS if row.get(name)}}
-        for row in rows[TEXTS]
-    ]
+    for index, row in enumerate(rows[TEXTS]):
+        plain_texts = {name: _text_of_markdown(row[name]) for name in MARKDOWN_KEYS if row.get(name)}
+        rows[TEXTS][index] = {**row, **plain_texts}
     parts = TranslationsField().parts.items()
     return "\n".join(
         describe_rows(rows_field.columns, rows[part]) for part, rows_field in parts if rows[part]

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext
 
 from common.errors import DesignError, did_you_mean
-from judgments.design.panel_links import SIGNATURE_PARAMETER, makes_own_links
+from judgments.design.panel_links import SIGNATURE_PARAMETER, quorum_makes_links
 from judgments.design.reading.presets import PRESETS, Preset
 from judgments.design.reading.problems import quoted_value
 from judgments.design.requirements import REQUIREMENT_PRESETS
@@ -76,7 +76,7 @@ def complete_values(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict
     design_values = _with_requirements(design_values)
     if not is_complete:
         design_values = _with_usual_least(design_values, presets.get(preset_name))
-    if not is_complete and makes_own_links(design_values):
+    if not is_complete and quorum_makes_links(design_values):
         design_values["panel"] = {"signature": SIGNATURE_PARAMETER} | design_values.get("panel", {})
     if isinstance(design_values.get("name"), str):
         design_values.setdefault("slug", slugify_name(design_values["name"]))

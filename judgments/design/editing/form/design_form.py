@@ -1,6 +1,7 @@
 """The form of a design, with a field for each study-file key that the protocol uses.
 
-Labels and help texts come from the design's fields. Each step has visible fields and folded sections.
+Labels and help texts come from the fields of `StudyDesign`. The key ``crowd.budget_cents`` has the form field
+``crowd-budget_cents``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.forms import BoundField
 from django.utils.translation import gettext
+from pydantic.fields import FieldInfo
 
 from common.amounts import AmountField
 from common.errors import DesignError
@@ -27,7 +29,7 @@ from judgments.design.editing.form.sections import UNFOLDED_FIELDS, FormSection,
 from judgments.design.editing.form.values import NAME_KEYS, put_value, value_at
 from judgments.design.editing.rows import MAX_ROWS, RowsField
 from judgments.design.editing.translations import TranslationsField
-from judgments.design.panel_links import SIGNATURE_PARAMETER, makes_own_links
+from judgments.design.panel_links import SIGNATURE_PARAMETER, quorum_makes_links
 from judgments.design.quiz import QUIZ_PRESETS
 from judgments.design.reading.checking import make_design, problems_in
 from judgments.design.reading.completing import slugify_name
@@ -54,17 +56,17 @@ def field_of_key(key: str, design: StudyDesign) -> str:
     return name if name in form.fields else ""
 
 
-def _currency(base: Mapping[str, Any]) -> str:
-    """Return the currency of a design whose other values may be missing or invalid."""
-    crowd = Crowd(**{key: base["crowd"][key] for key in ("backend", "currency")})
-    return currency_named_by(crowd, Panel(preset=base["panel"]["preset"])) or USUAL_CURRENCY
+def _currency_of(values: Mapping[str, Any]) -> str:
+    """Return the currency of a design. Its values of other keys may be missing or invalid."""
+    crowd = Crowd(**{key: values["crowd"][key] for key in ("backend", "currency")})
+    return currency_named_by(crowd, Panel(preset=values["panel"]["preset"])) or USUAL_CURRENCY
 
 
 class DesignForm(forms.Form):
     """A study design as form fields.
 
     Attributes:
-        base: the complete values from which the form starts.
+        base: the complete values from which the form starts, as in a study file.
         sections: the sections with the keys that the design's kind uses.
         values: set by validation: the entered values as in a study file, valid or not.
         design: set by validation, if the form is valid.
@@ -80,66 +82,73 @@ class DesignForm(forms.Form):
         super().__init__(data)
         # a design leaves out tables and keys that have their defaults
         tables = {name: field.default for name, field in StudyDesign.model_fields.items()}
-        base = base | {
+        complete_tables = {
             name: dict(default) | base.get(name, {})
             for name, default in tables.items()
             if isinstance(default, DesignTable)
         }
-        self.base = base
+        self.base = base | complete_tables
         self.kind = KINDS[base["protocol"]]
-        self.sections = sections_for(self.kind, base)
+        self.sections = sections_for(self.kind, self.base)
         unpublished_keys = PRESETS[base["preset"]].ours if base.get("preset") in PRESETS else ()
-        sources = sources_by_key(base)
+        sources = sources_by_key(self.base)
         for section in self.sections:
             for key, schema in section.fields.items():
-                field = form_field(key, schema, datasets)
-                if key in SOURCE_TEXT_TITLES:
-                    field.label = label_of(key, schema, base)
+                field = self._make_field(key, schema, datasets)
                 if key in unpublished_keys:
                     note = gettext("The paper gives no value. Quorum chose this one.")
                     field.help_text = f"{field.help_text} {note}".strip()
                 if key in sources:
-                    source = gettext("This value is from the paper: %(source)s.") % {"source": sources[key]}
-                    field.help_text = f"{field.help_text} {source}".strip()
-                field.initial = field.prepare_value(value_at(base, key))
-                if isinstance(field, TranslationsField):
-                    field.disabled = field.initial.max_rows > MAX_ROWS
-                if isinstance(field, RowsField):
-                    field.disabled = len(field.initial or ()) > MAX_ROWS
-                    field.widget.hidden_keys = (
-                        self.kind.unused_known_item_keys if key == "controls.known" else frozenset()
-                    )
+                    note = gettext("This value is from the paper: %(source)s.") % {"source": sources[key]}
+                    field.help_text = f"{field.help_text} {note}".strip()
                 self.fields[html_name(key)] = field
-        self._set_currency(base)
+        self._set_currency(self.base)
         if self.is_bound:
             self._clear_former_requirements()
+
+    def _make_field(self, key: str, schema: FieldInfo, datasets: list[str]) -> forms.Field:
+        """Return the field for a key, with the value from which the form starts.
+
+        A list with too many rows cannot be edited in the form. It is shown, but its field is disabled.
+        """
+        field = form_field(key, schema, datasets)
+        if key in SOURCE_TEXT_TITLES:
+            field.label = label_of(key, schema, self.base)
+        field.initial = field.prepare_value(value_at(self.base, key))
+        if isinstance(field, TranslationsField):
+            field.disabled = field.initial.max_rows > MAX_ROWS
+        if isinstance(field, RowsField):
+            field.disabled = len(field.initial or ()) > MAX_ROWS
+            field.widget.hidden_keys = (
+                self.kind.unused_known_item_keys if key == "controls.known" else frozenset()
+            )
+        return field
 
     def fields_by_section(self) -> Iterator[tuple[FormSection, list[BoundField]]]:
         for section in self.sections:
             yield section, [self[html_name(key)] for key in section.fields]
 
     def visible_pair_keys(self) -> list[str]:
-        """Return the keys of the kinds of pairs that have a number or an error; all keys if none has."""
+        """Return those keys ``sampling.pairs.KIND`` that have a number or an error; all of these keys if none has."""
         keys = [f"sampling.pairs.{name}" for name in PAIR_KINDS] if self.kind.compares_pairs else []
         requested_keys = [key for key in keys if self[html_name(key)].value() not in (0, "0", "", None)]
         wrong_keys = [key for key in keys if self.is_bound and html_name(key) in self.errors]
         return [key for key in keys if key in requested_keys or key in wrong_keys] or keys
 
     def folded_values(self, sections: Iterable[FormSection]) -> list[tuple[str, str]]:
-        """Return (title, value) of some fields below "Advanced" that are not empty and whose values are short."""
+        """Return the titles and values of some fields below "Advanced", which have short values and are not empty."""
         titled_values = []
         for section in sections:
+            if section.crowd:
+                continue
             for key, schema in section.fields.items():
                 value = value_at(self.base, key)
-                if (
-                    section.crowd
-                    or key in UNFOLDED_FIELDS
-                    or value in (None, "", 0, False)
-                    or isinstance(value, list | tuple | dict)
-                ):
+                is_visible = key in UNFOLDED_FIELDS or key.startswith("sampling.pairs.")
+                is_single_value = not isinstance(value, list | tuple | dict)
+                if is_visible or not is_single_value or value in (None, "", 0, False):
                     continue
                 text = describe_value(key, value)
-                if len(text) <= MAX_FOLDED_LENGTH and not key.startswith("sampling.pairs."):
+                if len(text) <= MAX_FOLDED_LENGTH:
                     titled_values.append((gettext(schema.title or ""), text))
         return titled_values[:MAX_FOLDED_VALUES]
 
@@ -173,7 +182,7 @@ class DesignForm(forms.Form):
         return cleaned
 
     def _set_currency(self, values: Mapping[str, Any]) -> None:
-        self.currency = _currency(values)
+        self.currency = _currency_of(values)
         for field in self.fields.values():
             if isinstance(field, AmountField):
                 field.unit = self.currency
@@ -200,23 +209,29 @@ class DesignForm(forms.Form):
             return None
 
     def problems(self) -> list[tuple[BoundField | None, list[str]]]:
-        """Return (field, errors) in the order of the fields; None stands for the form as a whole."""
-        general = [str(error) for error in self.non_field_errors()]
-        problems: list[tuple[BoundField | None, list[str]]] = [(None, general)] if general else []
-        return problems + [
-            (self[name], [str(message) for message in self.errors[name]])
-            for name in self.fields
-            if name in self.errors
-        ]
+        """Return the fields with errors and their messages, in the order of the form.
+
+        None stands for the form as a whole, whose errors come first.
+        """
+        problems: list[tuple[BoundField | None, list[str]]] = []
+        if general_errors := [str(error) for error in self.non_field_errors()]:
+            problems.append((None, general_errors))
+        for name in self.fields:
+            if name in self.errors:
+                problems.append((self[name], [str(message) for message in self.errors[name]]))
+        return problems
 
     def _clear_former_requirements(self) -> None:
-        """Clear the values of the previous requirements preset if another preset is chosen and no value was edited."""
+        """Clear the posted values of a requirements preset if the person has chosen another preset instead of it.
+
+        Values that the person has edited stay, with all others of that preset.
+        """
         former_name = value_at(self.base, REQUIREMENTS_KEY)
         posted_name = self.data.get(html_name(REQUIREMENTS_KEY))
         if former_name not in REQUIREMENT_PRESETS or posted_name in (None, former_name):
             return
         keys_by_name = {html_name(f"workers.{key}"): key for key in REQUIREMENT_PRESETS[former_name].values}
-        if all(self._is_as_before(name, f"workers.{key}") for name, key in keys_by_name.items()):
+        if all(self._has_initial_value(name, f"workers.{key}") for name, key in keys_by_name.items()):
             defaults = Workers().model_dump(mode="json")
             data: Any = self.data
             data = data.copy()  # the data of a request cannot be changed
@@ -224,8 +239,8 @@ class DesignForm(forms.Form):
                 data[name] = self.fields[name].prepare_value(defaults[key])
             self.data = data
 
-    def _is_as_before(self, name: str, key: str) -> bool:
-        """Return whether the posted field has the value that the form started with."""
+    def _has_initial_value(self, name: str, key: str) -> bool:
+        """Return whether the posted field has the value from which the form started."""
         try:
             return bool(self.fields[name].clean(self.data.get(name)) == value_at(self.base, key))
         except ValidationError:
@@ -238,37 +253,40 @@ class DesignForm(forms.Form):
         return html_name(key) if key else None
 
     def _entered_values(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """Return ``base`` with the form's valid answers; an empty answer stands for the default."""
+        """Return ``base`` with the form's valid values; an empty field stands for the default."""
         values = deepcopy(self.base)
-        built_in_wording = self.kind.wordings.get(values.get("judged", ""))
         for section in self.sections:
             for key in section.fields:
                 if html_name(key) in cleaned:  # a field with an error keeps its previous value
                     put_value(values, key, cleaned[html_name(key)])
-        if not any(value not in (None, {}) for value in (values.get("scale") or {}).values()):
+        scale = values.get("scale") or {}
+        if all(value in (None, {}) for value in scale.values()):  # the protocol's own scale is used
             values.pop("scale", None)
         # a new worked example keeps the original text until it is translated
         for texts in (values.get("translations") or {}).values():
             if translated_examples := texts.get("examples"):
-                texts["examples"] = [
-                    *translated_examples,
-                    *({} for _ in values["examples"][len(translated_examples) :]),
-                ]
-        # choosing one's own links adds a signature; it stays until somebody empties the field
-        if makes_own_links(values) and not makes_own_links(self.base) and not values["panel"]["signature"]:
-            values["panel"]["signature"] = SIGNATURE_PARAMETER
-        # the built-in question depends on the type of judged text
+                missing_count = max(0, len(values["examples"]) - len(translated_examples))
+                texts["examples"] = [*translated_examples, *({} for _ in range(missing_count))]
+        # once Quorum makes the participants' links, it signs them, unless somebody empties the field again
         if (
-            built_in_wording
-            and values.get("question") == built_in_wording.question
-            and values["judged"] != self.base["judged"]
+            quorum_makes_links(values)
+            and not quorum_makes_links(self.base)
+            and not values["panel"]["signature"]
         ):
-            del values["question"]
+            values["panel"]["signature"] = SIGNATURE_PARAMETER
+        # for another type of judged text, the built-in question is another one
+        if values.get("judged") != self.base.get("judged"):
+            former_wording = self.kind.wordings.get(self.base.get("judged", ""))
+            if former_wording and values.get("question") == former_wording.question:
+                del values["question"]
         return values
 
 
 def sources_by_key(base: Mapping[str, Any]) -> dict[str, str]:
-    """Return the source of each preset value, such as a paper's section, by dotted key."""
+    """Return the sources, such as a paper's section, of the values that a design has from its preset, by dotted key.
+
+    Only the requirements of workers and the quiz have sources of their own.
+    """
     preset = PRESETS.get(base.get("preset", ""))
     if preset is None:
         return {}

@@ -23,7 +23,7 @@ from judgments.design.editing.form.sections import extra_of, model_of
 from judgments.design.editing.rows import RowsField, row_columns_of
 from judgments.design.editing.translations import TranslationsField
 
-CENTS_SUFFIX = ", in cents"  # ends the titles of keys that hold money
+CENTS_SUFFIX = ", in cents"  # the end of the titles of fields with amounts of money
 
 
 class AllOrNumberField(forms.CharField):
@@ -99,10 +99,12 @@ class PairsField(LinesField):
 
 
 def is_money(key: str) -> bool:
+    """Return whether the value of a study-file key is an amount of money, in cents."""
     return "_cents" in key
 
 
 def html_name(key: str) -> str:
+    """Return the name of the form field for a study-file key, such as ``crowd-backend``."""
     return key.replace(".", "-")
 
 
@@ -126,11 +128,11 @@ def form_field(key: str, field: FieldInfo, datasets: list[str]) -> forms.Field:
             return forms.MultipleChoiceField(required=required, choices=choices, widget=checkboxes, **options)
         widget: Any = UnfoldAdminRadioSelectWidget if extra.get("radio") else UnfoldAdminSelectWidget
         return forms.ChoiceField(required=all(labels), choices=choices, widget=widget, **options)
-    if rows := list_field(field, **options):
-        return rows
+    if (field_of_list := list_field(field, **options)) is not None:
+        return field_of_list
     if annotation is bool:
         return forms.BooleanField(required=False, widget=UnfoldBooleanWidget, **options)
-    if is_money(key):  # the study file and its key hold cents
+    if is_money(key):  # the study file has cents, but the form shows units of the currency
         label = gettext((field.title or "").removesuffix(CENTS_SUFFIX))
         return AmountField(label, options["help_text"], required=True, most_cents=limits.get("le"))
     if annotation is int:
@@ -150,7 +152,7 @@ def form_field(key: str, field: FieldInfo, datasets: list[str]) -> forms.Field:
     if "rows" in extra:
         widget = UnfoldAdminTextareaWidget(attrs={"rows": extra["rows"]})
     if key.startswith(("panel.codes.", "panel.addresses.")):
-        options["empty_value"] = None
+        options["empty_value"] = None  # an empty field removes the key from the mapping
     return forms.CharField(
         required=key == "name", max_length=limits.get("max_length"), widget=widget, **options
     )
@@ -161,9 +163,9 @@ def list_field(field: FieldInfo, **options: Any) -> forms.Field | None:
     if get_origin(field.annotation) is not tuple:
         return None
     rows = extra_of(field).get("rows", 1)
-    (member, *_) = get_args(field.annotation)
+    member = get_args(field.annotation)[0]
     if get_origin(member) is Annotated:
-        (member, *_) = get_args(member)
+        member = get_args(member)[0]
     if get_origin(member) is tuple:
         return PairsField(rows=rows, **options)
     if (model := model_of(field)) is not None:
@@ -172,10 +174,10 @@ def list_field(field: FieldInfo, **options: Any) -> forms.Field | None:
 
 
 def _limits_of(field: FieldInfo) -> dict[str, Any]:
-    """Return the limits of a design's field that it has, of ``ge``, ``le`` and ``max_length``."""
-    return {
-        name: getattr(rule, name)
-        for rule in field.metadata
-        for name in ("ge", "le", "max_length")
-        if hasattr(rule, name)
-    }
+    """Return the limits of a design's field by name, such as ``{"ge": 1, "le": 100}``."""
+    limits = {}
+    for rule in field.metadata:
+        for name in ("ge", "le", "max_length"):
+            if hasattr(rule, name):
+                limits[name] = getattr(rule, name)
+    return limits

@@ -20,9 +20,9 @@ from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.templatetags.judgments_tags import cents
 
-QUOTED_KEY = re.compile(r"""(['"])([\w-]*)\1""")
+QUOTED_VALUE = re.compile(r"""(['"])([\w-]*)\1""")
 BOOLEAN_WORD = re.compile(r"\b(true|false)\b")
-# The beginning of a sentence about a table, such as "crowd: ", which the page does not need.
+# The beginning of an error about a table, such as "crowd: ". The page leaves it out, since it shows errors at fields.
 TABLE_PREFIX = re.compile(rf"^(?:{'|'.join(StudyDesign.model_fields)}): ")
 # An optional row number and column after the key of a list, such as ".2.options".
 ROW_PATH = r"(?P<row_path>(?:\.\d+)?(?:\.[a-z_]+)*)"
@@ -41,36 +41,44 @@ SOURCE_TEXT_TITLES = {
 def replace_keys_by_labels(sentence: str, design: StudyDesign | Mapping[str, Any]) -> str:
     """Replace study-file keys in a sentence, and the values of choices, by the form's labels.
 
+    For example, "crowd.backend is 'local'" becomes "“Participants come from” is “The study's link”".
+
     Args:
         design: the design, or a study file that may be invalid.
     """
     values = dict(design) if isinstance(design, Mapping) else design.model_dump()
     fields, pattern = _fields_by_name(str(values.get("protocol", "")), bool(value_at(values, "source.show")))
-    named_fields: list[FieldInfo] = []
+    named_fields: list[FieldInfo] = []  # the fields whose keys are in the sentence
 
     def label(match: re.Match[str]) -> str:
+        """Return the label of a key and, for the key of a list, the row number and the label of the column."""
         field = fields[match["key"] or match["first_word"]]
         named_fields.append(field)
         text = f"“{gettext(field.title or '')}”"
         number, _, column = (match["row_path"] or "").lstrip(".").partition(".")
         if number.isdecimal():
             text += gettext(", row %(number)d") % {"number": int(number) + 1}
-            columns = table.model_fields if (table := model_of(field)) is not None else {}
+            table = model_of(field)
+            columns = table.model_fields if table is not None else {}
             title = columns[column].title if column in columns else ""
             text += f", “{gettext(title)}”" if title else ""
         return text
 
     sentence = TABLE_PREFIX.sub("", pattern.sub(label, sentence))
-    choices = {
-        str(value): text for field in named_fields for value, text in extra_of(field).get("words", {}).items()
-    }
-    sentence = QUOTED_KEY.sub(
-        lambda match: f"“{gettext(choices[match[2]])}”" if match[2] in choices else match[0], sentence
-    )
+    choices: dict[str, str] = {}  # labels by value
+    for field in named_fields:
+        choices |= {str(value): text for value, text in extra_of(field).get("words", {}).items()}
+
+    def choice_label(match: re.Match[str]) -> str:
+        value = match[2]
+        return f"“{gettext(choices[value])}”" if value in choices else match[0]
+
+    def yes_or_no(match: re.Match[str]) -> str:
+        return gettext("yes") if match[1] == "true" else gettext("no")
+
+    sentence = QUOTED_VALUE.sub(choice_label, sentence)
     if any(field.annotation is bool for field in named_fields):
-        sentence = BOOLEAN_WORD.sub(
-            lambda match: gettext("yes") if match[1] == "true" else gettext("no"), sentence
-        )
+        sentence = BOOLEAN_WORD.sub(yes_or_no, sentence)
     return sentence
 
 
@@ -82,13 +90,13 @@ def _fields_by_name(protocol: str, shows_source: bool) -> tuple[dict[str, FieldI
     """
     fields = dict(_fields_with_titles("", StudyDesign.model_fields))
     if protocol in KINDS:
-        fields |= {
-            key: field for section in sections_for(KINDS[protocol]) for key, field in section.fields.items()
-        }
-    for key, title in SOURCE_TEXT_TITLES.items() if shows_source else ():
-        fields[key] = copy(fields[key])
-        fields[key].title = title
-    # a key is also found without its tables, if no other key ends like this
+        for section in sections_for(KINDS[protocol]):
+            fields |= section.fields
+    if shows_source:
+        for key, title in SOURCE_TEXT_TITLES.items():
+            fields[key] = copy(fields[key])
+            fields[key].title = title
+    # a key is also found by its last name alone, if no other key has the same
     last_names = [key.rpartition(".")[2] for key in fields]
     for key, last_name in zip(list(fields), last_names, strict=True):
         if "_" in last_name and last_names.count(last_name) == 1:
@@ -102,6 +110,7 @@ def _fields_by_name(protocol: str, shows_source: bool) -> tuple[dict[str, FieldI
 
 
 def _fields_with_titles(table: str, fields: dict[str, FieldInfo]) -> Iterator[tuple[str, FieldInfo]]:
+    """Yield the key and the field of each field with a title. Keys begin with ``table``, such as "crowd." or ""."""
     for name, field in fields.items():
         if field.title:
             yield f"{table}{name}", field

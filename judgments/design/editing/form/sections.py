@@ -1,4 +1,7 @@
-"""The steps and sections of a design's form, with the study-file keys that a protocol uses."""
+"""The steps and sections of a design's form, with the study-file keys that a protocol uses.
+
+A key is the dotted name of a field of `StudyDesign`, such as ``crowd.budget_cents``.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,8 @@ UNFOLDED_FIELDS = {
 
 KIND_SECTION = "Options of this protocol"  # the section with ``Kind.specific_keys``
 
-# By key, table or mapping, a function that returns whether a kind uses it. If a feature is off, no kind uses its keys.
+# By key, or by the table or mapping that has keys: a function that returns whether a kind uses it. All kinds use the
+# other keys. If a feature is off, no kind uses its keys.
 KEY_USES: dict[str, Callable[[Kind], object]] = {
     "captions_per_image": lambda kind: kind.grouped,
     "filter": lambda kind: kind.judges_one_caption,
@@ -228,9 +232,15 @@ def _used_keys(section: FormSection, kind: Kind) -> list[str]:
     """Return the keys of a section that the kind uses. A table is replaced by its keys."""
     keys: list[str] = []
     for key in section.keys.split():
-        table = key.removesuffix(".*")
-        if all(is_used(kind) for name, is_used in KEY_USES.items() if f"{table}.".startswith(f"{name}.")):
-            keys += [key] if table == key else [f"{table}.{name}" for name in fields_in(field_of(table))]
+        table = key.removesuffix(".*")  # the key itself if it has no ".*"
+        # a key is used if its own entry and those of its tables say so
+        conditions = [is_used for name, is_used in KEY_USES.items() if f"{table}.".startswith(f"{name}.")]
+        if not all(is_used(kind) for is_used in conditions):
+            continue
+        if key == table:
+            keys.append(key)
+        else:
+            keys += [f"{table}.{name}" for name in fields_in(field_of(table))]
     return keys
 
 
@@ -243,13 +253,14 @@ def model_of(field: FieldInfo) -> type[BaseModel] | None:
 
 
 def fields_in(field: FieldInfo) -> dict[str, FieldInfo]:
-    """Return the fields of a table, or of the keys that a mapping lists with titles and descriptions."""
+    """Return the fields of a table, or of those keys of a mapping that have titles; {} for other fields."""
     table = model_of(field)
     if table is not None and get_origin(field.annotation) is not tuple:
         return table.model_fields
     members = {}
     for name, (title, description) in extra_of(field).get("keys", {}).items():
-        members[name] = FieldInfo.from_annotation(get_args(field.annotation)[1])
+        _, value_type = get_args(field.annotation)
+        members[name] = FieldInfo.from_annotation(value_type)
         members[name].title, members[name].description = title, description
     return members
 
@@ -264,9 +275,9 @@ def field_of(key: str) -> FieldInfo:
 
 
 def extra_of(field: FieldInfo) -> dict[str, Any]:
-    """Return what the form needs to know of a field besides title and description.
+    """Return what a field of the design tells the form besides its title and description.
 
-    They are ``words``, the labels of the choices by value; ``radio``, whether to show radio buttons; ``rows``, the
+    The keys are ``words``, the labels of the choices by value; ``radio``, whether to show radio buttons; ``rows``, the
     height of the text area; and ``keys``, the titles and descriptions of a mapping's keys.
     """
     return dict(field.json_schema_extra) if isinstance(field.json_schema_extra, dict) else {}

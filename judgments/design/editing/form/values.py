@@ -1,4 +1,7 @@
-"""Make the values from which the form of a design starts, and read and set values by dotted keys."""
+"""Make the values from which the form of a design starts, and read and set values by dotted keys.
+
+Values are a study file as nested dicts, such as ``{"protocol": "graded", "crowd": {"backend": "local"}}``.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,16 @@ from judgments.design.reading.presets import NO_PRESETS, Preset
 from judgments.design.reading.study_files import toml_values
 from judgments.design.reading.toml_lines import line_of
 
-NAME_KEYS = ("name", "slug", "dataset")  # keys that a design to start from may lack
+NAME_KEYS = ("name", "slug", "dataset")  # keys that may be empty in a new design
 
 
 def starting_values(
     *, preset: str = "", protocol: str = "", saved: Mapping[str, Preset] = NO_PRESETS
 ) -> dict[str, Any]:
-    """Return the values of a new design, without names, by a preset or else by a protocol."""
-    values = dict.fromkeys(NAME_KEYS, "new") | ({"preset": preset} if preset else {"protocol": protocol})
-    return make_design(values, saved=saved).model_dump(mode="json") | dict.fromkeys(NAME_KEYS, "")
+    """Return the complete values of a new design by a preset or else by a protocol. The names are empty."""
+    values = {"preset": preset} if preset else {"protocol": protocol}
+    design = make_design(dict.fromkeys(NAME_KEYS, "new") | values, saved=saved)
+    return design.model_dump(mode="json") | dict.fromkeys(NAME_KEYS, "")
 
 
 def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> dict[str, Any]:
@@ -42,7 +46,7 @@ def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> 
 
 
 def put_value(values: dict[str, Any], key: str, answer: Any) -> None:
-    """Set the value at a dotted key; remove the key if the answer is empty."""
+    """Set the value at a dotted key. Remove the key if ``answer`` is None, or if it is an empty slug."""
     *tables, last = key.split(".")
     for table in tables:
         values = values.setdefault(table, {})

@@ -28,7 +28,7 @@ class SectionSettings(NamedTuple):
     unset_labels: list[str]
 
 
-# Functions that render the values of some keys as participants see them, by key.
+# by key, the function that renders its text as participants see it
 TEXT_RENDERERS: dict[str, Callable[[str], str]] = {
     "question": render_inline,
     "instructions": render_markdown,
@@ -48,8 +48,8 @@ def describe_design(design: StudyDesign) -> list[SectionSettings]:
         unset_labels: list[str] = []
         for key, schema in section.fields.items():
             label, value = label_of(key, schema, values), value_at(values, key)
-            # An empty value is an unset key, except where 0 is a value.
-            if value is None or (not value and key not in ("seed", "scale.low") and not is_money(key)):
+            zero_is_value = key in ("seed", "scale.low") or is_money(key)
+            if value is None or (not value and not zero_is_value):
                 unset_labels.append(label)
             else:
                 rows.append((label, _render_value(key, value, design)))
@@ -76,6 +76,7 @@ def _render_value(key: str, value: Any, design: StudyDesign) -> str:
 
 
 def _describe_plan(plan: RegistrationPlan) -> list[tuple[str, str]]:
+    """Return the labels and values of a registered plan. A value that is not set is ""."""
     hypotheses = [
         f"{hypothesis.text} ({hypothesis.claim})" if hypothesis.claim else hypothesis.text
         for hypothesis in plan.hypotheses

@@ -32,9 +32,11 @@ from judgments.kinds.base import with_wording
 from judgments.models import Dataset, Study
 from judgments.studies.study_page import STEPS
 
-# Positions of visible fields in their step, by HTML name. All other fields come first, with position 0.
+# Positions of visible fields in their step, by HTML name. Fields without an entry come first.
 UNFOLDED_ORDER = {"judgments_per_unit": 1, "captions_per_image": 1, "crowd-budget_cents": 2}
-COUNT_PARAMETER = "look"  # in the address, it asks to count at once and to show problems at their fields
+COUNT_PARAMETER = (
+    "look"  # the parameter that asks to count the numbers at once, and to show problems at their fields
+)
 MAX_TOML_LENGTH = 200_000  # characters; the rest is cut off
 
 
@@ -44,7 +46,7 @@ class EditorPage:
 
     Attributes:
         base: values that the form does not ask for.
-        toml: the study file of the form, or the invalid text that the person typed.
+        toml: the study file of the form, or the invalid study file that the person typed.
         preview_key: the key by which preview and numbers find the design; "" if the design is invalid.
         is_preview: whether the person requested a preview; the numbers are then counted at once.
         can_be_saved: whether the form is valid, apart from problems that only counting finds.
@@ -82,7 +84,10 @@ class EditorPage:
 
 
 def _steps_of(form: DesignForm) -> list[dict[str, Any]]:
-    """Return the steps for the template: visible fields, fields for numbers of pairs, and groups of folded fields."""
+    """Return the steps of the form for the template.
+
+    The fields of a step are visible fields, fields for numbers of pairs of each kind, and groups of folded fields.
+    """
     steps: dict[str, dict[str, Any]] = {
         step: {
             "title": step,
@@ -105,14 +110,15 @@ def _steps_of(form: DesignForm) -> list[dict[str, Any]]:
         folded_fields = [field for field in fields if field.name not in unfolded_names]
         if folded_fields:
             step["folded_groups"].append({"section": section, "fields": folded_fields})
-    for step, next_step in zip(steps.values(), [*list(steps)[1:], None], strict=True):
+    next_anchors = [*(step["anchor"] for step in list(steps.values())[1:]), "panes"]
+    for step, next_anchor in zip(steps.values(), next_anchors, strict=True):
         step["visible_fields"].sort(key=lambda field: UNFOLDED_ORDER.get(field.name, 0))
         folded_fields = [field for group in step["folded_groups"] for field in group["fields"]]
         step["has_folded_errors"] = any(field.errors for field in folded_fields)
         all_fields = [*step["visible_fields"], *step["pair_fields"], *folded_fields]
         step["has_errors"] = any(field.errors for field in all_fields)
         step["folded_values"] = form.folded_values(group["section"] for group in step["folded_groups"])
-        step["next_anchor"] = f"s-{next_step.lower()}" if next_step else "panes"
+        step["next_anchor"] = next_anchor
     return list(steps.values())
 
 
@@ -124,12 +130,17 @@ def edit_design(
     saved: dict[str, Preset],
     fitted_design: FittedDesign | None,
 ) -> EditorPage | HttpResponse:
-    """Return the page of a design, or the response to its script, or to its form if ``store`` has saved the design."""
+    """Return the page on which a design is edited, or a response.
+
+    The response is a redirect after ``store`` has saved the design, or JSON for the script of the page.
+    """
     editor = _open_editor(request, base, saved, fitted_design)
     if "_look" in request.POST and request.headers.get("Accept", "") == "application/json":
         return _answer_script(editor)
-    if is_save(request) and editor.form.is_valid() and (study := store_design(editor.form, store)):
-        return show_next(request, study)
+    if is_save(request) and editor.form.is_valid():
+        study = store_design(editor.form, store)
+        if study is not None:
+            return show_next(request, study)
     _add_numbers(editor, request)
     return editor
 
@@ -144,7 +155,8 @@ def _open_editor(
         editor = _editor_from_form(request, base, datasets, saved)
     else:
         is_preview = COUNT_PARAMETER in request.GET
-        form = (filled_form if is_preview else DesignForm)(base=base, datasets=datasets)
+        make_form = filled_form if is_preview else DesignForm
+        form = make_form(base=base, datasets=datasets)
         editor = EditorPage(form=form, base=base, toml=dump_toml(base), is_preview=is_preview)
         if fitted_design is not None:
             editor.adjustments, editor.question = fitted_design.sentences, fitted_design.question
@@ -156,8 +168,9 @@ def _open_editor(
 
 
 def filled_form(*, base: dict[str, Any], datasets: list[str]) -> DesignForm:
-    """Return the form as if a browser had posted it unchanged."""
-    return DesignForm(DesignForm(base=base, datasets=datasets).as_posted(), base=base, datasets=datasets)
+    """Return the form as if a browser had posted it unchanged. It is thus validated."""
+    unchanged_form = DesignForm(base=base, datasets=datasets)
+    return DesignForm(unchanged_form.as_posted(), base=base, datasets=datasets)
 
 
 def _answer_script(editor: EditorPage) -> JsonResponse:
@@ -182,7 +195,7 @@ def _answer_script(editor: EditorPage) -> JsonResponse:
 
 
 def _add_numbers(editor: EditorPage, request: HttpRequest) -> None:
-    """Add the design's numbers to the page, for browsers without scripts."""
+    """Add the design's numbers to the page if the person requested a preview, for browsers without scripts."""
     design = find_preview(request.session, editor.preview_key) if editor.preview_key else None
     if design is None or not editor.is_preview:
         return
@@ -195,13 +208,14 @@ def _add_numbers(editor: EditorPage, request: HttpRequest) -> None:
 
 
 def preview_address(key: str) -> str:
+    """Return the address of the preview of an edited design; "" if ``key`` is empty."""
     return reverse("annotation:look", args=[key]) if key else ""
 
 
 def _editor_from_form(
     request: HttpRequest, base: dict[str, Any], datasets: list[str], saved: dict[str, Preset]
 ) -> EditorPage:
-    """Return the page with the posted form, or with a form made from the study file that the person typed."""
+    """Return the page with the posted form, with the study file that the person typed, or fitted to its dataset."""
     text, problem = request.POST.get("toml", "")[:MAX_TOML_LENGTH], ""
     form = DesignForm(request.POST, base=base, datasets=datasets)
     adjustments: list[str] = []

@@ -1,4 +1,7 @@
-"""Draw an unsaved design to show its numbers (items, pages, hours) and its problems next to its form."""
+"""Show the numbers of items, pages and hours of an unsaved design next to its form, and its problems.
+
+The design is drawn from its dataset to count them, but nothing is stored.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ def show_numbers(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]:
-    """Draw the design, and return its numbers and problems as a template context."""
+    """Draw the design, and return its numbers and problems as a template context.
+
+    ``notes`` are the problems that concern a key, with the form field of the key, or "" if it has none.
+    """
     context: dict[str, Any] = {
         "design": design,
         "has_numbers": True,

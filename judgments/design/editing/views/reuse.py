@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from itertools import chain
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,7 +20,7 @@ from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.design.editing.form.sections import sections_for
 from judgments.design.editing.text_types import preset_titles
 from judgments.design.named_designs import NamedDesign, earlier_designs, find_design
-from judgments.design.reading.comparing import compare_designs
+from judgments.design.reading.comparing import DesignDifference, compare_designs
 from judgments.design.saved_presets import newest_presets
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -32,7 +33,7 @@ from judgments.studies.study_page import study_page
 
 WORDS_AND_GAPS = re.compile(r"\d+(?:[.,]\d+)+|\w+|\s+|[^\w\s]")
 MAX_WORD_PAIRS = 1_000_000  # pairs of words of two texts that are compared word by word
-# studies, and saved presets, in the list to compare with; the address of the comparison accepts all others
+# studies and saved presets that the page lists to compare with; the address of the comparison accepts any
 MAX_STUDIES_OFFERED = 200
 
 
@@ -83,30 +84,33 @@ def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
 
 
 def _group_tables(
-    tables: dict[str, list[Any]], first: NamedDesign, second: NamedDesign
+    tables: dict[str, list[DesignDifference]], first: NamedDesign, second: NamedDesign
 ) -> list[dict[str, Any]]:
     """Return the differences by section of the form, with the values of both designs as HTML."""
-    titles = {
-        key: (gettext(section.title), gettext(field.title or ""))
-        for design in (second.design, first.design)
-        for section in sections_for(KINDS[design.protocol])
-        for key, field in section.fields.items()
-    }
+    titles: dict[str, tuple[str, str]] = {}  # the titles of the section and of the field, by key
+    for design in (second.design, first.design):  # the titles of the first design's kind take precedence
+        for section in sections_for(KINDS[design.protocol]):
+            for key, field in section.fields.items():
+                titles[key] = (gettext(section.title), gettext(field.title or ""))
     groups: dict[str, list[dict[str, Any]]] = {}
-    for rows in tables.values():
-        for row in rows:
-            title, label = titles.get(row.key, (gettext("Other keys"), ""))
-            first_html, second_html = mark_differences(row.first_value, row.second_value)
-            groups.setdefault(title, []).append(
-                {"label": label, "key": row.key, "first_value": first_html, "second_value": second_html}
-            )
+    for difference in chain.from_iterable(tables.values()):
+        title, label = titles.get(difference.key, (gettext("Other keys"), ""))
+        first_html, second_html = mark_differences(difference.first_value, difference.second_value)
+        row = {
+            "label": label,
+            "key": difference.key,
+            "first_value": first_html,
+            "second_value": second_html,
+        }
+        groups.setdefault(title, []).append(row)
     return [{"title": title, "rows": rows} for title, rows in groups.items()]
 
 
 def mark_differences(first_text: str, second_text: str) -> tuple[SafeString, SafeString]:
-    """Return two texts as HTML. Words that only the first has are in ``<del>``, those of the second in ``<ins>``.
+    """Return two texts as HTML, with their differences marked.
 
-    Long texts are compared as a whole, since the time grows with the product of the texts' lengths.
+    Words that only the first text has are in ``<del>``, and those that only the second text has are in ``<ins>``.
+    Long texts are marked as a whole, since the time to compare words grows with the product of the texts' lengths.
     """
     first, second = WORDS_AND_GAPS.findall(first_text), WORDS_AND_GAPS.findall(second_text)
     if len(first) * len(second) > MAX_WORD_PAIRS:
@@ -117,13 +121,16 @@ def mark_differences(first_text: str, second_text: str) -> tuple[SafeString, Saf
     for change, start, end, second_start, second_end in changes:
         is_equal = change == "equal"
         if start < end:
-            first_parts.append(format_html("{}" if is_equal else "<del>{}</del>", "".join(first[start:end])))
+            words = "".join(first[start:end])
+            first_parts.append(format_html("{}" if is_equal else "<del>{}</del>", words))
         if second_start < second_end:
             words = "".join(second[second_start:second_end])
             second_parts.append(format_html("{}" if is_equal else "<ins>{}</ins>", words))
-    return format_html_join("", "{}", ((part,) for part in first_parts)), format_html_join(
-        "", "{}", ((part,) for part in second_parts)
-    )
+    return _join_html(first_parts), _join_html(second_parts)
+
+
+def _join_html(parts: list[SafeString]) -> SafeString:
+    return format_html_join("", "{}", ((part,) for part in parts))
 
 
 add_operation(duplicate, label="Duplicate", requires="judgments.add_study", result_page="change")

@@ -20,13 +20,16 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.study_page import PAGES, STEPS, study_page_address
 
-NEXT_PAGES = {"launch": ("launch", "hits")}  # the pages by button; the first one that exists comes next
+NEXT_PAGES = {
+    "launch": ("launch", "hits")
+}  # the pages that may come next, by button; the first that exists is shown
 
 PREVIEW_BUTTONS = ("_look", "_apply", "_fit")  # buttons that show the form again
 REHEARSAL = "rehearse"  # a step that a feature adds
 
 
 def is_save(request: HttpRequest) -> bool:
+    """Return whether a form was posted to be saved, and not to be shown again."""
     return request.method == "POST" and not (set(PREVIEW_BUTTONS) & request.POST.keys())
 
 
@@ -51,9 +54,8 @@ def show_next(request: HttpRequest, study: Study) -> HttpResponse:
     if destination == REHEARSAL and REHEARSAL in STEPS:
         return _start_rehearsal(request, study)
     if destination in NEXT_PAGES:
-        return redirect(
-            study_page_address(study, next(name for name in NEXT_PAGES[destination] if name in PAGES))
-        )
+        page = next(name for name in NEXT_PAGES[destination] if name in PAGES)
+        return redirect(study_page_address(study, page))
     fragment = f"#{destination}" if re.fullmatch(r"s-[a-z]+|panes", destination) else ""
     return redirect(study_page_address(study, "change") + fragment)
 

@@ -37,7 +37,7 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     saved = saved_presets()
     base = values_of_address(request, saved)
     datasets = visible_rows(Dataset.objects.all(), request.user)
-    dataset = _chosen_dataset(request, datasets)
+    dataset = _requested_dataset(request, datasets)
     if base is None:
         return _show_start(admin, request, datasets, dataset, saved)
     fitted_design = None
@@ -46,7 +46,8 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
             base, dataset, maker=signed_in(request).pk, untouched=True, checks=request.GET.get("checks", "")
         )
         base = fitted_design.values
-        base["name"] = _free_name(f"{_title_of(base, saved).partition(':')[0]}, {dataset.name}")
+        short_title = _title_of(base, saved).partition(":")[0]
+        base["name"] = _free_name(f"{short_title}, {dataset.name}")
 
     def store(design: StudyDesign) -> Study:
         study = create_study(design=design, user=signed_in(request))
@@ -60,8 +61,8 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "judgments/study/add.html", context)
 
 
-def _chosen_dataset(request: HttpRequest, datasets: QuerySet[Dataset]) -> Dataset | None:
-    """Return the dataset named in the address, or else the only dataset; None if there is not exactly one."""
+def _requested_dataset(request: HttpRequest, datasets: QuerySet[Dataset]) -> Dataset | None:
+    """Return the dataset that the address names, or else the only dataset; None if there are several or none."""
     requested = datasets.filter(name=request.GET.get("dataset", "")).first()
     if requested is not None:
         return requested
@@ -103,11 +104,12 @@ def _show_start(
     aims = []
     for purpose, about in PURPOSES.items():
         suitable_cards = [card for card in published_cards if purpose in card["preset"].suits]
+        # first the presets for which the dataset lacks nothing, then those for its type of text, then the simplest
         suitable_cards.sort(
             key=lambda card: (bool(card["missing"]), card["other_type"], card["preset"].suits[purpose])
         )
-        # suitable protocols come first; show one even if the dataset suits none
-        shown_count = sum(not card["missing"] for card in suitable_cards[:MAX_PROTOCOLS_SHOWN]) or 1
+        usable_count = sum(not card["missing"] for card in suitable_cards[:MAX_PROTOCOLS_SHOWN])
+        shown_count = max(1, usable_count)  # show one even if the dataset lacks something for each
         cards = {"shown_cards": suitable_cards[:shown_count], "folded_cards": suitable_cards[shown_count:]}
         aims.append({"name": purpose, "title": about.title, **cards})
     context = page_context(admin, request) | {
@@ -127,24 +129,34 @@ def _show_start(
 
 
 def _title_of(base: dict[str, Any], saved: dict[str, Preset]) -> str:
+    """Return the title of the design's preset or, without a preset, of its protocol."""
     preset = {**saved, **PRESETS}.get(base["preset"])
     return preset.title if preset else KINDS[base["protocol"]].title
 
 
 def _free_name(name: str) -> str:
-    """Return the name, with the smallest number for which no study has the slug."""
-    names = (name[:180] if number == 1 else f"{name[:180]} ({number})" for number in count(1))
-    return next(free for free in names if not Study.objects.filter(slug=slugify_name(free)).exists())
+    """Return the name or, if a study has its slug already, the name with a number, such as "Triplets (2)"."""
+    free_name = name[:180]
+    for number in count(2):
+        if not Study.objects.filter(slug=slugify_name(free_name)).exists():
+            break
+        free_name = f"{name[:180]} ({number})"
+    return free_name
 
 
 def page_context(admin: QuorumAdmin, request: HttpRequest) -> dict[str, Any]:
+    """Return the context that the pages "New study" and "New study from a file" share."""
     return {**admin.admin_site.each_context(request), "title": gettext("New study")}
 
 
 def values_of_address(
     request: HttpRequest, saved: dict[str, Preset], current: dict[str, Any] | None = None
 ) -> dict[str, Any] | None:
-    """Return the values of the preset or protocol in the address, with names and seed of ``current``."""
+    """Return the values of a new design by the preset or protocol in the address; None if it names neither.
+
+    Args:
+        current: the design of a study, whose names, seed, translations and registration are kept; None for a new study.
+    """
     preset, protocol = request.GET.get("preset", ""), request.GET.get("protocol", "")
     if preset not in {**saved, **PRESETS}:
         preset = ""
