@@ -1,4 +1,4 @@
-"""Tell whether arenas are on: whether an active feature draws their pages when participants claim them."""
+"""Tell whether arenas are on. They need a feature that draws pages of work when participants take them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from common.features import of_features
 
 
 def is_arena_on() -> bool:
-    """Return whether a feature that draws pages when they are claimed is active."""
+    """Return whether a feature that draws pages when they are taken is active."""
     return bool(of_features("arena_drawings"))
 
 
 def require_arena() -> None:
-    """Raise FeatureIsOff if no feature that draws pages when they are claimed is active."""
+    """Raise FeatureIsOff if no feature that draws pages when they are taken is active."""
     if not is_arena_on():
         raise FeatureIsOff(
             pgettext(

@@ -26,12 +26,14 @@ def country_name(code: str) -> str:
 
 
 def countries_by_name() -> dict[str, str]:
-    """Return the countries sorted by their translated names, ignoring diacritics."""
+    """Return the translated names by code, sorted by name without regard to diacritics."""
     names = {code: country_name(code) for code in COUNTRIES}
-    return dict(sorted(names.items(), key=lambda item: _plain_name(item[1])))
+    sorted_codes = sorted(COUNTRIES, key=lambda code: _plain_name(names[code]))
+    return {code: names[code] for code in sorted_codes}
 
 
 def _plain_name(name: str) -> str:
+    """Return a name in lower case without diacritics, for sorting."""
     return "".join(
         letter
         for letter in unicodedata.normalize("NFKD", name.casefold())

@@ -8,7 +8,7 @@ from functools import cache
 
 from common.features import of_apps, of_features
 
-# Keys of the table ``workers``, each of which states a requirement.
+# keys of the study-file table ``workers``, each of which states a requirement
 RESIDENCE, APPROVAL_RATE, APPROVED = "countries", "approval_above", "approved_at_least"
 HITS_AT_MOST, LANGUAGES, DEVICES = "hits_at_most", "languages", "devices"
 QUALIFIED, QUOTAS = "requires", "quotas"
@@ -17,14 +17,15 @@ COMMON_REQUIREMENTS = frozenset({RESIDENCE, APPROVAL_RATE, APPROVED, HITS_AT_MOS
 
 @dataclass(frozen=True, slots=True)
 class CrowdOffer:
-    """A crowd's name in study files, its label, and the worker requirements that it supports.
+    """A crowd that studies can use.
 
     Attributes:
-        requirements: keys of ``workers`` that the crowd checks, or that Quorum checks for it: the country that a
-            worker declares, and Quorum's own record of approved work.
-        currency: the only currency that the crowd pays in; "" if a study may choose.
+        name: the crowd's name in study files.
+        requirements: keys of ``workers`` that are checked for this crowd: by the crowd, or by Quorum, which knows the
+            country that a worker declares and the work that was approved here.
+        currency: the only currency in which the crowd pays; "" if a study may choose.
         panel: whether the crowd is a panel with an API, which studies name by ``panel.preset`` with ``panel.api``.
-        keys: study-file keys that only its studies use.
+        keys: study-file keys that only studies of this crowd use.
     """
 
     name: str
@@ -41,9 +42,9 @@ class CrowdOffer:
 
 
 class Crowds(dict[str, CrowdOffer]):
-    """The crowds that are on, by name.
+    """The available crowds, by name.
 
-    A name that is not among them returns the crowd of a disabled feature or, if there is none, a crowd that checks no
+    A subscript also returns the crowd of a disabled feature and, for an unknown name, a crowd that checks no
     requirement, so that stored designs can still be read.
     """
 
@@ -74,7 +75,7 @@ CROWDS: dict[str, CrowdOffer] = Crowds(
 
 @cache
 def _crowds_of_apps() -> Mapping[str, tuple[str, CrowdOffer]]:
-    """Return each crowd's feature and offer by the crowd's name, including disabled features."""
+    """Return the feature and the offer of each crowd that a feature declares, even a disabled one, by name."""
     return {offer.name: (feature, offer) for feature, offer in of_apps("crowd_offers")}
 
 

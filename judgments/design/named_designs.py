@@ -27,14 +27,14 @@ MAX_EARLIER_DESIGNS = 50
 
 @dataclass(frozen=True, slots=True)
 class NamedDesign:
-    """A design and its title. ``is_complete`` is false for a preset, which lacks name, slug, dataset and seed."""
+    """A design and its title. A preset is not complete: its name, slug, dataset and seed are only placeholders."""
 
     title: str
     design: StudyDesign
     is_complete: bool = True
 
     def comparable_values(self, other: NamedDesign) -> dict[str, Any]:
-        """Return the design's values. Leave out the keys that presets lack if one of the two designs is a preset."""
+        """Return the design's values, without those that presets lack if this or the other design is a preset."""
         values = self.design.model_dump(mode="json")
         if not (self.is_complete and other.is_complete):
             for key in KEYS_OF_ONE_STUDY:
@@ -66,15 +66,11 @@ def find_design(name: str, *, studies: QuerySet[Study], files: bool = False) -> 
     if files and Path(name).suffix == ".toml":
         text = Path(name).read_text(encoding="utf-8-sig")
         return NamedDesign(title=name, design=read_toml(text, source=name, saved=presets))
-    raise ObjectNotFound(
-        (
-            gettext("There is no study and no preset %(words)r; a study file ends in .toml.")
-            if files
-            else gettext("There is no study and no preset %(words)r.")
-        )
-        % {"words": name}
-        + did_you_mean(name, [*studies.values_list("slug", flat=True), *presets])
-    )
+    sentence = gettext("There is no study and no preset %(words)r.")
+    if files:
+        sentence = gettext("There is no study and no preset %(words)r; a study file ends in .toml.")
+    hint = did_you_mean(name, [*studies.values_list("slug", flat=True), *presets])
+    raise ObjectNotFound(sentence % {"words": name} + hint)
 
 
 def earlier_designs(study: Study) -> list[StudyEvent]:
@@ -83,6 +79,7 @@ def earlier_designs(study: Study) -> list[StudyEvent]:
 
 
 def _design_changes(study: Study) -> QuerySet[StudyEvent]:
+    """Return the log entries about changes of the design, whose details have the design before the change."""
     return StudyEvent.objects.filter(study=study, what=CHANGE_EVENT, details__has_key="before")
 
 

@@ -13,7 +13,10 @@ SIGNATURE_PARAMETER = "sig"  # the parameter with the signature in links that Qu
 
 
 def quorum_makes_links(values: Mapping[str, Any]) -> bool:
-    """Return whether Quorum makes the participants' links, and thus can sign them. ``values`` may be invalid."""
+    """Return whether Quorum, and not a panel, makes the links of participants, so that it can sign them.
+
+    ``values`` are a study file, which may be invalid.
+    """
     crowd, panel = values.get("crowd"), values.get("panel", {})
     if not isinstance(crowd, dict) or not isinstance(panel, dict) or crowd.get("backend") != "external":
         return False
@@ -21,21 +24,25 @@ def quorum_makes_links(values: Mapping[str, Any]) -> bool:
 
 
 def worker_parameter(panel: Panel) -> str:
+    """Return the parameter of the link that has the participant's id."""
     return panel.worker or PANEL_PRESETS[panel.preset].worker
 
 
 def session_parameter(panel: Panel) -> str:
+    """Return the parameter of the link that has the id of the submission."""
     return panel.session or PANEL_PRESETS[panel.preset].session
 
 
 def project_parameter(panel: Panel) -> str:
+    """Return the parameter of the link that has the panel's id of the study."""
     return panel.project or PANEL_PRESETS[panel.preset].project
 
 
 def entry_query(panel: Panel) -> str:
-    """Return the query of the address that a panel opens.
+    """Return the query of the link that a researcher enters at a panel, such as ``PROLIFIC_PID={{%PROLIFIC_PID%}}``.
 
-    The value of each parameter is the placeholder that the panel replaces by an id; "" if the panel has none.
+    The value of each parameter is the placeholder that the panel replaces by an id. A parameter for which the panel has
+    no placeholder is left out.
     """
     preset = PANEL_PRESETS[panel.preset]
     parameters = (
@@ -47,7 +54,10 @@ def entry_query(panel: Panel) -> str:
 
 
 def return_address(panel: Panel, outcome: str, *, code: str, worker: str, session: str) -> str:
-    """Return the address to which a person returns; "" if they get a code instead, or if a needed id is unknown."""
+    """Return the address to which a participant returns after an outcome such as "completed".
+
+    Return "" if participants get a code instead, or if the address needs a code or an id that is "".
+    """
     if panel.finish == "code":
         return ""
     address = panel.address_of(outcome) or PANEL_PRESETS[panel.preset].addresses.get(outcome, "")

@@ -1,4 +1,7 @@
-"""A design's settings for the quiz before the work. A feature draws, asks and scores the quiz."""
+"""The study-file table ``quiz``: the settings of the quiz before the work.
+
+The feature `quiz` draws the questions, asks them and scores the answers.
+"""
 
 from __future__ import annotations
 
@@ -100,6 +103,7 @@ class Quiz(DesignTable):
 
 
 def asks_anything(quiz: Quiz) -> bool:
+    """Return whether the quiz has questions or known items."""
     return bool(quiz.preset or quiz.questions or quiz.items)
 
 

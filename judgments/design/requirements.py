@@ -1,4 +1,4 @@
-"""The requirements that workers must meet."""
+"""The requirements that workers must meet, as the study-file table ``workers`` states them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from judgments.design.tables.base import Count, DesignTable, Listed
 # Prolific's limit ("How do I balance my sample within demographics?"). Each combination of traits is a group.
 MAX_QUOTA_GROUPS = 75
 
-# in a sentence about a requirement
+# names of devices within a sentence
 DEVICE_PHRASES = {
     "desktop": gettext_noop("desktop computer"),
     "tablet": gettext_noop("tablet"),
     "mobile": gettext_noop("mobile phone"),
 }
-# as choices of the form
+# names of devices as choices of the form
 DEVICE_LABELS = {"desktop": "Desktop computer", "tablet": "Tablet", "mobile": "Mobile phone"}
 MAX_QUALIFICATION_LENGTH = 80
 QUALIFICATION = "[-a-zA-Z0-9_.]"  # a pattern for each character of a qualification's name
@@ -45,7 +45,7 @@ QualificationName = Annotated[str, Field(pattern=f"^{QUALIFICATION}+$", max_leng
 
 @dataclass(frozen=True, slots=True)
 class RequirementPreset:
-    """The requirements of a paper. ``values`` has values for keys of the table ``workers``."""
+    """The requirements of a paper, with values for keys of the table ``workers``."""
 
     title: str
     source: str
@@ -78,14 +78,14 @@ class Quota(DesignTable):
 
     @property
     def ages(self) -> tuple[int, int]:
+        """The lowest and the highest age of a quota by age."""
         first, _, last = self.value.partition("-")
         return int(first), int(last)
 
     @model_validator(mode="after")
     def _check_values_of_trait(self) -> Quota:
-        if self.by == "age" and (
-            not re.fullmatch(r"[1-9]\d-[1-9]\d{1,2}", self.value) or self.ages[0] > self.ages[1]
-        ):
+        is_age_range = re.fullmatch(r"[1-9]\d-[1-9]\d{1,2}", self.value) and self.ages[0] <= self.ages[1]
+        if self.by == "age" and not is_age_range:
             raise ValueError(
                 gettext("%(value)r is not a range of ages; expected from-to, such as 18-34")
                 % {"value": self.value}
@@ -282,7 +282,7 @@ def requirement_phrases(workers: Workers) -> dict[str, str]:
 
 
 def why_nobody_may_qualify(workers: Workers, backend: str) -> str:
-    """Return a warning if a requirement counts only work approved on this installation; "" otherwise.
+    """Return a warning if workers need work that was approved on this installation; "" otherwise.
 
     A new installation has approved no work yet, so nobody could join the study.
     """
@@ -300,7 +300,7 @@ def why_nobody_may_qualify(workers: Workers, backend: str) -> str:
 
 
 def unsupported_requirements(workers: Workers, crowd: str) -> list[str]:
-    """Return a phrase about each requirement that neither the crowd nor Quorum can check there."""
+    """Return a phrase about each requirement that neither the crowd nor Quorum can check for workers of the crowd."""
     supported = CROWDS[crowd].requirements
     return [phrase for name, phrase in requirement_phrases(workers).items() if name not in supported]
 

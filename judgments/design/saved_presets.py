@@ -14,10 +14,10 @@ from judgments.design.reading.presets import PRESETS, Preset
 from judgments.design.study_design import StudyDesign
 from judgments.models import SavedPreset
 
-# Keys that no preset has, since each study has its own value.
+# keys that no preset has, since their values differ for each study
 KEYS_OF_ONE_STUDY = ("name", "slug", "dataset", "seed")
-# Keys that a saved preset does not copy from the design of its study.
-NOT_SAVED_KEYS = (*KEYS_OF_ONE_STUDY, "preset", "registration", "chosen", "by_hand")
+# keys that a saved preset does not copy from the design of its study
+UNSAVED_KEYS = (*KEYS_OF_ONE_STUDY, "preset", "registration", "chosen", "by_hand")
 
 
 def saved_presets() -> dict[str, Preset]:
@@ -40,9 +40,9 @@ def newest_presets(limit: int) -> list[SavedPreset]:
 
 
 def preset_values(design: StudyDesign) -> dict[str, Any]:
-    """Return the values of a design that a preset may keep for other studies."""
+    """Return the values of a design that a preset stores for other studies."""
     values = design.model_dump(mode="json")
-    for key in NOT_SAVED_KEYS:
+    for key in UNSAVED_KEYS:
         values.pop(key, None)
     if design.access.join == "code":
         del values["access"]  # each study has its own code
@@ -91,7 +91,7 @@ def rename_preset(*, slug: str, title: str, description: str, by: User) -> Saved
         ObjectNotFound: there is no such preset.
         WrongState: the preset belongs to another person.
     """
-    preset = _lock_own_preset(slug, by)
+    preset = _lock_changeable_preset(slug, by)
     preset.title, preset.description = title.strip(), description.strip()
     preset.save(update_fields=["title", "description"])
     return preset
@@ -100,15 +100,21 @@ def rename_preset(*, slug: str, title: str, description: str, by: User) -> Saved
 @transaction.atomic
 def delete_preset(*, slug: str, by: User) -> None:
     """Delete a saved preset. Studies that were made from the preset keep their designs."""
-    _lock_own_preset(slug, by).delete()
+    _lock_changeable_preset(slug, by).delete()
 
 
 def may_change_preset(preset: SavedPreset, user: User) -> bool:
+    """Return whether the account saved the preset, or may delete studies."""
     return preset.made_by_id == user.pk or user.has_perm("judgments.delete_study")
 
 
-def _lock_own_preset(slug: str, by: User) -> SavedPreset:
-    """Lock and return a saved preset. Raise ObjectNotFound if it is missing, WrongState if ``by`` may not change it."""
+def _lock_changeable_preset(slug: str, by: User) -> SavedPreset:
+    """Lock and return a saved preset.
+
+    Raises:
+        ObjectNotFound: there is no such preset.
+        WrongState: the account may not change the preset.
+    """
     preset = SavedPreset.objects.select_for_update().filter(slug=slug).first()
     if preset is None:
         raise ObjectNotFound(gettext("There is no saved preset %(slug)r.") % {"slug": slug})

@@ -120,6 +120,7 @@ class Scale(DesignTable):
 
     @cached_property
     def points(self) -> tuple[float, ...]:
+        """The possible answers, from the lowest."""
         low, step = Decimal(number_text(self.low)), Decimal(number_text(self.step))
         count = int((exact_fraction(self.high) - exact_fraction(self.low)) / exact_fraction(self.step)) + 1
         return tuple(plain_number(float(low + number * step)) for number in range(count))
@@ -143,10 +144,12 @@ class Scale(DesignTable):
 
     @property
     def upper_half(self) -> tuple[float, float]:
+        """The first and last point above the middle."""
         return self.points[(len(self) + 1) // 2], self.high
 
     @property
     def in_words(self) -> str:
+        """The scale in a sentence, such as "1 to 5 by 0.5"."""
         ends = {"low": display_number(self.low), "high": display_number(self.high)}
         if self.step == 1:
             return gettext("%(low)s to %(high)s") % ends
@@ -237,10 +240,12 @@ class InferredScale:
 
     @classmethod
     def from_number(cls, number: float) -> InferredScale:
+        """Return the scale of the first number of a file."""
         return cls(exact_fraction(number), exact_fraction(number)).with_number(number)
 
     @classmethod
     def from_bounds(cls, bounds: ScaleBounds) -> InferredScale:
+        """Return a scale with these ends, whose step is inferred from the numbers that follow."""
         low, high = exact_fraction(bounds.low), exact_fraction(bounds.high)
         return cls(low, high, origin=low).with_number(bounds.high)
 
@@ -248,19 +253,20 @@ class InferredScale:
         """Return the scale extended to ``number``. Its step becomes smaller if the present step misses the number."""
         value = exact_fraction(number)
         distance = abs(value - self.origin)
-        # The new step is the greatest common divisor of step and distance, as fractions with a common denominator.
-        numerator = math.gcd(
+        # The new step is the greatest common divisor of the two fractions: gcd(a/b, c/d) = gcd(ad, cb) / bd.
+        common_numerator = math.gcd(
             self.step.numerator * distance.denominator, distance.numerator * self.step.denominator
         )
-        step = Fraction(numerator, self.step.denominator * distance.denominator)
+        step = Fraction(common_numerator, self.step.denominator * distance.denominator)
         return replace(self, low=min(self.low, value), high=max(self.high, value), step=step)
 
     def scale_like(self, usual: Scale) -> Scale:
         """Return a scale that has all numbers as points and is as similar to ``usual`` as possible.
 
-        It is ``usual`` itself if that fits, or a scale with the same ends and a smaller step. If a number is outside
-        the usual scale, or if all are in its first tenth and some are between its points, it is the smallest scale
-        that ends at a whole number and begins at 1, at 0, or at the negative of its end.
+        It is ``usual`` itself if all numbers are points of it, or else a scale with the same ends and a smaller step.
+        The ends differ in two cases: if a number is outside ``usual``, or if some numbers are between its points and
+        all are in its first tenth. The scale then ends at the smallest whole number that is not below any number, and
+        begins at 1, at 0, or at the negative of its end.
 
         Raises:
             ValueError: the scale has too many points, or the numbers are too large.

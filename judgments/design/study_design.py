@@ -1,7 +1,7 @@
 """The design of a study: a frozen, validated value with the keys of the study file (docs/study-files.md).
 
-A field has a label (``title``), a help text (``description``) and labels for its choices. A study stores its complete
-design, so changing a preset does not change existing studies.
+A field has a label for the form (``title``), a help text (``description``) and, under ``words``, labels of its choices.
+A study stores its complete design, so changing a preset does not change existing studies.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from judgments.design.tables.sampling import Arena, Filter, HandChange, ItemSamp
 from judgments.design.tables.translations import Language, StudyTexts
 from judgments.design.wordings import CAPTION
 
-# Lists of a table such as [translations.de]. Each has as many rows as the list that it translates.
+# lists in a table such as [translations.de], each with as many entries as the list that it translates
 TRANSLATED_LISTS = ("labels", "examples", "questions")
 USUAL_CURRENCY = "USD"
 
@@ -58,7 +58,7 @@ PURPOSES = {
 
 
 def currency_named_by(crowd: Crowd, panel: Panel) -> str:
-    """Return the crowd's currency, else the study's, else the panel's usual currency; "" if none of them names one."""
+    """Return the currency that the crowd requires, or else the study's, or else the panel's usual one; "" if none."""
     panel_currency = PANEL_PRESETS[panel.preset].currency if crowd.backend == "external" else ""
     return CROWDS[crowd.backend].currency or crowd.currency or panel_currency
 
@@ -191,6 +191,7 @@ class StudyDesign(DesignTable):
 
     @property
     def about_pictures(self) -> bool:
+        """Whether the judged texts are captions of pictures, and no source text is shown instead of the picture."""
         return self.judged == CAPTION and not self.source.show
 
     @property
@@ -212,7 +213,10 @@ class StudyDesign(DesignTable):
 
     @property
     def named_currency(self) -> str:
-        """The currency that crowd, study or panel names, or "". Workers see this one, since they must see no guess."""
+        """The currency that the crowd, the study or the panel names; "" if none does.
+
+        Workers see this currency, and not ``currency``, which may be a guess.
+        """
         return currency_named_by(self.crowd, self.panel)
 
 
@@ -222,11 +226,11 @@ def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
     originals = {"labels": labels, "examples": design.examples, "questions": design.quiz.questions}
     for language, texts in design.translations.items():
         for name in TRANSLATED_LISTS:
-            count, expected = len(getattr(texts, name)), len(originals[name])
-            if count not in (0, expected):
+            count, expected_count = len(getattr(texts, name)), len(originals[name])
+            if count not in (0, expected_count):
                 yield gettext(
                     "translations.%(language)s.%(name)s (entries: %(given)s): expected %(wanted)s, as in the design"
-                ) % {"language": language, "name": name, "given": count, "wanted": expected}
+                ) % {"language": language, "name": name, "given": count, "wanted": expected_count}
         # a different number of questions is reported above
         for number, (translation, question) in enumerate(
             zip(texts.questions, design.quiz.questions, strict=False), start=1
@@ -255,7 +259,7 @@ def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
 
 
 def translate_design(design: StudyDesign, language: str | None) -> StudyDesign:
-    """Return the design with its texts translated to ``language``, if it has translations."""
+    """Return the design with its texts in ``language``, as far as they are translated."""
     texts: StudyTexts | None = design.translations.get(language or "")
     if texts is None:
         return design
@@ -264,7 +268,7 @@ def translate_design(design: StudyDesign, language: str | None) -> StudyDesign:
         for name in ("name", "question", "instructions", "consent", "labels")
         if (text := getattr(texts, name))
     }
-    # a language without translated examples has the original ones
+    # if no example is translated, the list is empty, and the original examples are kept
     examples = [
         example.model_copy(update=translation.filled_texts)
         for example, translation in zip(design.examples, texts.examples, strict=False)

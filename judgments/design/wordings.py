@@ -26,7 +26,7 @@ class Wording:
         poles: the labels of the two ends of a slider, in English.
         label: the heading above a judged text.
         hint: a sentence about how to get to the next item.
-        keys: a sentence about the page's keyboard shortcuts.
+        keys: sentences about the page's keyboard shortcuts.
         contradiction: the reason why two answers contradict each other.
     """
 
@@ -50,20 +50,22 @@ TRANSLATED_FIELDS = {"label", "hint", "keys", "contradiction"}
 
 
 def _translate_field(name: str, value: Any) -> Any:
+    """Return a value of a TOML table, lazily translated if the field is in ``TRANSLATED_FIELDS``; lists as tuples."""
     if isinstance(value, list):
         return tuple(_translate_field(name, entry) for entry in value)
     return _(value) if name in TRANSLATED_FIELDS else value
 
 
 def read_wordings(path: Path) -> dict[str, dict[str, Wording]]:
-    """Return the wordings in a TOML file, by kind and by type of judged text."""
-    return {
-        kind: {
-            text_type: Wording(**{name: _translate_field(name, value) for name, value in values.items()})
-            for text_type, values in wordings.items()
-        }
-        for kind, wordings in tomllib.loads(path.read_text(encoding="utf-8")).items()
-    }
+    """Return the wordings in a TOML file with tables such as ``[triplet.caption]``, by kind and type of judged text."""
+    wordings: dict[str, dict[str, Wording]] = {}
+    for kind, tables in tomllib.loads(path.read_text(encoding="utf-8")).items():
+        wordings[kind] = {text_type: _make_wording(values) for text_type, values in tables.items()}
+    return wordings
+
+
+def _make_wording(values: dict[str, Any]) -> Wording:
+    return Wording(**{name: _translate_field(name, value) for name, value in values.items()})
 
 
 WORDINGS = read_wordings(Path(__file__).with_suffix(".toml"))

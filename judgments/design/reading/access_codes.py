@@ -1,4 +1,4 @@
-"""Refuse codes that people could guess."""
+"""Refuse access codes of studies that people could guess."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from judgments.design.study_design import StudyDesign
 
 
 def make_design(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRESETS) -> StudyDesign:
-    """Check ``values`` (a study file as nested dicts) and complete them from preset and protocol.
+    """Return the design of ``values``, a study file as nested dicts. Complete them from their preset and protocol.
 
     Args:
         saved: presets of this installation.
@@ -29,13 +29,17 @@ def make_design(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRES
         design = StudyDesign.model_validate(complete_values(values, saved))
     except ValidationError as error:
         raise design_errors(error)[0] from None
-    for sentence in contradictions_of(design):  # raise the first one; further ones are not even computed
-        raise sentence_error([], sentence)
+    first_contradiction = next(contradictions_of(design), None)
+    if first_contradiction is not None:
+        raise sentence_error([], first_contradiction)
     return design
 
 
 def problems_in(values: dict[str, Any]) -> list[DesignError]:
-    """Return all errors of a design, at most one for each key; ``make_design`` raises only the first."""
+    """Return the errors of a design, at most one for each key.
+
+    ``make_design`` raises only the first of them, and does not check whether the access code can be guessed.
+    """
     try:
         design = StudyDesign.model_validate(complete_values(values, NO_PRESETS))
     except ValidationError as error:
@@ -51,5 +55,5 @@ def problems_in(values: dict[str, Any]) -> list[DesignError]:
 
 
 def stored_design(values: dict[str, Any]) -> StudyDesign:
-    """Return a stored design. An earlier version may have stored it, and its crowd may be disabled."""
+    """Return a design from its stored values, which may be from an earlier version. Do not look for contradictions."""
     return StudyDesign.model_validate(with_pairs_from(values))

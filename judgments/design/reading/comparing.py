@@ -6,6 +6,7 @@ import difflib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from judgments.design.reading.study_files import dump_toml
@@ -23,7 +24,12 @@ class DesignDifference:
 
 @dataclass(frozen=True, slots=True)
 class DesignComparison:
-    """The differences by table ("" for top-level keys), and a unified diff of the study files."""
+    """The differences of two designs.
+
+    Attributes:
+        tables: the differences by table, such as "crowd"; by "" those of keys outside tables.
+        diff_lines: the lines of a unified diff of the two study files.
+    """
 
     tables: dict[str, list[DesignDifference]]
     diff_lines: list[str]
@@ -65,7 +71,8 @@ def compare_designs(
 
 def changed_keys(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """Return the dotted keys whose values differ between two study files."""
-    return [difference.key for rows in compare_designs(before, after).tables.values() for difference in rows]
+    differences = chain.from_iterable(compare_designs(before, after).tables.values())
+    return [difference.key for difference in differences]
 
 
 def _values_of(design: StudyDesign | dict[str, Any]) -> dict[str, Any]:
@@ -84,18 +91,18 @@ def _dotted_items(values: dict[str, Any], table: str = "") -> Iterator[tuple[str
 
 def _keys_in_file_order(first_values: dict[str, Any], second_values: dict[str, Any]) -> list[str]:
     """Return the dotted keys of both designs: top-level keys first, then tables in the order of the design."""
-    keys = [*first_values, *(key for key in second_values if key not in first_values)]
-    top_level = [*StudyDesign.model_fields]
+    keys = list(dict.fromkeys([*first_values, *second_values]))
+    top_level_keys = list(StudyDesign.model_fields)
 
-    def position(key: str) -> tuple[int, int]:
-        root, _, inner = key.partition(".")
-        return top_level.index(root) + 1 if inner and root in top_level else 0, keys.index(key)
+    def position_of_table(key: str) -> int:
+        table, _, inner_key = key.partition(".")
+        return top_level_keys.index(table) + 1 if inner_key and table in top_level_keys else 0
 
-    return sorted(keys, key=position)
+    return sorted(keys, key=position_of_table)
 
 
 def _toml_value(value: Any) -> str:
-    """Return a value as a study file writes it. Rows of tables have no empty cells."""
+    """Return a value as a study file writes it. Empty keys of tables in a list are left out."""
     if isinstance(value, str):
         return value if "\n" in value else json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):

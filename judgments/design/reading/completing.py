@@ -1,4 +1,7 @@
-"""Complete the values of a design from its preset and its kind."""
+"""Complete the values of a design from its preset and its kind.
+
+Values are a study file as nested dicts, such as ``{"preset": "our-slider", "sampling": {"split": "test"}}``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from judgments.design.tables.controls import Controls, usual_least
 from judgments.design.tables.sampling import CROSSED
 from judgments.kinds import KINDS
 
-# A design that Quorum wrote has all keys of these tables. A study file by a person hardly ever has all of them.
+# A design that Quorum wrote has all of these tables. A study file that a person wrote hardly ever has all of them.
 COMPLETE_TABLES = {
     "access", "controls", "crowd", "filter", "keywords", "panel", "quiz", "sampling", "stopping", "template",
     "workers",
@@ -25,6 +28,7 @@ COMPLETE_TABLES = {
 
 
 def slugify_name(name: str) -> str:
+    """Return a slug for a study's name: its ASCII letters and digits in lower case, with hyphens for all else."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "study"
 
 
@@ -38,7 +42,6 @@ def complete_values(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict
         DesignError: the preset is unknown, or for another protocol.
     """
     preset_name = values.get("preset", "")
-    preset: dict[str, Any] = {}
     presets = {**saved, **PRESETS}
     is_complete = values.keys() >= COMPLETE_TABLES
     if is_complete:
@@ -52,22 +55,12 @@ def complete_values(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict
             + did_you_mean(preset_name, presets),
             field="preset",
         )
-    if preset_name in (PRESETS if is_complete else presets):
-        preset = presets[preset_name].values
-        protocol = values.get("protocol", preset["protocol"])
-        if protocol != preset["protocol"]:
-            raise DesignError(
-                gettext(
-                    "preset %(preset_name)r is for protocol %(preset)r, but the file has protocol %(stated)s."
-                )
-                % {
-                    "preset_name": preset_name,
-                    "preset": preset["protocol"],
-                    "stated": quoted_value(protocol),
-                },
-                field="protocol",
-            )
-    design_values = _merge_files(preset, values)
+    # a complete design has the values of its saved preset, which may have been deleted since
+    preset = (PRESETS if is_complete else presets).get(preset_name)
+    design_values = dict(values)
+    if preset is not None:
+        _check_protocol_of_preset(values, preset_name, preset)
+        design_values = _merge_files(preset.values, values)
     kind = KINDS.get(str(design_values.get("protocol", "")))
     if kind is not None:
         design_values = _merge_files(kind.defaults_for(design_values), design_values)
@@ -75,7 +68,7 @@ def complete_values(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict
             design_values["question"] = kind.question_for(design_values)
     design_values = _with_requirements(design_values)
     if not is_complete:
-        design_values = _with_usual_least(design_values, presets.get(preset_name))
+        design_values = _with_usual_least(design_values, preset)
     if not is_complete and quorum_makes_links(design_values):
         design_values["panel"] = {"signature": SIGNATURE_PARAMETER} | design_values.get("panel", {})
     if isinstance(design_values.get("name"), str):
@@ -83,8 +76,25 @@ def complete_values(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict
     return design_values
 
 
+def _check_protocol_of_preset(values: dict[str, Any], preset_name: str, preset: Preset) -> None:
+    """Raise DesignError if the values name another protocol than that of their preset."""
+    preset_protocol = preset.values["protocol"]
+    protocol = values.get("protocol", preset_protocol)
+    if protocol != preset_protocol:
+        raise DesignError(
+            gettext(
+                "preset %(preset_name)r is for protocol %(preset)r, but the file has protocol %(stated)s."
+            )
+            % {"preset_name": preset_name, "preset": preset_protocol, "stated": quoted_value(protocol)},
+            field="protocol",
+        )
+
+
 def _with_usual_least(values: dict[str, Any], preset: Preset | None) -> dict[str, Any]:
-    """Set the default of ``controls.least``, unless the paper states the control rule without a minimum."""
+    """Return the values with a default for ``controls.least`` that suits the threshold of control items.
+
+    If the preset's paper states the threshold, it excludes workers without a minimum of answers, so no default is set.
+    """
     controls = values.get("controls", {})
     published_controls: dict[str, Any] = {}
     if preset is not None and "controls.threshold" not in preset.ours:
@@ -97,20 +107,20 @@ def _with_usual_least(values: dict[str, Any], preset: Preset | None) -> dict[str
 
 
 def with_pairs_from(values: dict[str, Any]) -> dict[str, Any]:
-    """Complete a design from before 0.6, which had no ``sampling.pairs_from`` and crossed texts and images."""
+    """Return the values with ``sampling.pairs_from``.
+
+    Designs from before version 0.6 have no such key. They judged each text for each image.
+    """
     kind, sampling = KINDS.get(str(values.get("protocol"))), values["sampling"]
-    if (
-        kind is None
-        or not kind.judges_one_caption
-        or not isinstance(sampling, dict)
-        or "pairs_from" in sampling
-    ):
+    if kind is None or not kind.judges_one_caption:
+        return values
+    if not isinstance(sampling, dict) or "pairs_from" in sampling:
         return values
     return values | {"sampling": sampling | {"pairs_from": CROSSED}}
 
 
 def _with_requirements(values: dict[str, Any]) -> dict[str, Any]:
-    """Fill the empty requirements from the predefined set that the values name."""
+    """Return the values with requirements from the predefined set that they name, where they have none."""
     workers = values.get("workers")
     preset_name = workers.get("requirements") if isinstance(workers, dict) else None
     preset = REQUIREMENT_PRESETS.get(preset_name) if isinstance(preset_name, str) else None
@@ -121,16 +131,16 @@ def _with_requirements(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _merge_files(base: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
-    """Merge two study files, table by table. Values of ``overrides`` win.
+    """Return a study file with the keys of both, in which values of ``overrides`` take precedence.
 
-    ``sampling.pairs`` and ``chosen`` are replaced as a whole.
+    Tables are merged key by key, except ``sampling.pairs`` and ``chosen``, which are replaced as a whole.
     """
     values = dict(base)
     for key, value in overrides.items():
         base_value = base.get(key)
-        values[key] = (
-            _merge_files(base_value, value)
-            if isinstance(base_value, dict) and isinstance(value, dict) and key not in ("pairs", "chosen")
-            else value
-        )
+        are_tables = isinstance(base_value, dict) and isinstance(value, dict)
+        if are_tables and key not in ("pairs", "chosen"):
+            values[key] = _merge_files(base_value, value)
+        else:
+            values[key] = value
     return values

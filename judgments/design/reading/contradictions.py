@@ -24,16 +24,18 @@ from quorum.numeric.names import nearest_name
 
 
 def contradictions_of(design: StudyDesign) -> Iterator[str]:
-    """Yield a clause about each contradiction in a design. It begins with a key, which may be in quotes."""
+    """Yield a clause about each contradiction in a design.
+
+    A clause has no full stop. It begins with the key that it is about, which may be in quotes.
+    """
     kind = KINDS.get(design.protocol)
-    # unlike get(), a subscript returns an UnavailableKind for a name that KINDS lacks
-    absent_kind = KINDS[design.protocol] if kind is None else None
-    if isinstance(absent_kind, UnavailableKind) and absent_kind.feature:
-        yield gettext(
-            "protocol is %(protocol)r, but this protocol is off; turn on %(feature)s in CONTRIB_APPS"
-        ) % {"protocol": design.protocol, "feature": absent_kind.feature}
-        return
     if kind is None:
+        unavailable_kind = KINDS[design.protocol]  # unlike get(), a subscript returns an UnavailableKind
+        if isinstance(unavailable_kind, UnavailableKind) and unavailable_kind.feature:
+            yield gettext(
+                "protocol is %(protocol)r, but this protocol is off; turn on %(feature)s in CONTRIB_APPS"
+            ) % {"protocol": design.protocol, "feature": unavailable_kind.feature}
+            return
         yield gettext("protocol is %(protocol)r; expected one of %(listed)s; the nearest one is %(near)r") % {
             "protocol": design.protocol,
             "listed": ", ".join(KINDS),
@@ -75,6 +77,7 @@ def _contradictions_of_unused_tables(design: StudyDesign, kind: Kind) -> Iterato
         yield gettext("source.show is true, but %(no_source)s; expected false") % {
             "no_source": kind.no_source
         }
+    # `worst` is the only option for lists; all others are for pairs
     pair_options = design.answers.model_copy(update={"worst": True})
     if pair_options != AnswerOptions() and not kind.compares_pairs:
         yield gettext(

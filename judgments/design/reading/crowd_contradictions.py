@@ -46,7 +46,9 @@ def contradictions_of_crowd(design: StudyDesign) -> Iterator[str]:
 
 def contradictions_of_panel(design: StudyDesign) -> Iterator[str]:
     for offer in installed_crowds().values():
-        for key in offer.keys if offer.name != design.crowd_name else ():
+        if offer.name == design.crowd_name:
+            continue
+        for key in offer.keys:
             if key != "panel.api" and attrgetter(key)(design):
                 yield gettext("%(key)s can be set only for %(crowd)s (%(named_by)s)") % {
                     "key": key,

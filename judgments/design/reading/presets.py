@@ -4,8 +4,8 @@ A preset is a file in study_presets/ or in a feature's folder: a study file with
 table ``[about]`` has the texts for lists of presets. The key ``ours`` of this table names the keys that the paper does
 not state, so that they are not cited as published.
 
-Most papers only describe their instructions, so we worded them. Presets have no worked examples, since no paper prints
-any, and since an example teaches workers what to prefer.
+Most papers only describe their instructions, so Quorum's authors worded them. Presets have no worked examples, since no
+paper prints any, and since an example teaches workers what to prefer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 from common.features import feature_settings
 
 PRESET_FOLDER = Path(__file__).parent.with_name("study_presets")
-# in the order of lists
+# in the order in which pages list them
 PRESET_NAMES = (
     "vedantam-2015-triplet",
     "vedantam-2015-pairwise",
@@ -46,7 +46,8 @@ class Preset:
     Attributes:
         ours: dotted keys whose values the paper does not state.
         choose: when to choose the preset, as the end of a sentence.
-        suits: the preset's rank among the presets that suit a purpose, by purpose; the lowest rank is the simplest.
+        suits: by purpose of a study, the preset's rank among the presets for this purpose; the lowest rank is the
+            simplest protocol.
     """
 
     title: str

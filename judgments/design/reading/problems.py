@@ -12,8 +12,9 @@ from common.errors import DesignError
 from judgments.design.study_design import StudyDesign
 from quorum.numeric.names import nearest_name
 
-# What pydantic expects, in words, by a pattern of a field or by a type of error whose own message has internals.
-PLAIN_WORDS = {
+# What a value is expected to be, by the pattern of its field or by pydantic's type of error. It replaces pydantic's own
+# message, which names patterns and Python types.
+PLAIN_EXPECTATIONS = {
     "^([A-Z]{3})?$": "three capital letters, such as USD",
     "^[A-Z]{2}$": "two capital letters, such as DE",
     "string_pattern_mismatch": "letters, digits, hyphens and underscores",
@@ -26,14 +27,17 @@ MAX_QUOTATION_LENGTH = 200  # characters
 
 def design_errors(error: ValidationError) -> list[DesignError]:
     """Return the errors as sentences about keys of a study file, one for each key."""
-    # a body can have a hundred thousand errors, and each is compared with all others
+    # a request body can cause a hundred thousand errors, and each is compared with all others
     problems = error.errors(include_url=False)[:MAX_PROBLEMS]
     errors: list[DesignError] = []
     reported_paths: set[tuple[str, ...]] = set()
     for problem in problems:
         path = _key_path(problem["loc"])
-        if problem["type"] == "extra_forbidden":  # an unknown key may look like one of pydantic's markers
-            path = [*_key_path(problem["loc"][:-1]), str(problem["loc"][-1])]
+        if (
+            problem["type"] == "extra_forbidden"
+        ):  # the last part is an unknown key, even if it looks like a type
+            *table, unknown_key = problem["loc"]
+            path = [*_key_path(tuple(table)), str(unknown_key)]
         if tuple(path) in reported_paths:
             continue  # a key that accepts 'all' or a number has an error for each of the two
         reported_paths.add(tuple(path))
@@ -42,15 +46,24 @@ def design_errors(error: ValidationError) -> list[DesignError]:
 
 
 def sentence_error(path: list[str], sentence: str) -> DesignError:
-    """Return an error about the key at ``path`` or, if it is empty, about the key at the message's beginning."""
-    key = ".".join(path)
-    keys = re.findall(r"^[“„]?([a-z_]+(?:\.[a-z_]+)?)", sentence)
-    field = key or next((name for name in keys if name.split(".")[0] in StudyDesign.model_fields), "")
+    """Return an error about the key at ``path`` or, if it is empty, about the key with which ``sentence`` begins.
+
+    ``sentence`` has no full stop.
+    """
+    key = field = ".".join(path)
+    if not key:
+        first_key = re.match(r"[“„]?([a-z_]+(?:\.[a-z_]+)?)", sentence)
+        if first_key and first_key[1].split(".")[0] in StudyDesign.model_fields:
+            field = first_key[1]
     return DesignError(f"{key}: {sentence}." if key else f"{sentence}.", field=field)
 
 
 def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> DesignError:
-    """Return a problem as an error with a sentence. ``problems``, those of the whole file, say what the key accepts."""
+    """Return the error about one of pydantic's problems.
+
+    Args:
+        problems: all problems. Those of the same key together say which values the key accepts.
+    """
     key = ".".join(path)
     if problem["type"] == "extra_forbidden":
         nearest_key = nearest_name(path[-1], _keys_beside(path), cutoff=0.0)
@@ -68,8 +81,8 @@ def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> Desi
     if problem["type"] == "value_error":
         return sentence_error(path, problem["msg"].removeprefix("Value error, "))
     allowed_values = [
-        PLAIN_WORDS.get(any_problem.get("ctx", {}).get("pattern"))
-        or PLAIN_WORDS.get(any_problem["type"])
+        PLAIN_EXPECTATIONS.get(any_problem.get("ctx", {}).get("pattern"))
+        or PLAIN_EXPECTATIONS.get(any_problem["type"])
         or re.sub(r"^(Input|String|Value) should (be|have) ", "", any_problem["msg"])
         for any_problem in problems
         if _key_path(any_problem["loc"]) == path
@@ -82,12 +95,13 @@ def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> Desi
 
 
 def quoted_value(value: Any) -> str:
+    """Return the ``repr()`` of a value for a message, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= MAX_QUOTATION_LENGTH else f"{text[:MAX_QUOTATION_LENGTH]}…"
 
 
 def _key_path(location: tuple[int | str, ...]) -> list[str]:
-    """Return the key at pydantic's location, without the names of types in it, such as "constrained-str" or "int"."""
+    """Return the parts of a key from pydantic's location, without names of types such as "constrained-str" or "int"."""
     return [str(part) for part in location if not re.search(r"[\[\]]|^constrained-|^int$", str(part))]
 
 

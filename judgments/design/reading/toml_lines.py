@@ -9,12 +9,12 @@ KEY_ASSIGNMENT = re.compile(r"\s*([\w.-]+)\s*=")
 
 
 def line_of(text: str, key: str) -> int:
-    """Return the line number, from 1, of a dotted key or, if the file lacks it, of the innermost table around it.
+    """Return the line number, from 1, of a dotted key in a study file.
 
-    Return 0 if the file has none of them.
+    If the file does not have the key, return the line of the innermost table around it, or 0 if there is none.
     """
-    lines: dict[str, int] = {}
-    table, inside_text = "", False
+    lines: dict[str, int] = {}  # line numbers by dotted key
+    table, inside_text = "", False  # whether the line is part of a text of several lines
     for number, line in enumerate(text.splitlines(), start=1):
         if not inside_text and (header := TABLE_HEADER.match(line)):
             table = header[1]
@@ -22,8 +22,9 @@ def line_of(text: str, key: str) -> int:
         elif not inside_text and (assignment := KEY_ASSIGNMENT.match(line)):
             lines.setdefault(f"{table}.{assignment[1]}" if table else assignment[1], number)
         # a text of several lines begins and ends with three quotes
-        inside_text ^= line.count('"""') % 2 == 1
-    # the key of a problem has the number of a table's row; the file has no such numbers
+        if line.count('"""') % 2 == 1:
+            inside_text = not inside_text
+    # the keys of errors have the numbers of rows, such as "examples.2.image", but the file has no numbers
     key = ".".join(name for name in key.split(".") if not name.isdecimal())
     while key and key not in lines:
         key = key.rpartition(".")[0]

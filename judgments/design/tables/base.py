@@ -30,8 +30,8 @@ class DesignTable(BaseModel):
     """Base class of the tables of a study file.
 
     Attributes:
-        omitted: fields that a serialized table leaves out if they have their default. Therefore a design from a
-            version that lacks these fields is serialized as before, and no file has None, for which TOML has no value.
+        omitted: fields that are left out of the serialized table if they have their default. Thus a design from before
+            these fields existed is still serialized in the same way, and None, which TOML cannot write, does not occur.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, str_strip_whitespace=True)

@@ -90,12 +90,12 @@ class Controls(DesignTable):
     )
 
     def excludes(self, answers: int, right_answers: int) -> bool:
-        """Return whether the rule excludes a worker with this number of answers to check questions."""
+        """Return whether a worker with these numbers of answers to check questions is excluded."""
         # the quotient is the double nearest to the true share, so 7 of 10 reaches a threshold of 0.7
         return answers >= self.least and right_answers / answers < self.threshold
 
     def exclusion_probability(self, answers: int, accuracy: float) -> float:
-        """Return the probability that the rule excludes a worker after ``answers`` check questions.
+        """Return the probability that a worker is excluded after ``answers`` check questions.
 
         Args:
             accuracy: the probability that the worker answers a check question right.
@@ -111,14 +111,14 @@ class Controls(DesignTable):
 
 @cache
 def usual_least(threshold: float) -> int:
-    """Return the smallest number of check questions after which the rule hardly ever excludes a careful worker.
+    """Return the smallest number of check questions after which careful workers are hardly ever excluded.
 
     For every number from this one to ``MAX_CHECKS``, the probability of an exclusion is at most
     ``MAX_WRONG_EXCLUSION``. If there is no such number, return 1, which protects nobody.
     """
-    rule = Controls(threshold=threshold)
+    controls = Controls(threshold=threshold)
     least = MAX_CHECKS + 1
-    while least > 1 and rule.exclusion_probability(least - 1, CAREFUL_ACCURACY) <= MAX_WRONG_EXCLUSION:
+    while least > 1 and controls.exclusion_probability(least - 1, CAREFUL_ACCURACY) <= MAX_WRONG_EXCLUSION:
         least -= 1
     return least if least <= MAX_CHECKS else 1
 

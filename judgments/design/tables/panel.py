@@ -19,11 +19,15 @@ PanelCode = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z
 
 
 def placeholders_in(address: str) -> set[str]:
+    """Return the names in braces in an address, such as ``{"code"}`` for ``https://panel.example/?cc={code}``."""
     return {name for _, name, _, _ in Formatter().parse(address) if name is not None}
 
 
 def checked_address(address: str) -> str:
-    """Check a return address, and return it. Raise ValueError unless it is https, or of this machine for trials."""
+    """Return an address to which participants return. Raise ValueError if it is invalid.
+
+    It must begin with https://. For trials, it may also be an http:// address of this machine.
+    """
     try:
         parts, names = urlsplit(address), placeholders_in(address)
         host = parts.hostname or ""
@@ -52,7 +56,7 @@ WebAddress = Annotated[str, Field(max_length=1000), AfterValidator(checked_addre
 
 
 def _keys_by_outcome(title: str, description: str) -> dict[str, Any]:
-    """Return titles and descriptions for the form by outcome. Only the first outcome has a description."""
+    """Return the title and the description of a form field for each outcome. Only the first has a description."""
     outcome_labels = ("finished", "screened out", "timed out", "returned", "no place left")
     labels = zip(OUTCOMES, outcome_labels, strict=True)
     return {name: (f"{title}: {label}", description if name == "completed" else "") for name, label in labels}
@@ -166,7 +170,9 @@ class Panel(DesignTable):
         return self.api or bool(self.signature)
 
     def code_of(self, outcome: str) -> str:
+        """Return the completion code of an outcome; "" if the design states none."""
         return next((code for name, code in self.codes.items() if name == outcome), "")
 
     def address_of(self, outcome: str) -> str:
+        """Return the return address of an outcome; "" if the design states none."""
         return next((address for name, address in self.addresses.items() if name == outcome), "")
