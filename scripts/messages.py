@@ -279,7 +279,7 @@ def _constant_texts() -> Iterator[tuple[str, str]]:
     from annotation.crowds import BACKENDS
     from evaluation.data.export.formats import FORMATS
     from judgments.design.quiz import QUIZ_PRESETS
-    from judgments.importers.textio import QUIRK_NOTES
+    from judgments.importers.notes import QUIRK_NOTES
     from judgments.kinds import KINDS
 
     yield from _reasons()

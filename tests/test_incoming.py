@@ -30,10 +30,10 @@ from common.errors import QuorumError
 from common.incoming import MAX_REQUEST_BYTES, RequestBytesExceeded, within_request
 from judgments.datasets import uploads
 from judgments.importers import ImportProblem, open_dataset
+from judgments.importers.notes import ImportNotes
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.json_records import read_json_lines
 from judgments.importers.tables.files import read_parquet
-from judgments.importers.textio import ImportNotes
 from judgments.jobs.claims import run_job
 from judgments.models import Dataset, Job, Study
 from tests.bombs import BOMBS, blank, packed, read

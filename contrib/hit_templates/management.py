@@ -7,7 +7,8 @@ from typing import Any
 from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError
 from contrib.hit_templates.importing import CheckedTemplate, check_template, import_template
-from judgments.importers.textio import ImportProblem, read_whole
+from judgments.importers.problems import ImportProblem
+from judgments.importers.textio import read_whole
 
 
 class ImportTemplate(QuorumCommand):

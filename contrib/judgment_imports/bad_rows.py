@@ -7,9 +7,9 @@ from pathlib import Path
 
 from common.files import as_cell, check_writable_path, csv_line, guard_formula, write_lines
 from judgments.importers.judgment_tables import TableJudgments
+from judgments.importers.problems import ImportProblem
 from judgments.importers.records.record import Record
 from judgments.importers.records.sources import JudgmentSource
-from judgments.importers.textio import ImportProblem
 
 
 class BadRows:

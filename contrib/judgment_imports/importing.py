@@ -36,9 +36,9 @@ from judgments.datasets.importing.base import ImportSummary
 from judgments.datasets.importing.column_mappings import remember_mapping
 from judgments.importers import ColumnMapping, ImportProblem, JudgmentSource
 from judgments.importers.mapped_judgments import MappedJudgments
+from judgments.importers.notes import QUIRK_NOTES
 from judgments.importers.records.rows import JudgmentRow
 from judgments.importers.records.values import by_name
-from judgments.importers.textio import QUIRK_NOTES
 from judgments.kinds import KINDS
 from judgments.models import Caption, Dataset, Item, Study
 from judgments.studies.designs import design_of

@@ -14,6 +14,7 @@ from typing import Annotated
 from common.incoming import quote_value
 from judgments.importers.mapped_records import mapped_reader
 from judgments.importers.mapping import ColumnMapping
+from judgments.importers.problems import ImportProblem
 from judgments.importers.records.column_types import Address, ImageName, cached_validator
 from judgments.importers.records.json_records import read_document
 from judgments.importers.records.record import Record, RowReader
@@ -23,7 +24,6 @@ from judgments.importers.records.values import read_name, read_text
 from judgments.importers.tables.candidates import TableCandidates
 from judgments.importers.tables.datasets import CaptionRegister
 from judgments.importers.tables.files import read_json_list
-from judgments.importers.textio import ImportProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class CocoDataset(DatasetSource):
                 raise record.problem(
                     "image_id", quote_value(record.values["image_id"]), 'an id of the list "images"'
                 )
-            position = register.position(row.image_id)
+            position = register.next_position(row.image_id)
             if register.add(record, row.id, row.image_id, row.caption, column="id"):
                 captioned_images.add(row.image_id)
                 image = images[row.image_id]

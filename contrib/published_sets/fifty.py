@@ -25,6 +25,8 @@ from common.incoming import quote_value
 from common.texts import one_text
 from contrib.published_sets.folders import file_in_folder
 from judgments.design.tables.sampling import PAIR_KINDS
+from judgments.importers.notes import ImportNotes
+from judgments.importers.problems import ImportProblem
 from judgments.importers.records.column_types import ImageName, ShortName, cached_validator
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.json_records import read_json_lines
@@ -40,7 +42,6 @@ from judgments.importers.records.rows import (
 from judgments.importers.records.sources import DatasetSource, ImportSource, JudgmentSource
 from judgments.importers.records.values import BadCell, read_integer, read_name, read_text
 from judgments.importers.tables.datasets import CaptionRegister
-from judgments.importers.textio import ImportNotes, ImportProblem
 
 REFERENCES_FILE, PAIRS_FILE = "references.jsonl", "pairs.jsonl"
 # PASCAL-50S does not use its last two references in any triplet.

@@ -22,12 +22,13 @@ from typing import Any, ClassVar
 from common.amounts import with_noun
 from common.incoming import quote_value
 from contrib.published_sets.folders import file_in_folder
+from judgments.importers.problems import ImportProblem
 from judgments.importers.records.record import Record
 from judgments.importers.records.rows import JudgmentRow, ReferenceRow
 from judgments.importers.records.sources import DatasetSource, JudgmentSource
 from judgments.importers.records.values import SHORT_NAME_LIMIT, BadCell, read_image, read_name
 from judgments.importers.tables.datasets import CaptionRegister, read_caption
-from judgments.importers.textio import ImportProblem, read_lines
+from judgments.importers.textio import read_lines
 
 TOKEN_FILE = "Flickr8k.token.txt"  # noqa: S105 - a file's name
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from judgments.importers.textio import ImportProblem
+from judgments.importers.problems import ImportProblem
 
 
 def file_in_folder(path: Path, name: str) -> Path:

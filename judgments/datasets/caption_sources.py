@@ -19,12 +19,12 @@ from typing import Any
 from judgments.datasets.upload_parts import PEOPLE, SYSTEM, UploadPart
 from judgments.importers import TABLE_FORMATS, ImportProblem
 from judgments.importers.mapped_records import mapped_reader
+from judgments.importers.notes import ImportNotes
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.record import Record
 from judgments.importers.records.values import is_blank
 from judgments.importers.tables.item_names import with_item_names
 from judgments.importers.tables.standard_columns import DATASET_COLUMNS
-from judgments.importers.textio import ImportNotes
 
 MAX_RECORDS = 50_000  # rows of a file that are read while a person waits; the import reads all
 ROWS_PER_REPORT = 1_000

@@ -15,7 +15,7 @@ from judgments.datasets.importing.column_mappings import last_mapping
 from judgments.datasets.table_columns import TABLE_USES, UploadTable, has_title, read_upload_table
 from judgments.datasets.uploads import job_file, open_upload
 from judgments.importers import TABLE_FORMATS, ImportProblem, read_layouts
-from judgments.importers.textio import ImportProblems
+from judgments.importers.problems import ImportProblems
 from judgments.jobs.registry import registered_job_kinds
 from judgments.models import Job
 from judgments.studies.studies import find_dataset

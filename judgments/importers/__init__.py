@@ -16,6 +16,7 @@ from judgments.importers.mapped_judgments import MappedJudgments
 from judgments.importers.mapped_records import dataset_reader, mapped_reader
 from judgments.importers.mapping import ColumnMapping, read_layouts
 from judgments.importers.potato import read_potato
+from judgments.importers.problems import ImportProblem
 from judgments.importers.records.columns import RecordReader
 from judgments.importers.records.csv_records import read_csv
 from judgments.importers.records.json_records import read_json_lines
@@ -27,7 +28,6 @@ from judgments.importers.tables.inputs import InputTable
 from judgments.importers.tables.item_names import with_item_names
 from judgments.importers.tables.parts import WHOLE_TABLE, TablePart
 from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, DATASET_COLUMNS
-from judgments.importers.textio import ImportProblem
 from judgments.kinds import Kind
 from quorum.numeric.names import nearest_name
 

@@ -29,12 +29,13 @@ from judgments.importers.judgment_cells import (
     unguard_cells,
 )
 from judgments.importers.names import NamesOfImages
+from judgments.importers.notes import ImportNotes
+from judgments.importers.problems import ImportProblem
 from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.record import Record, RowReader
 from judgments.importers.records.rows import CreditedRow, JudgmentRow
 from judgments.importers.records.sources import JudgmentSource
 from judgments.importers.records.values import read_name
-from judgments.importers.textio import ImportNotes, ImportProblem
 from judgments.importers.unit_checks import UnitRegister
 from judgments.kinds import KINDS, Kind
 from judgments.kinds.base import JUDGMENT_COLUMNS

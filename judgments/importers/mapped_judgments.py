@@ -32,12 +32,13 @@ from judgments.importers.mapping import (
     parse_zone,
 )
 from judgments.importers.names import Lookalikes
+from judgments.importers.notes import ImportNotes
+from judgments.importers.problems import ImportProblem
 from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.json_records import parse_json
 from judgments.importers.records.record import MAX_SHOWN_LENGTH, MISSING_WORDS, Record
 from judgments.importers.records.rows import JudgmentRow
 from judgments.importers.records.values import SHORT_NAME_LIMIT
-from judgments.importers.textio import ImportNotes, ImportProblem
 from judgments.importers.times import TIME_EXPECTED, parse_time
 from judgments.kinds import KINDS
 from judgments.kinds.base import JUDGMENT_COLUMNS

@@ -25,13 +25,14 @@ from judgments.importers.mapping import (
     TEXT_COLUMNS,
     ColumnMapping,
 )
+from judgments.importers.notes import ImportNotes
 from judgments.importers.potato import is_letter_shown
+from judgments.importers.problems import ImportProblem
 from judgments.importers.record_parsing import RecordParser
 from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.record import INCLUSION_COLUMNS, Record
 from judgments.importers.records.values import is_blank
 from judgments.importers.row_splitting import RowSplitter
-from judgments.importers.textio import ImportNotes, ImportProblem
 from quorum.numeric.names import nearest_name
 
 MAX_FIRST_ROWS = 5  # rows of a file from which its columns are guessed

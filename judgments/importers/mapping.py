@@ -38,8 +38,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from common.incoming import quote_value
 from common.incoming.json_documents import load_json
+from judgments.importers.problems import ImportProblem
 from judgments.importers.records.record import Record
-from judgments.importers.textio import ImportProblem, read_whole
+from judgments.importers.textio import read_whole
 from judgments.kinds.base import JUDGMENT_COLUMNS
 from quorum.numeric.names import nearest_name
 

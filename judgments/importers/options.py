@@ -16,7 +16,7 @@ from judgments.importers.mapping import (
     parse_pairs,
     read_mapping,
 )
-from judgments.importers.textio import ImportProblem
+from judgments.importers.problems import ImportProblem
 
 
 class Option(NamedTuple):

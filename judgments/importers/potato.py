@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from common.incoming import quote_value
+from judgments.importers.notes import ImportNotes
+from judgments.importers.problems import ImportProblem
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.json_records import read_document
 from judgments.importers.records.record import Record
 from judgments.importers.tables.files import read_table
-from judgments.importers.textio import ImportNotes, ImportProblem
 
 STATE_FILE = "user_state.json"
 # keys of the state file, each of an object by item

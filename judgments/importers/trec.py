@@ -13,10 +13,12 @@ from pydantic import PlainValidator
 
 from common.amounts import with_noun
 from common.incoming import compose_name, quote_value
+from judgments.importers.notes import ImportNotes
+from judgments.importers.problems import ImportProblem
 from judgments.importers.records.column_types import ShortName
 from judgments.importers.records.record import Record, RowReader
 from judgments.importers.records.values import BadCell, read_number
-from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
+from judgments.importers.textio import read_lines
 
 COLUMNS = ("qid", "Q0", "docid", "rank", "score", "system")
 MAX_RANK_DIGITS = 9

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext
 
 from common import amounts
-from judgments.importers.textio import QUIRK_NOTES
+from judgments.importers.notes import QUIRK_NOTES
 from judgments.models import Job
 
 JOB_TITLES = {

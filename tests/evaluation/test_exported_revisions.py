@@ -11,7 +11,7 @@ from annotation.models import Assignment, Exclusion, Judgment
 from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study
-from judgments.importers.textio import ImportProblem
+from judgments.importers.problems import ImportProblem
 from judgments.studies.studies import find_study
 from tests.evaluation.reporting import exported
 from tests.evaluation.studies import StudyOf, make_dataset

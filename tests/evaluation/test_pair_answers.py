@@ -21,7 +21,7 @@ from evaluation.models import Analysis
 from evaluation.results.aggregation import compute_aggregation, run_aggregation
 from evaluation.results.metrics.storage import evaluate_study
 from judgments.design.reading.checking import make_design
-from judgments.importers.textio import ImportProblem
+from judgments.importers.problems import ImportProblem
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from common.incoming.excel_dates import shown_date
+from judgments.importers.notes import ImportNotes
 from judgments.importers.records.columns import Columns
 from judgments.importers.tables.files import read_workbook
-from judgments.importers.textio import ImportNotes
 
 SPACE = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 STYLES = (

@@ -15,7 +15,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from config import urls
 from config.observing.error_views import server_error
-from judgments.importers.textio import QUIRK_NOTES, ImportNotes
+from judgments.importers.notes import QUIRK_NOTES, ImportNotes
 from judgments.models import Dataset, Job, Study
 from tests.annotation.foreign_pages import english_on
 from tests.studies import make_study

@@ -14,7 +14,7 @@ from judgments.datasets.importing.candidates import import_candidates
 from judgments.datasets.importing.datasets import import_dataset
 from judgments.datasets.picture_checks import PictureProblem
 from judgments.datasets.pictures import PictureCopy
-from judgments.importers.textio import ImportProblem
+from judgments.importers.problems import ImportProblem
 from judgments.models import Caption, Dataset, Item, Output, System
 from tests.limits import longest_file
 from tests.refusals import refuses

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evaluation.data.judgment_sets.files import read_judgment_table
-from judgments.importers.textio import ImportProblem
+from judgments.importers.problems import ImportProblem
 from quorum.statistics.agreement import krippendorff_alpha
 from tests.statistics.golden import golden, with_nan
 

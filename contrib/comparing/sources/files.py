@@ -24,11 +24,11 @@ from evaluation.data.judgment_sets.files import (
 )
 from judgments.design.tables.sampling import SIDES
 from judgments.importers import JUDGMENT_FORMATS, ColumnMapping, open_judgments
+from judgments.importers.problems import ImportProblem
 from judgments.importers.records.json_records import json_cell
 from judgments.importers.records.record import Record
 from judgments.importers.records.rows import CreditedRow, JudgmentRow
 from judgments.importers.records.values import read_name, read_output, read_text
-from judgments.importers.textio import ImportProblem
 from judgments.kinds import KINDS
 
 WITHOUT_VALUE = REASONS[2]  # the reason for rows without an answer

@@ -10,7 +10,7 @@ from common.errors import DataConflict
 from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.export.exporting import export_judgments
 from judgments.datasets.importing.datasets import import_dataset
-from judgments.importers.textio import ImportProblem
+from judgments.importers.problems import ImportProblem
 from judgments.models import CandidatePair, Dataset, Item, PublishedPair, Study, System
 from judgments.studies.studies import find_study
 from tests.judgments.test_importing import COMPOSED, DECOMPOSED, written

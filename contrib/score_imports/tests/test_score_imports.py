@@ -23,7 +23,7 @@ from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.metrics.storage import evaluate_study
 from evaluation.results.operations import metric_choices
-from judgments.importers.textio import ImportProblem
+from judgments.importers.problems import ImportProblem
 from judgments.models import Dataset, Item, Output, System
 from quorum.numeric.signatures import parse
 from tests.evaluation.reporting import contents, lines

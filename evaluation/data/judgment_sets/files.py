@@ -29,12 +29,14 @@ from judgments.importers.answer_checks import AnswerChecker, answer_problem
 from judgments.importers.judgment_tables import ANONYMOUS_NAME, TableJudgments
 from judgments.importers.mapped_judgments import MappedJudgments
 from judgments.importers.names import Lookalikes
+from judgments.importers.notes import ImportNotes
+from judgments.importers.problems import ImportProblem
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.record import Record
 from judgments.importers.records.rows import JudgmentRow
 from judgments.importers.records.values import read_flag, read_name
 from judgments.importers.tables.files import read_table
-from judgments.importers.textio import ImportNotes, ImportProblem, read_head
+from judgments.importers.textio import read_head
 from judgments.kinds import KINDS, Kind
 from quorum.numeric.names import nearest_name
 from quorum.statistics.aggregation.pair_answers import MUCH

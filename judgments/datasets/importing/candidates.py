@@ -31,12 +31,12 @@ from judgments.datasets.importing.column_mappings import remember_mapping
 from judgments.datasets.importing.ranked_lists import mark_lists_complete, renumber_ranks, stored_lists
 from judgments.drawing.keys import candidate_key, text_key
 from judgments.importers import ColumnMapping, open_candidates
+from judgments.importers.notes import ImportNotes
 from judgments.importers.records.rows import CandidateRow
 from judgments.importers.records.sources import CandidateSource
 from judgments.importers.records.values import by_name
 from judgments.importers.tables.candidates import TableCandidates
 from judgments.importers.tables.parts import WHOLE_TABLE, TablePart
-from judgments.importers.textio import ImportNotes
 from judgments.models import Caption, Dataset, Item, Output, System, SystemContent
 from judgments.studies.generation.progress import Progress, no_progress
 from judgments.studies.studies import find_dataset

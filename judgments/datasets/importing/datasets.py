@@ -34,6 +34,7 @@ from judgments.datasets.importing.column_mappings import remember_mapping
 from judgments.datasets.pictures import PictureCopy, checked_pictures, is_address, picture_file_address
 from judgments.drawing.keys import text_key
 from judgments.importers import TABLE_FORMATS, ColumnMapping, open_dataset, table_reader
+from judgments.importers.notes import ImportNotes
 from judgments.importers.records.rows import (
     HUMAN_OTHER,
     HUMAN_SYSTEM,
@@ -46,7 +47,6 @@ from judgments.importers.records.rows import (
 )
 from judgments.importers.records.sources import DatasetSource
 from judgments.importers.tables.parts import WHOLE_TABLE, TablePart, read_system_names
-from judgments.importers.textio import ImportNotes
 from judgments.jobs.queues import enqueue
 from judgments.models import Caption, Dataset, DatasetRole, Item, Output, PublishedPair, System
 from judgments.studies.generation.progress import Progress, no_progress

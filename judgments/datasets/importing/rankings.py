@@ -14,9 +14,9 @@ from common.rows.writing import insert_rows
 from judgments.datasets.importing.base import ImportSummary, duplicates_as_conflict
 from judgments.datasets.importing.candidates import check_system_owner
 from judgments.datasets.importing.ranked_lists import mark_lists_complete
+from judgments.importers.notes import ImportNotes
 from judgments.importers.records.rows import HUMAN_OTHER, HUMAN_SYSTEM
 from judgments.importers.records.values import by_name
-from judgments.importers.textio import ImportNotes
 from judgments.importers.trec import read_runs
 from judgments.models import Caption, Dataset, Item, Output, System
 from judgments.studies.generation.progress import Progress, no_progress

@@ -1,4 +1,4 @@
-"""Types for the fields of rows. Each says how the cell of its column is read."""
+"""Types for the fields of rows. Each is an annotation that says how the value of a column is read (`RowReader`)."""
 
 from __future__ import annotations
 
@@ -32,12 +32,16 @@ MAX_CACHED_TEXTS = 10_000  # cached texts of a column
 def cached_validator(read: Callable[..., Any], **options: Any) -> PlainValidator:
     """Return a validator with a cache for texts, since many rows of a file repeat names, captions and times."""
     read_value = partial(read, **options)
-    read_once = lru_cache(MAX_CACHED_TEXTS)(read_value)
-    return PlainValidator(lambda value: read_once(value) if type(value) is str else read_value(value))
+    read_cached = lru_cache(MAX_CACHED_TEXTS)(read_value)
+
+    def validate(value: Any) -> Any:
+        return read_cached(value) if type(value) is str else read_value(value)
+
+    return PlainValidator(validate)
 
 
 def typed_validator(read: Callable[..., Any], **options: Any) -> PlainValidator:
-    """Return a validator that tells ``read`` whether the record is of an untyped format, such as CSV."""
+    """Return a validator that calls ``read`` with the value and with ``Record.textual``."""
 
     def validate(value: Any, info: ValidationInfo) -> Any:
         record = info.context

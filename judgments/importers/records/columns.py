@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from common.incoming import quote_value
+from judgments.importers.notes import ImportNotes
+from judgments.importers.problems import ImportProblem
 from judgments.importers.records.record import Record
 from judgments.importers.records.title_rows import header_line
-from judgments.importers.textio import ImportNotes, ImportProblem
 from quorum.numeric.names import nearest_name
 
 
@@ -25,12 +26,12 @@ class Columns:
         required: columns that the table must have.
         optional: other columns that are known.
         strict: whether other columns are refused; otherwise they are ignored.
-        lenient: whether names that are probably misspelt are ignored, too, instead of refused.
+        lenient: whether other columns are ignored even if their names are probably misspelt names of known columns.
         substitutes: the columns that can replace a required column, by that column.
         header_row: the line of the header, from 1, below a title; 0 to find it.
         header: the column names of a layout without a header.
         rest: the column that gets all remaining cells of a row, from the column's position on.
-        quoted: false if quotation marks inside a cell are text.
+        quoted: whether quotation marks surround cells; otherwise those inside a cell are text.
     """
 
     required: tuple[str, ...]
@@ -53,20 +54,21 @@ class Columns:
         return 0 if self.header else header_line(lines, {*self.required, *self.optional})
 
     def score(self, names: list[str]) -> int:
-        """Return a score of a header, to choose the best separator.
+        """Return how well names fit these columns, to choose the separator of a header.
 
-        It is the number of required columns in the header. If no column is required, the number of optional columns
-        decides, and then the number of all columns.
+        The score is the number of required columns among the names. If no column is required, the number of optional
+        columns decides and, for equal numbers, the number of all names.
         """
         if self.required:
             return sum(self._has_column(names, name) for name in self.required)
-        return len(self.optional) * sum(name in self.optional for name in names) + len(names)
+        optional_count = sum(name in self.optional for name in names)
+        return len(self.optional) * optional_count + len(names)
 
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
-        """Raise ImportProblem for a missing or probably misspelt column."""
+        """Raise ImportProblem for a missing, refused or probably misspelt column. Note columns that are ignored."""
         known_columns = self.required + self.optional
         for name in () if self.lenient else names:
-            if name in known_columns or name in notes.details():
+            if name in known_columns or name in notes.details():  # an ignored column was noted before
                 continue
             # a name that is ignored otherwise is refused only if it is very similar
             similar = nearest_name(name, known_columns, cutoff=0.6 if self.strict else 0.8)
@@ -79,6 +81,7 @@ class Columns:
                 raise ImportProblem(file, line, name, "no such field", "it in every record")
 
     def _has_column(self, names: Collection[str], required: str) -> bool:
+        """Return whether the names have a required column or one of its substitutes."""
         return any(name in names for name in (required, *self.substitutes.get(required, ())))
 
 

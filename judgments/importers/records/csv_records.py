@@ -14,10 +14,12 @@ from typing import Any
 
 from common.amounts import with_noun
 from common.incoming import limits, quote_value
+from judgments.importers.notes import ImportNotes
+from judgments.importers.problems import ImportProblem
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.record import Record
 from judgments.importers.records.title_rows import MAX_HEADER_LINES
-from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
+from judgments.importers.textio import read_lines
 
 TITLE_HINT = " (--header-row N, if rows of a title stand above it)"
 
@@ -28,7 +30,10 @@ _WHOLE_QUOTE = re.compile(r'"((?:[^"]|"")*)"')
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The header of a CSV file, with its line. For a file without a header, it is the line before the first record."""
+    """The header of a CSV file: its line, the separator of cells, and the names of the columns.
+
+    For a file without a header, the line is the one before the first record, and the names come from a layout.
+    """
 
     line: int
     separator: str
@@ -43,15 +48,17 @@ def _find_header(path: Path, line: int, text: str, columns: Columns, separators:
     expected_columns = f"a header with {', '.join(columns.required) or 'the columns'}"
     if not text.strip():
         raise ImportProblem(path, line, None, "no header", expected_columns)
-    headers: list[tuple[int, str, list[str]]] = []  # score, separator and names
-    for separator in separators:
+    best_score, separator = 0, ","
+    names: list[str] = []
+    for candidate in separators:
         try:
-            cells = next(csv.reader([text], delimiter=separator, strict=True))
+            cells = next(csv.reader([text], delimiter=candidate, strict=True))
         except csv.Error:
             continue  # misplaced quotes: another separator may fit
-        names = columns.names_of(cells)
-        headers.append((columns.score(names), separator, names))
-    best_score, separator, names = max(headers, default=(0, ",", []), key=lambda header: header[0])
+        candidate_names = columns.names_of(cells)
+        score = columns.score(candidate_names)
+        if score > best_score:
+            best_score, separator, names = score, candidate, candidate_names
     if not best_score:
         raise ImportProblem(path, line, None, f"the first line {quote_value(text.strip())}", expected_columns)
     if names.count("") > 1:
@@ -120,13 +127,14 @@ def read_first_lines(lines: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
 def split_first_lines(
     lines: Sequence[tuple[int, str]], separators: str = SEPARATORS
 ) -> list[tuple[int, list[str]]]:
-    """Return the rows as pairs of line number and cells, up to the first whose quotation marks do not fit a table."""
+    """Return the rows as pairs of line number and cells, up to the first row with misplaced quotation marks."""
     texts = [text for _, text in lines]
-    # Texts of one column may have many commas; the separator is in every row and in the header.
-    separator = max(
-        separators,
-        key=lambda mark: (sum(mark in text for text in texts), sum(text.count(mark) for text in texts)),
-    )
+
+    def separator_score(mark: str) -> tuple[int, int]:
+        # first the number of lines, since a column of texts may have many commas, but the separator is in every line
+        return sum(mark in text for text in texts), sum(text.count(mark) for text in texts)
+
+    separator = max(separators, key=separator_score)
     reader = csv.reader(texts, delimiter=separator)
     rows = []
     index = 0
@@ -162,10 +170,12 @@ def read_csv(path: Path, columns: Columns, notes: ImportNotes, encoding: str | N
 
 
 def _row_values(path: Path, line: int, header: Header, cells: list[str], columns: Columns) -> dict[str, Any]:
+    """Return the cells of a row by column. Raise ImportProblem for a wrong number of cells."""
     names, missing_count = header.names, len(header.names) - len(cells)
     if columns.rest and names[-1].lower() == columns.rest and missing_count <= 0:
-        values: dict[str, Any] = dict(zip(names[:-1], cells, strict=False))  # the rest follows
-        return values | {columns.rest: cells[len(names) - 1 :]}
+        rest_position = len(names) - 1
+        values: dict[str, Any] = dict(zip(names[:-1], cells[:rest_position], strict=True))
+        return values | {columns.rest: cells[rest_position:]}
     if missing_count > 0 and (columns.header or (columns.rest and header.separator == "\t")):
         cells = cells + [""] * missing_count  # a row may omit empty cells at its end
     if len(cells) != len(names):

@@ -12,9 +12,11 @@ from typing import Any, NoReturn
 
 from common.incoming import LimitExceeded, quote_value
 from common.incoming.json_documents import JSONStream, TooDeep, check_depth, load_json
+from judgments.importers.notes import ImportNotes
+from judgments.importers.problems import ImportProblem
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.record import Record
-from judgments.importers.textio import ImportNotes, ImportProblem, read_chunks, read_lines
+from judgments.importers.textio import read_chunks, read_lines
 
 
 def read_json_lines(
@@ -40,13 +42,17 @@ def parse_json(text: str, path: Path, line: int | None) -> object:
     try:
         check_depth(text)
         return _decode(text)
-    except (ImportProblem, ValueError, RecursionError):  # parse again, to get the place of the error
+    except (ImportProblem, ValueError, RecursionError):  # parse again with options that state file and line
         with _json_problems(path, line):
             return load_json(text, **_strict_decoder_options(path, line))
 
 
 def read_document(path: Path, encoding: str | None = None) -> Iterator[tuple[str, int | None, Any, int]]:
-    """Yield the members of a JSON document as `JSONStream.members` does, each with its line number."""
+    """Yield the members of a JSON document as tuples of key, number, value and line.
+
+    For a member of a list, the number is its position, and the key is that of the list; for other members the number
+    is None. See `JSONStream.members`.
+    """
     decoder = JSONDecoder(**_strict_decoder_options(path, None))
     keys: set[str] = set()
     with _json_problems(path, None):
@@ -59,7 +65,7 @@ def read_document(path: Path, encoding: str | None = None) -> Iterator[tuple[str
 
 
 def _strict_decoder_options(path: Path, line: int | None) -> dict[str, Any]:
-    """Return options for a JSON decoder. The decoder then raises ImportProblem with this line for invalid values."""
+    """Return options for a JSON decoder, so that it raises ImportProblem for NaN, Infinity and repeated keys."""
 
     def refuse_constant(constant: str) -> NoReturn:
         raise ImportProblem(path, line, None, constant, "a JSON number or null")
@@ -75,12 +81,13 @@ def _strict_decoder_options(path: Path, line: int | None) -> dict[str, Any]:
     return {"parse_constant": refuse_constant, "object_pairs_hook": unique_values}
 
 
+# the usual decoder of records, whose errors lack file and line
 _decode = JSONDecoder(**_strict_decoder_options(Path(), None)).decode
 
 
 @contextmanager
 def _json_problems(path: Path, line: int | None) -> Iterator[None]:
-    """Raise ImportProblem for invalid JSON in the block. ``line`` is that of a JSON text; None for a whole document."""
+    """Raise ImportProblem for invalid JSON in the block. ``line`` is that of a JSON text, and None for a document."""
     try:
         yield
     except json.JSONDecodeError as error:
@@ -97,7 +104,7 @@ def _json_problems(path: Path, line: int | None) -> Iterator[None]:
 
 
 def json_cell(record: Record, column: str) -> Any:
-    """Return the value of a cell, which is parsed if its format stores lists and objects as JSON texts."""
+    """Return the value of a cell. Parse a text as JSON if the format stores lists and objects as texts."""
     value = record.get(column)
     is_encoded = (record.textual or record.json_texts) and isinstance(value, str)
     return parse_json(value, record.file, record.line) if is_encoded else value

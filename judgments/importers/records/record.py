@@ -1,7 +1,8 @@
-"""A record with its place in a file, and the class `RowReader`, which reads records into rows.
+"""A record of a file, and the class `RowReader`, which converts records to rows.
 
-Rows are of a dataclass with pydantic annotations. For a value that does not fit, `RowReader` raises ImportProblem with
-file, line, column, the actual value and what was expected.
+A record has the values of a line or of an object in a document, as they are in the file. A row is an object of a
+dataclass, whose annotations say how each value is read and checked. For a value that does not fit, `RowReader` raises
+ImportProblem with file, line, column, the actual value and what was expected.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from common.files import as_cell
 from common.incoming import quote_value
+from judgments.importers.problems import ImportProblem
 from judgments.importers.records.values import BadCell
-from judgments.importers.textio import ImportProblem
 
 MAX_SHOWN_LENGTH = 1_000  # characters of a cell with a problem
 
-# Columns with Quorum's names that decide which rows count, and how.
+# columns of judgments that decide which rows count, and how
 INCLUSION_COLUMNS = ("control", "expected", "used", "invalidated", "simulated", "revision", "kind", "pair")
 
-# words that may mean an empty cell; they do if a person says so
+# words that often mean an empty cell; an import treats them so only if a person asks for it (--missing)
 MISSING_WORDS = ("NA", "N/A", "n/a", "na", "None", "none", "null", "NULL", "nan", "NaN")
 
 T = TypeVar("T")
@@ -40,9 +41,9 @@ class Record:
         textual: whether the format is untyped, such as CSV. Empty cells are then missing values, and numbers and flags
             are parsed.
         json_texts: whether lists and objects are texts with JSON, as in all untyped formats.
-        path: the record's path in a document, such as `annotations[3]`; several may be on one line.
-        origins: the names of columns in the file, by column, if they differ.
-        renamed: whether error messages give both names.
+        path: the record's path in a document, such as `annotations[3]`. Several records may be on one line.
+        origins: the name in the file of each column that a mapping has renamed, by column.
+        renamed: whether error messages give both names of such a column.
     """
 
     file: Path
@@ -56,10 +57,10 @@ class Record:
 
     def problem(self, column: str | None, actual: str, expected: str) -> ImportProblem:
         """Return the error about a column of the record, with hints at options that may help."""
-        is_own_table = self.textual or self.renamed  # the file of a published set cannot be corrected
-        word = next((word for word in MISSING_WORDS if actual.startswith(quote_value(word))), "")
-        if is_own_table and word:
-            expected += f", or nothing (--missing {word})"
+        missing_word = next((word for word in MISSING_WORDS if actual.startswith(quote_value(word))), "")
+        has_options = self.textual or self.renamed  # a published set has no options for its columns
+        if has_options and missing_word:
+            expected += f", or nothing (--missing {missing_word})"
         origin = location = self.origins.get(column, column) if column else None
         if self.renamed and column in INCLUSION_COLUMNS and origin == column:
             expected += f" ({column}=- leaves the column out)"
@@ -69,7 +70,7 @@ class Record:
             location = f"{self.path}.{location}" if location else self.path
         problem = ImportProblem(self.file, self.line, location, actual, expected)
         if column and self.line is not None and not self.path:
-            name = re.split(r"[.\[]", column)[0]
+            name = re.split(r"[.\[]", column)[0]  # the column before a path such as ``boxes[2].label``
             problem.cell = self.origins.get(name, name), as_cell(self.values.get(name))[:MAX_SHOWN_LENGTH]
         return problem
 
@@ -87,32 +88,35 @@ class Record:
 
 
 class RowReader(Generic[T]):
-    """Reads records as rows of a dataclass.
+    """Converts records to rows of a dataclass.
 
     Args:
-        columns: the column of each field whose name differs from the field's, by field.
         row: the dataclass.
-        given_fields: fields whose values the caller gives to `read`.
+        columns: the column of each field whose name differs from the field's, by field.
+        given_fields: fields whose values the caller passes to `read`.
     """
 
     def __init__(
         self, row: type[T], *, columns: Mapping[str, str] | None = None, given_fields: Collection[str] = ()
     ) -> None:
-        fields = [column for column in dataclasses.fields(row) if column.name not in given_fields]  # type: ignore[arg-type]
+        fields = [row_field for row_field in dataclasses.fields(row) if row_field.name not in given_fields]  # type: ignore[arg-type]
         self._adapter = TypeAdapter(row)
-        self._columns = {column.name: (columns or {}).get(column.name, column.name) for column in fields}
+        self._columns = {
+            row_field.name: (columns or {}).get(row_field.name, row_field.name) for row_field in fields
+        }
         missing = dataclasses.MISSING
         self._required = {
-            column.name
-            for column in fields
-            if column.default is missing and column.default_factory is missing
+            row_field.name
+            for row_field in fields
+            if row_field.default is missing and row_field.default_factory is missing
         }
 
     def read(self, record: Record, **values: Any) -> T:
         """Return the row of a record. Raise ImportProblem for a value that is missing or does not fit."""
         for name, column in self._columns.items():
             value = record.values.get(column)
-            if name in self._required or not (value is None or (record.textual and value == "")):
+            is_empty = value is None or (record.textual and value == "")
+            if name in self._required or not is_empty:  # an optional field keeps its default
                 values[name] = value
         try:
             return self._adapter.validate_python(values, context=record)

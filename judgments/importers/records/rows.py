@@ -1,5 +1,7 @@
 """The rows that importers yield. They are the same for all formats.
 
+Fingerprints are hashes of ``repr()`` of rows, so names of classes and fields must not change.
+
 Papers: Mason and Charniak 2012 (MC12), Wang and Gaizauskas 2015 (WG15), Vedantam et al. 2015 (V15).
 """
 
@@ -33,8 +35,8 @@ from judgments.importers.records.values import BadCell, read_name, read_number
 
 RULE_LIMIT = 40  # characters in the name of the rule that invalidated an answer
 
-HUMAN_SYSTEM = "human"
-HUMAN_OTHER = "human-other"
+HUMAN_SYSTEM = "human"  # stands for people as the authors of captions of an image
+HUMAN_OTHER = "human-other"  # stands for people as the authors of captions of another image
 ANNOTATION, SEARCH = "annotation", "search"
 
 _Decimal = Annotated[float, PlainValidator(lambda value: float(read_number(value, textual=False)))]
@@ -42,9 +44,11 @@ _Decimal = Annotated[float, PlainValidator(lambda value: float(read_number(value
 
 @dataclass(frozen=True, slots=True)
 class ReferenceRow:
-    """A human caption of an image. `position` is its number among the image's captions, from 0.
+    """A caption of an image that a person wrote.
 
-    `file` is the picture's file name if it differs from the image's name.
+    Attributes:
+        position: the number of the caption among those of the image, from 0.
+        file: the file name of the picture, if it is not the image's name.
     """
 
     image: str
@@ -83,8 +87,7 @@ class ImageRow:
 class DocumentRow(ImageRow):
     """An image, or segment, of a document.
 
-    This is a separate class, since fingerprints are hashes of ``repr()``. Rows without a document thus keep their
-    fingerprints.
+    This is a separate class, so that images without a document keep their fingerprints.
     """
 
     document: str = ""
@@ -110,7 +113,10 @@ class InputRow:
 
 @dataclass(frozen=True, slots=True)
 class CandidatePairRow:
-    """Two candidates for an image (V15 §3), and the image's first `references` references, or all if it is None."""
+    """Two candidates for an image (V15 §3).
+
+    ``references`` is the number of the image's first references that belong to the pair; None for all of them.
+    """
 
     pair: str
     image: str
@@ -151,11 +157,11 @@ class JudgmentRow:
     Attributes:
         anonymous: whether the rater comes from published totals (`anon-1`, ...) and is not one person.
         aggregated: whether the answer is a majority of unpublished answers.
-        revision: the number of the worker's earlier answers on the unit.
+        revision: the number of the worker's earlier answers on the unit, which this answer replaces.
         invalidated: the name of the rule that excluded the answer.
-        content: further content of a unit of an open kind.
+        content: what a unit of an open kind shows besides its captions.
         chance: the probability with which the unit, or its pair of systems, was drawn for this HIT.
-        document: the document of the item; an import uses the dataset's.
+        document: the document of the item. An import uses the document in the dataset instead.
         stored: the checked answer of an open kind, in its stored form.
     """
 
@@ -212,36 +218,36 @@ class Credit:
 class CreditedRow(JudgmentRow):
     """A judgment with the systems of its captions, by caption id, or by side if both sides show the same caption.
 
-    This is a separate class, since fingerprints are hashes of ``repr()``. Files without credits thus keep their
-    fingerprints.
+    This is a separate class, so that judgments without credits keep their fingerprints.
     """
 
     credits: Mapping[str, tuple[Credit, ...]] = field(default_factory=dict)
 
     def of_side(self, side: str) -> tuple[Credit, ...]:
         """Return the credits of the side ``first`` or ``second``."""
-        key = getattr(self, side)
         if self.first == self.second and side in self.credits:
             return self.credits[side]
-        return self.credits.get(key or "", ())
+        caption_id = getattr(self, side)
+        return self.credits.get(caption_id or "", ())
 
     def options(self) -> list[Mapping[str, str]]:
-        """Return the captions that a unit offers as options. `key` is a caption's id."""
+        """Return the captions that a unit offers as options, each with its id as ``key``."""
         options: Any = (self.content or {}).get("options", ())
         return [option for option in options if isinstance(option, Mapping)]
 
     def systems(self) -> tuple[tuple[str, ...], ...]:
-        """Return the names of the systems of each side and of each option."""
-        credits = (
-            *map(self.of_side, SIDES),
-            *(self.credits.get(option.get("key", ""), ()) for option in self.options()),
+        """Return the sorted names of the systems of each side, and then of each option."""
+        credits_of_sides = [self.of_side(side) for side in SIDES]
+        credits_of_options = [self.credits.get(option.get("key", ""), ()) for option in self.options()]
+        return tuple(
+            tuple(sorted({credit.system for credit in text_credits}))
+            for text_credits in (*credits_of_sides, *credits_of_options)
         )
-        return tuple(tuple(sorted({credit.system for credit in text_credits})) for text_credits in credits)
 
 
 @dataclass(frozen=True, slots=True)
 class WinnerRow:
-    """The published winner (1 or 2) of a candidate pair whose votes were not published."""
+    """The published winner, 1 for the first or 2 for the second, of a candidate pair whose votes are not published."""
 
     pair: str
     image: str

@@ -1,4 +1,4 @@
-"""The base classes of sources: files and folders to import, whose rows can be read once."""
+"""The base classes of sources: files and folders to import as datasets, candidates or judgments."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from judgments.importers.notes import ImportNotes
+from judgments.importers.problems import RowProblems
 from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.record import Record
 from judgments.importers.records.rows import (
@@ -18,13 +20,12 @@ from judgments.importers.records.rows import (
     ReferenceRow,
     WinnerRow,
 )
-from judgments.importers.textio import ImportNotes, RowProblems
 
 T = TypeVar("T")
 
 
 class ImportSource:
-    """A file or folder to import. Its rows can be read once. `notes` are complete after the last row."""
+    """A file or folder to import. Its rows can be read only once. ``notes`` are complete after the last row."""
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
         self.path = path
@@ -35,7 +36,7 @@ class ImportSource:
     def _read_rows(
         self, records: RecordReader, columns: Columns, read_row: Callable[[Record], T]
     ) -> Iterator[T]:
-        """Yield the rows of a table. At its end, raise one exception with the errors of all rows, if any."""
+        """Yield the rows of a table, which ``read_row`` makes. At the end, raise the errors of all rows as one."""
         return self.row_problems.rows(records(self.path, columns, self.notes, self._encoding), read_row)
 
 
@@ -43,7 +44,8 @@ class DatasetSource(ImportSource, ABC):
     """The references, texts and boxes of images, and optional candidate pairs."""
 
     @abstractmethod
-    def rows(self) -> Iterator[ReferenceRow | ImageRow | InputRow]: ...
+    def rows(self) -> Iterator[ReferenceRow | ImageRow | InputRow]:
+        """Yield the images and references. The row of an image comes before its references."""
 
     def references(self) -> Iterator[ReferenceRow]:
         return (row for row in self.rows() if isinstance(row, ReferenceRow))
@@ -53,11 +55,11 @@ class DatasetSource(ImportSource, ABC):
 
 
 class CandidateSource(ImportSource, ABC):
-    """One system's captions. If `images` is set, another image raises ImportProblem.
+    """One system's captions.
 
     Attributes:
-        contents: the boxes and keywords that the system names, by (image, "boxes" or "keywords"); complete after the
-            last caption.
+        contents: the boxes and keywords that the system names. The key is the image with "boxes" or "keywords", such as
+            ``("1.jpg", "keywords")``. They are complete after the last caption.
     """
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
@@ -65,11 +67,12 @@ class CandidateSource(ImportSource, ABC):
         self.contents: dict[tuple[str, str], tuple[str, ...]] = {}
 
     @abstractmethod
-    def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]: ...
+    def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]:
+        """Yield the captions. Raise ImportProblem for an image that is not among ``images``, unless it is None."""
 
 
 class JudgmentSource(ImportSource, ABC):
-    """Judgments collected elsewhere. If `images` or `captions` (texts by id) is set, another name raises ImportProblem.
+    """Judgments that were collected elsewhere.
 
     Attributes:
         protocol: the protocol of every row; None if rows state it.
@@ -89,7 +92,14 @@ class JudgmentSource(ImportSource, ABC):
     @abstractmethod
     def judgments(
         self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
-    ) -> Iterator[JudgmentRow]: ...
+    ) -> Iterator[JudgmentRow]:
+        """Yield the judgments. Raise ImportProblem for an image or a caption that the dataset does not have.
+
+        Args:
+            images: the names of the dataset's images; None to accept any name.
+            captions: the texts of the dataset's captions, by id; None to accept any id.
+        """
 
     def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:
+        """Yield the winners of pairs whose votes are not published."""
         return iter(())

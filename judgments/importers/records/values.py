@@ -11,7 +11,7 @@ from typing import Any
 from common.incoming import ADDRESS_LIMIT, compose_name, quote_value
 from quorum.statistics.inputs import MAX_NUMBER
 
-# Characters that the database stores at most. Its errors about longer names would not tell the line of the file.
+# The most characters that the database stores. Longer names are refused here, with their line in the file.
 NAME_LIMIT, SHORT_NAME_LIMIT, WORKER_LIMIT = 200, 80, 100
 MAX_IMPORTED_SECONDS = 1_000_000_000  # thirty years
 
@@ -23,7 +23,7 @@ _TIME_EXPECTED = "a time with its zone, such as 2026-01-01T10:00:00Z"
 
 
 class BadCell(ValueError):
-    """A value that does not fit its column. `path` is the part of the value that is wrong, such as `[3].label`."""
+    """A value that does not fit its column. ``path`` is the part of the value that is wrong, such as ``[3].label``."""
 
     def __init__(self, actual: str, expected: str, path: str = "") -> None:
         super().__init__(actual, expected, path)
@@ -33,7 +33,7 @@ class BadCell(ValueError):
 
 
 def read_text(value: Any, expected: str = "a text") -> str:
-    """Return a text with its outer blanks. Raise BadCell if it is empty or not a storable text."""
+    """Return a text unchanged. Raise BadCell for an empty text, for one that cannot be stored, and for other types."""
     if not isinstance(value, str):
         raise BadCell(quote_value(value), expected)
     if not value.strip():
@@ -53,9 +53,13 @@ def is_blank(value: Any) -> bool:
 
 
 def by_name(rows: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """Return row ids by name. Each name is included as stored and in its normal form (NFC)."""
+    """Return the row ids by name. ``rows`` are pairs of name and row id.
+
+    Each name is a key as stored, and also in its normal form (NFC).
+    """
     row_ids = dict(rows)
-    return {compose_name(name): pk for name, pk in row_ids.items()} | row_ids
+    ids_by_normal_form = {compose_name(name): pk for name, pk in row_ids.items()}
+    return ids_by_normal_form | row_ids
 
 
 def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> str:

@@ -12,6 +12,8 @@ from pathlib import Path
 from common.incoming import quote_value
 from common.texts import one_text, quote_difference
 from judgments.importers.names import NamesOfImages
+from judgments.importers.notes import ImportNotes
+from judgments.importers.problems import ImportProblem
 from judgments.importers.records.columns import RecordReader
 from judgments.importers.records.json_records import json_cell
 from judgments.importers.records.record import Record, RowReader
@@ -27,26 +29,32 @@ from judgments.importers.records.values import (
     read_text,
 )
 from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, CONTENT_SEPARATORS
-from judgments.importers.textio import ImportNotes, ImportProblem
 
 MAX_NAMES = 1_000  # boxes or keywords of a system for one image
 
 
 class TableCandidates(CandidateSource):
-    """A table with one system's captions (`image, caption`, optionally `rank, score`), or its `boxes` and `keywords`.
+    """A table with one system's captions, or with the boxes and keywords that it names.
 
-    Several captions of an image need distinct ranks. A column `system` must have the same system in all rows. If there
-    is no column `image`, `text` identifies items by their source texts. If several items have the same text, the rows
-    with this text are about these items in turn.
+    The columns are `image` and `caption`, optionally `rank` and `score`, or `image` with `boxes` or `keywords`. Several
+    captions of an image need distinct ranks. A column `system` must have the same system in all rows. If there is no
+    column `image`, `text` identifies items by their source texts. If several items have the same text, the rows with
+    this text are about these items in turn.
 
     Attributes:
-        items_of: the names of the dataset's items with a source text, by the text's normal form.
-        boxes_of: the ids of an image's boxes in the dataset, by image; None accepts any id.
+        items_of: returns the names of the dataset's items with a source text in normal form.
+        boxes_of: returns the ids of an image's boxes in the dataset; None to accept any id.
     """
 
     reader = RowReader(CandidateRow, columns={"text": "caption"})
     items_of: Callable[[str], Sequence[str]] | None = None
     boxes_of: Callable[[str], Collection[str]] | None = None
+
+    # what `candidates` has read so far
+    _system: str | None  # the system that the rows name
+    _ordinals_by_text: defaultdict[
+        str, dict[int, int]
+    ]  # the ordinals of outputs, by source text and hash of the output
 
     def __init__(
         self, path: Path, encoding: str | None = None, *, records: RecordReader, match_names: bool = False
@@ -56,23 +64,16 @@ class TableCandidates(CandidateSource):
         self._match_names = match_names
 
     def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]:
+        self._system = None
+        self._ordinals_by_text = defaultdict(dict)
         register = CandidateRegister(self.notes, self._text_of)
         image_names = NamesOfImages(images)
-        ordinals_by_text: defaultdict[str, dict[int, int]] = defaultdict(dict)
-        system: str | None = None
 
-        def new_row(record: Record) -> CandidateRow | None:
-            nonlocal system
-            if record.get("system") is not None:
-                name = record.read("system", lambda value: read_name(value, limit=SHORT_NAME_LIMIT))
-                if system is None:
-                    self.notes.count("file-names-system", detail=name)
-                elif name != system:
-                    expected = f"one system a file, as {quote_value(system)} before"
-                    raise record.problem("system", quote_value(name), expected)
-                system = name
+        def read_new_row(record: Record) -> CandidateRow | None:
+            """Return the caption of a record; None if it has no caption, or repeats one. Store boxes and keywords."""
+            self._check_system(record)
             if "image" not in record.values:
-                record = self._add_image(record, ordinals_by_text)
+                record = self._add_image(record)
             kinds = [kind for kind in CONTENT_SEPARATORS if kind in record.values]
             has_caption = "caption" in record.values or not kinds
             row = self.reader.read(record) if has_caption else _read_row_without_caption(record)
@@ -83,9 +84,21 @@ class TableCandidates(CandidateSource):
                 self._add_content(record, row.image, kind)
             return row if has_caption and register.add(record, row) else None
 
-        yield from filter(None, self._read_rows(self._records, CANDIDATE_COLUMNS, new_row))
+        yield from filter(None, self._read_rows(self._records, CANDIDATE_COLUMNS, read_new_row))
         if not self.contents:
-            register.finish(self.path)
+            register.check_not_empty(self.path)
+
+    def _check_system(self, record: Record) -> None:
+        """Note the first name of the system. Raise ImportProblem for another name."""
+        if record.get("system") is None:
+            return
+        name = record.read("system", lambda value: read_name(value, limit=SHORT_NAME_LIMIT))
+        if self._system is None:
+            self.notes.count("file-names-system", detail=name)
+        elif name != self._system:
+            expected = f"one system a file, as {quote_value(self._system)} before"
+            raise record.problem("system", quote_value(name), expected)
+        self._system = name
 
     def _add_content(self, record: Record, image: str, kind: str) -> None:
         """Store the boxes or keywords of a row. Further rows of the image must repeat them or be empty."""
@@ -104,12 +117,13 @@ class TableCandidates(CandidateSource):
         self.contents[image, kind] = earlier_names or names
 
     def _read_names(self, record: Record, kind: str) -> tuple[str, ...]:
-        """Return the ids of boxes or the keywords in a cell, which is a list, or a text with JSON or separators."""
+        """Return the ids of boxes or the keywords in a cell: a list, JSON of a list, or a text such as ``dog; cat``."""
         cell = record.get(kind)
         if isinstance(cell, str) and (record.textual or record.json_texts):
             is_json = cell.lstrip().startswith("[")
             cell = json_cell(record, kind) if is_json else re.split(CONTENT_SEPARATORS[kind], cell)
-            cell = [name for name in cell if not is_blank(name)] if isinstance(cell, list) else cell
+            if isinstance(cell, list):
+                cell = [name for name in cell if not is_blank(name)]
         if cell is None:
             return ()
         if not isinstance(cell, list) or len(cell) > MAX_NAMES:
@@ -130,11 +144,10 @@ class TableCandidates(CandidateSource):
                     return row.text
         return None
 
-    def _add_image(self, record: Record, ordinals_by_text: defaultdict[str, dict[int, int]]) -> Record:
+    def _add_image(self, record: Record) -> Record:
         """Return a record with the image that its source text identifies.
 
         The n-th distinct output for a text belongs to the n-th item with the text, or to the last such item.
-        ``ordinals_by_text`` has the ordinal of each output, by source text and by the output's hash.
         """
         text = one_text(record.read("text", read_text))
         items = self.items_of(text) if self.items_of is not None else ()
@@ -142,7 +155,7 @@ class TableCandidates(CandidateSource):
             raise record.problem(
                 "text", quote_value(record.get("text")), "the source text of an item of the dataset"
             )
-        ordinals = ordinals_by_text[text]
+        ordinals = self._ordinals_by_text[text]
         output = [record.get(name) for name in ("caption", *CONTENT_SEPARATORS)]
         ordinal = ordinals.setdefault(hash(str(output)), len(ordinals))
         image = items[min(ordinal, len(items) - 1)]
@@ -165,9 +178,10 @@ def _read_keyword(value: object) -> str:
 
 
 class CandidateRegister:
-    """Finds a second caption of an image and rank, by 64-bit digests.
+    """Finds a second caption of an image at the same rank. Memory holds 64-bit digests of captions.
 
-    ``text_of`` reads the first caption from the file again. It is called at most once per file.
+    Args:
+        text_of: returns the first caption of an image at a rank, by reading the file again. It is called at most once.
     """
 
     def __init__(self, notes: ImportNotes, text_of: Callable[[str, int], str | None]) -> None:
@@ -178,7 +192,7 @@ class CandidateRegister:
         self._first_captions: dict[tuple[str, int], tuple[int | None, int]] = {}
 
     def add(self, record: Record, row: CandidateRow) -> bool:
-        """Return whether the candidate is new. Raise ImportProblem if its rank has another caption."""
+        """Add a candidate, and return whether it is new. Raise ImportProblem if its rank has another caption."""
         key = (row.image, row.rank or 1)
         content_digest = hash((one_text(row.text), row.score))
         if key in self._first_captions:
@@ -194,9 +208,9 @@ class CandidateRegister:
         return True
 
     def _quote_difference(self, row: CandidateRow) -> str:
-        """Return quotations of both captions from where they first differ, for an error message.
+        """Quote the stored and the new caption from where they first differ, for an error message.
 
-        Return "" after the first call, since every call reads the file again.
+        Return "" after the first call, since each call would read the file again.
         """
         if self._has_reread_file:
             return ""
@@ -205,7 +219,7 @@ class CandidateRegister:
         earlier_quote, quote = quote_difference(text or "", row.text)
         return "" if text is None or earlier_quote == quote else f": {earlier_quote} there and {quote} here"
 
-    def finish(self, path: Path) -> None:
+    def check_not_empty(self, path: Path) -> None:
         """Raise ImportProblem if the file had no candidates."""
         if not self._first_captions:
             raise ImportProblem(path, None, None, "no candidates", "at least one record")

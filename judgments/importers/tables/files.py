@@ -14,12 +14,14 @@ from pathlib import Path
 from common.incoming import READ_SIZE, quote_value, refuse_in_request
 from common.incoming.isolation import parquet_rows
 from common.incoming.workbooks import WORKBOOK_ERRORS, workbook_rows
+from judgments.importers.notes import ImportNotes
+from judgments.importers.problems import ImportProblem
 from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.csv_records import TITLE_HINT, read_csv, read_first_lines, split_first_lines
 from judgments.importers.records.json_records import read_document, read_json_lines
 from judgments.importers.records.record import Record
 from judgments.importers.records.title_rows import MAX_HEADER_LINES
-from judgments.importers.textio import ImportNotes, ImportProblem, import_problems, read_head, read_lines
+from judgments.importers.textio import import_problems, read_head, read_lines
 
 
 def read_table(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from judgments.importers.notes import ImportNotes
+from judgments.importers.problems import ImportProblem
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.csv_records import read_csv
 from judgments.importers.records.json_records import read_json_lines
@@ -12,7 +14,7 @@ from judgments.importers.records.record import Record
 from judgments.importers.records.rows import InputRow
 from judgments.importers.records.sources import DatasetSource
 from judgments.importers.records.values import read_image, read_name, read_text
-from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
+from judgments.importers.textio import read_lines
 
 INPUT_COLUMNS = Columns((), lenient=True, header_row=1)
 PICTURE_COLUMN = "picture"  # the picture of a row of inputs

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from common.texts import one_text
+from judgments.importers.notes import ImportNotes
 from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.record import Record
 from judgments.importers.tables.standard_columns import STANDARD_COLUMNS
-from judgments.importers.textio import ImportNotes
 
 
 class _ItemNames:

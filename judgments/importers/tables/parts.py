@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from judgments.importers.notes import ImportNotes
 from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.record import Record
 from judgments.importers.records.values import is_blank
@@ -21,7 +22,6 @@ from judgments.importers.tables.standard_columns import (
     CONTENT_SEPARATORS,
     DATASET_COLUMNS,
 )
-from judgments.importers.textio import ImportNotes
 
 MAX_RECORDS_SEARCHED = 1_000  # first records that are searched for a system
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from common.files import guard_formula
 from judgments.importers import ColumnMapping, ImportProblem, open_judgments, read_layouts
 from judgments.importers.mapped_records import mapped_reader
+from judgments.importers.notes import ImportNotes
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.csv_records import read_csv
 from judgments.importers.records.rows import JudgmentRow
-from judgments.importers.textio import ImportNotes
 from tests.judgments.results.result_files import OLD_ROW, csv_file, csv_text, old_header, old_line, row_with
 from tests.refusals import assert_names
 

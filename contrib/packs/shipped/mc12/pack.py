@@ -21,9 +21,9 @@ from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, Estimate
 from judgments.importers import open_dataset
+from judgments.importers.notes import ImportNotes
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.json_records import read_json_lines
-from judgments.importers.textio import ImportNotes
 from quorum.metrics.keyword_baselines import (
     KeywordList,
     corpus_frequency,

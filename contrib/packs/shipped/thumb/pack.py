@@ -11,11 +11,11 @@ from common.amounts import json_float
 from contrib.packs.reading import ReplicationError
 from contrib.packs.running import Run
 from evaluation.presentation.content import Cell, Estimate
+from judgments.importers.notes import ImportNotes
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.json_records import read_json_lines
 from judgments.importers.records.record import Record
 from judgments.importers.records.values import read_name, read_number, read_text
-from judgments.importers.textio import ImportNotes
 from quorum.metrics import score
 from quorum.numeric.arrays import Flags, Floats
 from quorum.statistics.correlation import correlation

@@ -20,9 +20,9 @@ from contrib.packs.running import Run
 from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Column, Curve, CurvePanel, Estimate, LinePlot, Plot, Table
+from judgments.importers.notes import ImportNotes
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.json_records import read_json_lines
-from judgments.importers.textio import ImportNotes
 from quorum.metrics.content import ContentFigure, ContentScore, content_selection, content_upper_bound
 from quorum.metrics.content_baselines import (
     BigramPrior,

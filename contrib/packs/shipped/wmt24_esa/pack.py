@@ -10,9 +10,9 @@ from contrib.packs.running import Run
 from evaluation.presentation.content import Estimate
 from judgments.importers import read_layouts
 from judgments.importers.mapped_records import mapped_reader
+from judgments.importers.notes import ImportNotes
 from judgments.importers.records.columns import Columns
 from judgments.importers.tables.files import read_table
-from judgments.importers.textio import ImportNotes
 
 DATA, WAVES = "wmt24-news-systems", 4
 LANGUAGE_CODES = {
