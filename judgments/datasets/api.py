@@ -61,8 +61,8 @@ def dataset_action(operation: DatasetOperation) -> Any:
 
 
 def readable_by_all(resource: Any) -> Any:
-    """Declare in the schema that the resource can be read without signing in ({}), with a session, or with a token."""
-    auth: Any = [{}, {"cookieAuth": []}, {"token": []}]
+    """Declare in the schema that the resource can be read without signing in."""
+    auth: Any = [{}, {"cookieAuth": []}, {"token": []}]  # nothing, a session or a token
     return extend_schema_view(list=extend_schema(auth=auth), retrieve=extend_schema(auth=auth))(resource)
 
 

@@ -65,7 +65,11 @@ def open_picture(path: Path) -> PillowImage.Image:
 
 
 def prepare_decoding(picture: PillowImage.Image, box: tuple[int, int] | None = None) -> None:
-    """Limit a JPEG's decoded size to what ``box`` needs. Without a box, Pillow's `thumbnail` does this.
+    """Check that decoding a picture takes no more memory than is allowed. Before, reduce the size of a JPEG.
+
+    Args:
+        box: the width and height that are needed of a JPEG, which is then decoded in a smaller size if possible. None
+            if the caller uses Pillow's `thumbnail`, which reduces the size itself.
 
     Raises:
         PictureProblem: decoding the picture takes more memory than is allowed.

@@ -36,10 +36,10 @@ def picture_file_address(images: str, file: str) -> str:
 
 
 def checked_pictures(folder: Path, file_names: Iterable[tuple[str, str]]) -> dict[str, Path]:
-    """Return the path of each image's picture, by the image's name.
+    """Find the pictures of images in a folder, and check them. Return the path of each picture, by the image's name.
 
-    ``file_names`` are pairs of an image's name and its file's name. `find_pictures` matches these with the files in the
-    folder, which may be spelled differently.
+    ``file_names`` are pairs of an image's name and the name of its file. The file in the folder may be spelled
+    differently (`find_pictures`).
 
     Raises:
         PictureProblem: a file is missing, outside the folder, or not a picture that browsers show.
@@ -104,9 +104,10 @@ def _files_in(root: Path) -> list[str]:
 
 
 class PictureCopy:
-    """Copy pictures into the folder of a dataset without pictures; remove the folder if the ``with`` block fails.
+    """Copies pictures into the folder of a dataset that has no pictures yet, within a ``with`` block.
 
-    The first copy removes files that a killed process may have left in the folder.
+    If the block fails, the folder is removed. The first copy empties the folder, since a killed process may have left
+    files there.
     """
 
     def __init__(self, dataset_name: str) -> None:

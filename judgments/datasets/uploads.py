@@ -1,4 +1,7 @@
-"""Store uploaded files until a job has read them."""
+"""Store uploaded files until a job has read them.
+
+The name of an upload is that of its folder: 32 hexadecimal digits, of which the first are those of the account.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,11 @@ def _stored_folder(upload: str) -> Path:
 
 
 def store_upload(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) -> str:
-    """Store an upload for its job. Return its name. Raise UploadRefused for an unusable archive or file name."""
+    """Store an upload for its job, and return its name.
+
+    Raises:
+        UploadRefused: an archive or a file name is unusable, or the account has too many uploads.
+    """
     files = list(files)
     names: set[str] = set()
     for file in files:
@@ -102,11 +109,11 @@ def store_upload(files: Iterable[UploadedFile], pictures: UploadedFile | None = 
         discard_upload(upload)
         raise
     if account is not None:
-        _keep_to_quota(upload)
+        _enforce_quota(upload)
     return upload
 
 
-def _keep_to_quota(upload: str) -> None:
+def _enforce_quota(upload: str) -> None:
     """Discard the account's oldest unconfirmed uploads until all of its uploads fit its quota.
 
     Raises:

@@ -1,6 +1,6 @@
-"""Open files as sources of typed records: datasets, candidates and judgments, by the name of a format.
+"""Open files and folders as sources of datasets, candidates and judgments, by the name of a format.
 
-The database is not used.
+A source checks a file and yields its rows. It does not use the database.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
     "inputs": InputTable,
 }
 
-HEADER_FORMATS = ("csv", "tsv", "xlsx")
+HEADER_FORMATS = ("csv", "tsv", "xlsx")  # formats of tables that may have a title above their header
 CANDIDATE_FORMATS: dict[str, Callable[[Path, str | None], CandidateSource]] = {
     **{format.name: format.candidates for format in IMPORT_FORMATS if format.candidates},
     **{name: partial(TableCandidates, records=read) for name, read in TABLE_FORMATS.items()},
 }
 
-# The judgments of formats of published data, by format and protocol; the first protocol is the default.
+# functions that open the judgments of published datasets, by format and protocol; the first protocol is the default
 JUDGMENT_FORMATS = {format.name: format.judgments for format in IMPORT_FORMATS if format.judgments}
 
 
@@ -74,7 +74,7 @@ def open_dataset(
     Args:
         encoding: the encoding of a file that is not UTF-8 and has no byte order mark (docs/formats.md).
         table_part: the part of a table that has people's captions.
-        mapping: maps a table's columns to Quorum's.
+        mapping: maps a table's columns to Quorum's. Without a part and a mapping, the whole file is read as it is.
 
     Raises:
         ImportProblem: the format is unknown, or there is no such file.
@@ -104,7 +104,7 @@ def open_candidates(
 
 
 def table_reader(format: str, path: Path, mapping: ColumnMapping | None) -> RecordReader:
-    """Return a function that reads the table of a dataset or system, with Quorum's column names.
+    """Return a reader of the table of a dataset or system, whose records have Quorum's column names.
 
     Raises:
         ImportProblem: the format has fixed columns or no header, or the mapping names an unknown column.
@@ -144,11 +144,11 @@ def open_judgments(
     """Open judgments in one of JUDGMENT_FORMATS, of TABLE_FORMATS or of `read_layouts`, as `open_dataset` does.
 
     Args:
-        protocol: the judgments of a published set to read; for a table, the protocol of rows that state none.
+        protocol: for a published dataset, the protocol whose judgments are read; for a table, that of rows without one.
         mapping: maps columns to Quorum's; for a layout, only the columns that the layout does not map.
-        custom_kind: the kind of a researcher's own page with its design, if the answers are from such a page.
+        custom_kind: the kind with its design, if the answers are from a page that a researcher has written.
         scale: the scale of a table's answers, LOW:HIGH[:STEP]. If it is empty, the rows state it or it is inferred.
-        worker_name: maps a worker's id in a file with foreign columns to the stored name.
+        worker_name: returns the name to store for a worker's id in a table with a mapping.
     """
     path = checked_path(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
     if format in read_layouts() or (mapping is not None and mapping.reads_rows and format in TABLE_FORMATS):
@@ -180,18 +180,22 @@ def open_judgments(
 
 
 def fill_layout(format: str, path: Path, mapping: ColumnMapping | None) -> tuple[ColumnMapping, RecordReader]:
-    """Return the mapping of a layout or table, completed with a person's ``mapping``, and the reader of its records."""
+    """Return the whole mapping of a file, and the reader of its records.
+
+    The whole mapping is that of the layout ``format``, or an empty one for a table, with the columns of ``mapping``.
+    """
     layout = read_layouts().get(format, ColumnMapping())
     layout = layout if mapping is None else layout.with_columns_of(mapping)
     if path.is_dir() and not layout.files:
         layout = layout.model_copy(update={"files": (f"**/*.{format}",)})
     if layout.header_row and format not in HEADER_FORMATS:
         raise _no_header_error(format, path)
-    return layout, TABLE_FORMATS.get(format) or (read_potato if format == "potato" else read_table)
+    read_layout = read_potato if format == "potato" else read_table
+    return layout, TABLE_FORMATS.get(format, read_layout)
 
 
 def checked_path(format: str, formats: Collection[str], path: Path | str) -> Path:
-    """Return the path. Raise ImportProblem if there is no such file, or if the format is none of ``formats``."""
+    """Return the path as a ``Path``. Raise ImportProblem if nothing is there, or if the format is unknown."""
     if format not in formats:
         similar_name = nearest_name(format, formats)
         expected = f"{similar_name!r} perhaps" if similar_name else f"one of {', '.join(formats)}"

@@ -1,4 +1,4 @@
-"""Compare names that may be spelled differently: match image names and files, and find labels that look alike."""
+"""Compare names that may be spelled differently: names of images and of files, and labels that look alike."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ class Lookalikes:
 
     def earlier_label(self, label: str | float) -> str | float | None:
         """Return the earlier label that a new label looks like; None if there is none, or if the label is not new."""
-        if (key := (type(label), label)) in self._labels or len(self._labels) == MAX_LABELS:
+        key = (type(label), label)
+        if key in self._labels or len(self._labels) == MAX_LABELS:
             return None
         self._labels.add(key)
-        first_label = self._first_by_plain_text.setdefault(_BLANKS.sub("", str(label)).casefold(), label)
+        plain_text = _BLANKS.sub("", str(label)).casefold()
+        first_label = self._first_by_plain_text.setdefault(plain_text, label)
         return None if (type(first_label), first_label) == key else first_label
 
 
 class NamesOfImages:
-    """The image names of a dataset. Without names, any name is valid."""
+    """The image names of a dataset. If ``names`` is None, there is no dataset, and any name is valid."""
 
     def __init__(self, names: Container[str] | None = None) -> None:
         self._names = names
@@ -51,12 +53,14 @@ class NamesOfImages:
         return names_by_comparable_name
 
     def name_of(self, name: str) -> str:
-        """Return the only image name that ``name`` can stand for; ``name`` itself if there is not exactly one.
+        """Return the image name that ``name`` stands for, which may differ in case, blanks and file extension.
 
-        Names may differ in case, blanks and file extension.
+        If it is an image name itself, or if there is not exactly one such name, return ``name``.
         """
-        names = [] if name in self else self._names_by_comparable_name.get(_comparable_name(name), [])
-        return names[0] if len(names) == 1 else name
+        if name in self:
+            return name
+        similar_names = self._names_by_comparable_name.get(_comparable_name(name), [])
+        return similar_names[0] if len(similar_names) == 1 else name
 
     def check(self, record: Record, name: str) -> None:
         """Raise ImportProblem if the dataset has no such image."""
@@ -72,8 +76,9 @@ class PicturesOfNames:
 
     Attributes:
         files: the file of each name.
-        respelled_names: the names that differ from the name of their file.
-        unclear_names: by name, the files that it may stand for, or the other names that may stand for the same file.
+        respelled_names: the names that are spelled differently from the name of their file.
+        unclear_names: the names for which several files are possible, with these files, and the names that share one
+            possible file with other names, with these names.
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -88,7 +93,7 @@ def find_pictures(names: Collection[str], files: Collection[str]) -> PicturesOfN
     """
     file_names = set(files)
     pictures = PicturesOfNames({name: name for name in names if name in file_names})
-    # The files by their names in coarser and coarser forms. The first form in which a name matches counts.
+    # The files by coarser and coarser forms of their names. The first form in which a name has matching files counts.
     indexes: list[tuple[Callable[[str], str], defaultdict[str, list[str]]]] = []
     if len(pictures.files) < len(set(names)):
         for form_of in (_normal_name, _without_folder, _without_ending):
@@ -99,16 +104,19 @@ def find_pictures(names: Collection[str], files: Collection[str]) -> PicturesOfN
     names_by_file: defaultdict[str, list[str]] = defaultdict(list)
     for name in dict.fromkeys(names):
         if name not in pictures.files:
-            candidates = next(filter(None, (index.get(form_of(name)) for form_of, index in indexes)), [])
-            if len(candidates) == 1:
-                pictures.files[name] = candidates[0]
+            matches_by_form = (index.get(form_of(name)) for form_of, index in indexes)
+            matching_files = next(filter(None, matches_by_form), [])
+            if len(matching_files) == 1:
+                pictures.files[name] = matching_files[0]
                 pictures.respelled_names.append(name)
-            elif candidates:
-                pictures.unclear_names[name] = candidates
+            elif matching_files:
+                pictures.unclear_names[name] = matching_files
         if name in pictures.files:
             names_by_file[pictures.files[name]].append(name)
-    # Of several names of one file, only an exact one is clear.
-    for similar_names in filter(lambda names: len(names) > 1, names_by_file.values()):
+    for similar_names in names_by_file.values():
+        if len(similar_names) == 1:
+            continue
+        # of several names for one file, only the exact one is clear
         for name in set(similar_names) & set(pictures.respelled_names):
             pictures.unclear_names[name] = [other for other in similar_names if other != name]
             pictures.respelled_names.remove(name)
@@ -122,6 +130,7 @@ def names_picture(name: str) -> bool:
 
 
 def _normal_name(name: str) -> str:
+    """Return a name in lower case, with slashes between folders, and with the ending jpg instead of jpeg."""
     return re.sub(r"\.jpeg$", ".jpg", compose_name(name).replace("\\", "/").strip().casefold())
 
 
@@ -134,4 +143,5 @@ def _without_ending(name: str) -> str:
 
 
 def _comparable_name(name: str) -> str:
+    """Return a name in lower case without blanks and without the ending of a picture file."""
     return _BLANKS.sub("", _PICTURE_SUFFIX.sub("", compose_name(name).strip().casefold()))

@@ -1,4 +1,4 @@
-"""The options for reading a table. Commands, pages and HTTP calls give them as text."""
+"""The options for reading a table, which commands, pages and HTTP calls give as text, such as ``value=stars``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ from judgments.importers.problems import ImportProblem
 
 
 class Option(NamedTuple):
-    """An option for reading a table: its value in the usage line, and its help text."""
+    """An option for reading a table.
+
+    Attributes:
+        metavar: the name of its value in the usage line of a command; "" if the option takes no value.
+        help_text: the help text of a command.
+    """
 
     metavar: str
     help_text: str
@@ -57,7 +62,7 @@ JUDGMENT_OPTIONS: dict[str, Option] = {
     ),
 }
 OPTIONS = {**COLUMN_OPTIONS, **JUDGMENT_OPTIONS}
-# What each option that takes pairs expects.
+# examples for error messages about the options that take pairs
 EXPECTED_PAIRS = {
     "map": EXAMPLE_PAIRS,
     "values": "pairs such as left=1,right=2",
@@ -66,11 +71,14 @@ EXPECTED_PAIRS = {
 
 
 def add_options(parser: ArgumentParser, *names: str) -> None:
-    """Add the named options to a command, and ``--mapping`` for a file with all of them."""
+    """Add the options with these names to a command, and the option ``--mapping`` for a file with a mapping."""
     for name in names:
         option = OPTIONS[name]
-        flags = [f"--{name.replace('_', '-')}", *(["--columns"] if name == "map" else [])]
-        value: dict[str, Any] = {"metavar": option.metavar} if option.metavar else {"action": "store_true"}
+        flags = [f"--{name.replace('_', '-')}"]
+        if name == "map":
+            flags.append("--columns")
+        takes_value = bool(option.metavar)
+        value: dict[str, Any] = {"metavar": option.metavar} if takes_value else {"action": "store_true"}
         parser.add_argument(*flags, **value, help=option.help_text)
     parser.add_argument(
         "--mapping", type=Path, metavar="FILE", help="a TOML file with these and others (docs/imports.md)"

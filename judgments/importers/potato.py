@@ -1,9 +1,9 @@
 """Read the annotations that Potato stores, from its older JSON lines or from a ``user_state.json`` per annotator.
 
-If Potato shuffles the order of two texts, an answer is the letter of the position at which a text was shown. Only the
-state file has the order: `instance_id_to_presentation_order` has the numbers of the texts in the shown order, by item
-and scheme (github.com/davidjurgens/potato, 2.12.1, potato/server_utils/presentation_order.py). Answers are converted
-to the letter of the text in the item's own list.
+Potato may shuffle the order of the texts of an item. An answer is then the letter of the position at which a text was
+shown. It is converted to the letter of the text in the item's original order. Only the state file has the shown order:
+``{"instance_id_to_presentation_order": {"item-1": {"better": [1, 0]}}}`` means that for the scheme "better" the second
+text was shown first (github.com/davidjurgens/potato, 2.12.1, potato/server_utils/presentation_order.py).
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from judgments.importers.records.record import Record
 from judgments.importers.tables.files import read_table
 
 STATE_FILE = "user_state.json"
-# keys of the state file, each of an object by item
-ANSWERS, ORDERS, BEHAVIOUR = (
-    f"instance_id_to_{what}" for what in ("label_to_value", "presentation_order", "behavioral_data")
-)
+# keys of the state file; the value of each is an object by item
+ANSWERS = "instance_id_to_label_to_value"
+ORDERS = "instance_id_to_presentation_order"
+BEHAVIOUR = "instance_id_to_behavioral_data"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-# labels of an answer about two texts: the better one, or how much better it is
-LETTER_LABEL, SCALE_LABEL = "selection", "scale_value"
+# labels of answers about two texts
+LETTER_LABEL = "selection"  # the letter of the better text
+SCALE_LABEL = "scale_value"  # a number whose sign says which text is better
 
 
 def read_potato(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
@@ -40,7 +41,12 @@ def read_potato(path: Path, columns: Columns, notes: ImportNotes, encoding: str 
 
 
 def is_letter_shown(names: Mapping[str, Any], source: str) -> bool:
-    """Return whether a column has the letter of a shown position. Potato's tables do not say which text was there."""
+    """Return whether a column of a table has letters of shown positions, so that the judged texts are unknown.
+
+    Args:
+        names: the row of the table, of which only the column names matter.
+        source: the column.
+    """
     if "instance_id" not in names or not names.keys() & {"user_id", "user"}:
         return False
     endings = tuple(f"{mark}{label}" for mark in (".", ":::") for label in (LETTER_LABEL, SCALE_LABEL))
@@ -48,9 +54,10 @@ def is_letter_shown(names: Mapping[str, Any], source: str) -> bool:
 
 
 def _read_state(path: Path, encoding: str | None) -> Iterator[Record]:
+    """Yield a record for each item that an annotator has answered."""
     members = read_document(path, encoding)
     keys = {"user_id", ANSWERS, ORDERS, BEHAVIOUR}
-    # a member of a list has a number
+    # members of lists, which have a number, are not needed
     state = {key: value for key, number, value, _ in members if number is None and key in keys}
     answers = state.get(ANSWERS)
     if not isinstance(answers, dict):
@@ -67,36 +74,44 @@ def _read_state(path: Path, encoding: str | None) -> Iterator[Record]:
 
 
 def _state_of_item(state: Mapping[str, Any], name: str, item: str) -> Mapping[str, Any]:
+    """Return what the state file has about an item under a key; {} if it has nothing."""
     states = state.get(name)
     item_state = states.get(item) if isinstance(states, dict) else None
     return item_state if isinstance(item_state, dict) else {}
 
 
 def _scheme_answers(record: Record, labels: object, orders: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return an item's answers by scheme and label, converted to the order of the item's own texts."""
+    """Return an item's answers by scheme and label, converted to the original order of its texts.
+
+    ``labels`` are pairs such as ``[{"schema": "better", "name": "selection"}, "A"]``.
+    """
     schemes: dict[str, dict[str, Any]] = {}
     for entry in labels if isinstance(labels, list) else ():
         if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], dict)):
             raise record.problem(None, quote_value(entry), "a label and its value")
-        scheme, label = str(entry[0].get("schema")), str(entry[0].get("name"))
-        schemes.setdefault(scheme, {})[label] = _unshuffle_answer(record, entry[1], label, orders.get(scheme))
+        key, value = entry
+        scheme, label = str(key.get("schema")), str(key.get("name"))
+        schemes.setdefault(scheme, {})[label] = _unshuffle_answer(record, value, label, orders.get(scheme))
     return schemes
 
 
 def _unshuffle_answer(record: Record, value: Any, label: str, order: object) -> Any:
-    """Convert an answer about shown positions to an answer about the item's own texts."""
+    """Return an answer about shown positions as an answer about texts in their original order.
+
+    ``order`` has the original position of the text at each shown position. Answers without an order are unchanged.
+    """
     if not isinstance(order, list) or not all(type(position) is int for position in order):
         return value
     if sorted(order) != list(range(len(order))):
         raise record.problem(None, f"the order {json.dumps(order)}", "every text of the item once")
     if label == SCALE_LABEL:
-        return value if order == sorted(order) else _restore_sides(record, value)
+        return value if order == sorted(order) else _opposite_answer(record, value)
     position = LETTERS.find(value) if isinstance(value, str) and len(value) == 1 else -1
     return LETTERS[order[position]] if 0 <= position < len(order) <= len(LETTERS) else value
 
 
-def _restore_sides(record: Record, value: Any) -> Any:
-    """Return the answer on a scale between two texts that were shown in the opposite order."""
+def _opposite_answer(record: Record, value: Any) -> Any:
+    """Return an answer on a scale between two texts with its sign changed, since they were shown in reverse order."""
     try:
         return -float(value)
     except (TypeError, ValueError):

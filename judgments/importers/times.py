@@ -24,9 +24,9 @@ _CLOCK_TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d{2}):(?P<second>\d{2})"
 
 _ZONE = r"(?P<zone>[A-Z]{1,4})?(?P<offset>[+-]\d{2}:?\d{2})?"
 
-_FORMS = tuple(
-    re.compile(form, re.ASCII)
-    for form in (
+_PATTERNS = tuple(
+    re.compile(pattern, re.ASCII)
+    for pattern in (
         # Fri Nov 20 06:00:00 PST 2026, as written by MTurk's requester pages and by Java
         rf"{_DAY}{_MONTH} +(?P<day>\d{{1,2}}) {_CLOCK_TIME} {_ZONE} (?P<year>\d{{4}})",
         # Fri Nov 20 2026 06:00:00 GMT-0800 (PST), as written by JavaScript
@@ -44,14 +44,16 @@ TIME_EXPECTED = "a time with its zone, such as Fri Nov 20 06:00:00 PST 2026"
 
 @lru_cache(maxsize=4_096)  # cached, since the rows of a batch repeat the times of their HITs
 def parse_time(text: str, zone: tzinfo | None = None) -> datetime:
-    """Parse a time in any known form as UTC. ``zone`` applies to times without a zone.
+    """Parse a time in ISO 8601, in seconds since 1970, or in a form of ``_PATTERNS``, and return it in UTC.
+
+    ``zone`` applies to times that state no zone.
 
     Raises:
         ValueError: the text is not a time, or has no zone and ``zone`` is None.
     """
     if re.fullmatch(r"\d{9,10}(?:\.\d+)?", text, re.ASCII):  # seconds since 1970
         return datetime.fromtimestamp(float(text), UTC)
-    match = next(filter(None, (form.fullmatch(text) for form in _FORMS)), None)
+    match = next(filter(None, (pattern.fullmatch(text) for pattern in _PATTERNS)), None)
     time = _make_time(match.groupdict()) if match else datetime.fromisoformat(text)
     if time.tzinfo is None:
         if zone is None:
@@ -64,7 +66,7 @@ def parse_time(text: str, zone: tzinfo | None = None) -> datetime:
 
 
 def _make_time(parts: dict[str, str | None]) -> datetime:
-    """Return the time with these parts, which are the groups of a form. A time without a zone has no ``tzinfo``."""
+    """Return the time with these parts, the groups of a pattern by name. A time without a zone has no ``tzinfo``."""
     units = ("year", "month", "day", "hour", "minute", "second")
     numbers = {unit: int(parts.get(unit) or 0) for unit in units}
     if month := parts.get("month_name"):
@@ -74,12 +76,15 @@ def _make_time(parts: dict[str, str | None]) -> datetime:
     if half := parts.get("half"):
         if not 1 <= numbers["hour"] <= 12:
             raise ValueError("no such hour")
-        numbers["hour"] = numbers["hour"] % 12 + (12 if half.lower() == "pm" else 0)
+        numbers["hour"] %= 12  # 12 am is hour 0
+        if half.lower() == "pm":
+            numbers["hour"] += 12
     zone = _find_time_zone(parts.get("zone"), parts.get("offset"))
     return datetime(**numbers, tzinfo=zone)
 
 
 def _find_time_zone(name: str | None, offset: str | None) -> tzinfo | None:
+    """Return the zone with an offset such as "+0100" or, without one, with a name such as "PST"; None for neither."""
     if name is not None and name not in ZONES:
         raise ValueError(f"the unknown zone {name}")
     if offset is not None:

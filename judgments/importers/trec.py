@@ -22,7 +22,7 @@ from judgments.importers.textio import read_lines
 
 COLUMNS = ("qid", "Q0", "docid", "rank", "score", "system")
 MAX_RANK_DIGITS = 9
-LINES_PER_REPORT = 50_000
+LINES_PER_REPORT = 50_000  # lines after which progress is reported again
 
 
 def _read_rank(value: Any) -> int:
@@ -33,6 +33,8 @@ def _read_rank(value: Any) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
+    """A line of a run: an item in the ranked list of a system for a query. ``number`` is that of the line, from 1."""
+
     number: int
     query: Annotated[str, PlainValidator(compose_name)]
     item: Annotated[str, PlainValidator(compose_name)]
@@ -46,10 +48,13 @@ _LINE_READER = RowReader(_Line, columns={"query": "qid", "item": "docid"}, given
 
 @dataclass(slots=True)
 class RankedLists:
-    """A system's ranked lists, as arrays with an entry for each line of the file. They take 40 bytes per line.
+    """The ranked lists of a system, one for each query, as arrays with an entry for each line of the file.
+
+    They take 40 bytes per line.
 
     Attributes:
         query, item: the numbers of the query and the item, as in ``read_runs``.
+        rank, score: those in the file.
         line: the number of the line, for errors.
     """
 
@@ -61,14 +66,22 @@ class RankedLists:
     line: array[int] = field(default_factory=lambda: array("q"))
 
     def in_order(self, depth: int | None, notes: ImportNotes) -> list[tuple[int, int, int, float]]:
-        """Return tuples (query, item, rank from 1, score), sorted by query and rank. ``depth`` limits each list.
+        """Return the entries of all lists, sorted by query and rank, as tuples of query, item, rank and score.
 
-        Note scores that contradict the ranks. Raise ImportProblem if a list repeats a rank or an item.
+        Ranks are counted from 1 in each list, without gaps.
+
+        Args:
+            depth: the number of entries to which each list is cut; None for whole lists.
+            notes: gets notes about scores that contradict the ranks, and about entries that are cut off.
+
+        Raises:
+            ImportProblem: a list repeats a rank or an item.
         """
         query, item, rank, line = (
             np.array(column, dtype=np.int64) for column in (self.query, self.item, self.rank, self.line)
         )
         for values, column in ((rank, "rank"), (item, "docid")):
+            # sort by query, then by value, then by line, so that equal values of a list are next to one another
             order = np.lexsort((line, values, query))
             is_repeated = (np.diff(query[order]) == 0) & (np.diff(values[order]) == 0)
             if is_repeated.any():
@@ -78,7 +91,7 @@ class RankedLists:
                 )
         order = np.lexsort((rank, query))
         query, item, score = query[order], item[order], np.array(self.score)[order]
-        # Ranks in the file may have gaps; positions count from 1 in each list.
+        # Ranks in the file may have gaps; positions count from 1 in each list. A list starts where the query changes.
         list_starts = np.flatnonzero(np.diff(query, prepend=-1))
         list_lengths = np.diff(np.append(list_starts, len(query)))
         position = np.arange(len(query)) - np.repeat(list_starts, list_lengths) + 1

@@ -1,4 +1,4 @@
-"""Read the boxes of an image."""
+"""Read the boxes of an image, from a cell such as ``[{"id": "b1", "label": "dog", "x": 0.1, "y": 0.2, ...}]``."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _BOX_READER = RowReader(BoxRow)
 
 
 def read_boxes(record: Record) -> tuple[BoxRow, ...] | None:
-    """Return a record's boxes as fractions of the picture's sides, from the upper left corner; None without boxes.
+    """Return a record's boxes in fractions of the picture's sides, from the upper left corner; None without boxes.
 
-    Boxes in pixels need the columns `image_width` and `image_height`. Raise ImportProblem for an invalid box.
+    In the file, boxes are in pixels if the record has the columns `image_width` and `image_height`, and otherwise in
+    such fractions. Raise ImportProblem for an invalid box.
     """
     if record.get("boxes") is None:
         return None
@@ -81,7 +82,12 @@ def _read_box(record: Record, size: tuple[float, float] | None) -> BoxRow:
 def _read_extent(
     record: Record, names: tuple[str, str], start: float, length: float, pixels: float | None
 ) -> tuple[float, float]:
-    """Return start and length as fractions of a side. `pixels` is the side's length for boxes in pixels, or None."""
+    """Return the start and the length of a box along one side of the picture, as fractions of this side.
+
+    Args:
+        names: the keys of the start and of the length, for errors.
+        pixels: the length of the side, if the box is in pixels; else None.
+    """
     side = pixels or 1.0
     if length <= 0:
         raise record.problem(names[1], quote_value(length), "more than 0")

@@ -50,11 +50,10 @@ class TableCandidates(CandidateSource):
     items_of: Callable[[str], Sequence[str]] | None = None
     boxes_of: Callable[[str], Collection[str]] | None = None
 
-    # what `candidates` has read so far
-    _system: str | None  # the system that the rows name
-    _ordinals_by_text: defaultdict[
-        str, dict[int, int]
-    ]  # the ordinals of outputs, by source text and hash of the output
+    # What `candidates` has read so far: the system that the rows name, and the ordinals of outputs, by source text and by
+    # the output's hash.
+    _system: str | None
+    _ordinals_by_text: defaultdict[str, dict[int, int]]
 
     def __init__(
         self, path: Path, encoding: str | None = None, *, records: RecordReader, match_names: bool = False

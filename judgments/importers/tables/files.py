@@ -27,7 +27,8 @@ from judgments.importers.textio import import_problems, read_head, read_lines
 def read_table(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
     """Yield the records of CSV, JSON lines, a JSON list, an Excel workbook or Parquet."""
     head = read_head(path, READ_SIZE, encoding=encoding).lstrip()
-    read = next((reader for start, reader in _READERS_BY_START.items() if head.startswith(start)), read_csv)
+    readers = (reader for start, reader in _READERS_BY_START.items() if head.startswith(start))
+    read = next(readers, read_csv)
     return read(path, columns, notes, encoding)
 
 
@@ -47,13 +48,18 @@ def read_json_list(
 
 def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
     """Yield the rows of the first sheet, below its header."""
-    names: dict[int, str] = {}
+    names: dict[int, str] = {}  # names of columns, by index
     rows = _numbered_rows(path)
     first_rows = list(islice(rows, MAX_HEADER_LINES))
-    # 0 if the file has no header, since the caller gives the names
+    # 0 if ``columns`` has the names instead of a header
     header_row = columns.header_row or columns.line_of_header(_with_cell_lists(first_rows))
     notes.count("header-row", header_row > 1, detail=str(header_row))
-    for number, cells in dropwhile(lambda row: row[0] < header_row, chain(first_rows, rows)):
+
+    def is_above_header(row: tuple[int, dict[int, str]]) -> bool:
+        number, _ = row
+        return number < header_row
+
+    for number, cells in dropwhile(is_above_header, chain(first_rows, rows)):
         if not names:
             cells = {index: cell for index, cell in cells.items() if cell.strip()}
             names = _names_by_index(columns, cells)
@@ -62,9 +68,9 @@ def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: st
             columns.check(list(names.values()), path, number, notes)
             if not columns.header:
                 continue
-        unnamed_columns = [index for index, cell in cells.items() if cell and index not in names]
-        if unnamed_columns:
-            actual = f"{quote_value(cells[unnamed_columns[0]])} in column {unnamed_columns[0] + 1}"
+        unnamed_index = next((index for index, cell in cells.items() if cell and index not in names), None)
+        if unnamed_index is not None:
+            actual = f"{quote_value(cells[unnamed_index])} in column {unnamed_index + 1}"
             raise ImportProblem(path, number, None, actual, f"cells below the header alone{TITLE_HINT}")
         if any(cells.values()):
             values = {name: cells.get(index, "") for index, name in names.items()}
@@ -76,7 +82,7 @@ def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: st
 def _names_by_index(columns: Columns, cells: dict[int, str]) -> dict[int, str]:
     """Return the names of a sheet's columns by their index.
 
-    They are ``columns.header`` for a file without a header row, and otherwise ``cells``, the cells of that row.
+    The names are those in ``columns.header`` or, if it is empty, those in ``cells``, the cells of the header row.
     """
     if columns.header:
         return dict(enumerate(columns.header))
@@ -97,11 +103,12 @@ def _numbered_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
 
 
 def _with_cell_lists(rows: Iterable[tuple[int, dict[int, str]]]) -> list[tuple[int, list[str]]]:
-    """Return the rows with lists of cells, in which missing cells are empty."""
-    return [
-        (number, [cells.get(index, "") for index in range(max(cells, default=-1) + 1)])
-        for number, cells in rows
-    ]
+    """Return the rows with lists of cells instead of dicts by index. Cells that a sheet omits are ""."""
+    rows_with_lists = []
+    for number, cells in rows:
+        cell_count = max(cells, default=-1) + 1
+        rows_with_lists.append((number, [cells.get(index, "") for index in range(cell_count)]))
+    return rows_with_lists
 
 
 def first_lines(path: Path, encoding: str | None, *, workbook: bool) -> list[tuple[int, list[str]]]:

@@ -1,4 +1,4 @@
-"""Read tables with the inputs of HIT templates, and lists of pairs to judge."""
+"""Read tables with the inputs of HIT templates, and lists of pairs of an image and a caption to judge."""
 
 from __future__ import annotations
 
@@ -45,10 +45,8 @@ class InputTable(DatasetSource):
         if len(names) > MAX_COLUMNS:
             raise ImportProblem(self.path, 1, None, f"{len(names)} columns", f"at most {MAX_COLUMNS}")
         for name in names:
-            # a record of the header, which has the place of an error
-            Record(self.path, 1, {"": name}).read(
-                "", lambda value: read_name(value, "a name for every column", MAX_COLUMN_LENGTH)
-            )
+            header_cell = Record(self.path, 1, {"": name})  # a record, so that an error names file and line
+            header_cell.read("", lambda value: read_name(value, "a name for every column", MAX_COLUMN_LENGTH))
 
     def _make_row(self, number: int, record: Record) -> InputRow:
         for name, cell in record.values.items():
@@ -62,7 +60,7 @@ class InputTable(DatasetSource):
 
 
 def read_pairs(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name of the image, and the id or text of the caption, of each pair in JSON lines or CSV."""
+    """Yield each pair in JSON lines or CSV: the name of the image, and the id or the text of the caption."""
     first_line = next((line for _, line in read_lines(path) if not line.isspace()), "")
     read = read_json_lines if first_line.lstrip().startswith("{") else read_csv
     is_empty = True
