@@ -104,7 +104,7 @@ add_table_use(
         optional=tuple(
             name for name in MAPPABLE_COLUMNS if name not in ("systems", "answers", "study", "document")
         ),
-        words={},
+        labels={},
         choices={PEOPLE: gettext_noop("answers of the participant who is named in the header")},
         template="judgment_imports/columns.html",
     ),

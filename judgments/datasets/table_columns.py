@@ -54,7 +54,7 @@ class TableUse:
         required: Quorum's columns that the page asks for if the table lacks them.
         optional: Quorum's columns that the page offers.
         substitutes: the columns that can replace a required column, by that column; one of them suffices.
-        words: the labels on the page, by column; a column without a label is shown by its name.
+        labels: the labels of columns on the page; a column without a label is shown by its name.
         choices: the labels of further choices for a column, by choice.
         template: the template of the page.
     """
@@ -62,7 +62,7 @@ class TableUse:
     required: tuple[str, ...]
     optional: tuple[str, ...]
     substitutes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    words: Mapping[str, str] = field(default_factory=lambda: COLUMN_LABELS)
+    labels: Mapping[str, str] = field(default_factory=lambda: COLUMN_LABELS)
     choices: Mapping[str, str] = field(default_factory=dict)
     template: str = "judgments/columns.html"
 

@@ -100,11 +100,11 @@ class UploadPart:
         return (gettext("Item"), gettext("Output")) if self.texts else (gettext("Image"), gettext("Caption"))
 
     @property
-    def format_words(self) -> str:
+    def format_label(self) -> str:
         return FORMAT_LABELS.get(self.format, self.format)
 
     @property
-    def encoding_words(self) -> str:
+    def encoding_label(self) -> str:
         if self.format in ("xlsx", "parquet"):  # which have no encoding to choose
             return ""
         title = ENCODINGS.get(self.encoding)

@@ -26,14 +26,13 @@ from judgments.importers.mapping import (
     ColumnMapping,
 )
 from judgments.importers.notes import ImportNotes
-from judgments.importers.potato import is_letter_shown
 from judgments.importers.problems import ImportProblem
 from judgments.importers.record_parsing import RecordParser
 from judgments.importers.records.columns import Columns, RecordReader
-from judgments.importers.records.record import INCLUSION_COLUMNS, Record
+from judgments.importers.records.record import Record
 from judgments.importers.records.values import is_blank
 from judgments.importers.row_splitting import RowSplitter
-from quorum.numeric.names import nearest_name
+from judgments.importers.source_checks import SourceChecks
 
 MAX_FIRST_ROWS = 5  # rows of a file from which its columns are guessed
 MAX_CRITERIA = 50
@@ -57,7 +56,7 @@ def mapped_reader(mapping: ColumnMapping, read: RecordReader, *, mapped_only: bo
         if mapping.merge:
             rows = _merge_rows(rows)
         yield from rows
-        file_reader.check_seen_sources()
+        file_reader.checks.check_all_seen()
 
     return records
 
@@ -91,10 +90,10 @@ def read_criteria(mapping: ColumnMapping, read: RecordReader, path: Path, encodi
     reader = _MappedFileReader(mapping, path, Columns((), MAPPABLE_COLUMNS), ImportNotes(), mapped_only=True)
     names: dict[str, None] = {}
     for record, values in reader.raw_rows(read, encoding):
-        reader.first_values = reader.first_values or values
+        reader.checks.first_values = reader.checks.first_values or values
         name = foreign.cell_text(foreign.look_up(values, mapping.criterion))
         if not name and foreign.look_up(values, mapping.criterion) is None:
-            raise reader.unknown_column_error(mapping.criterion)
+            raise reader.checks.unknown_column_error(mapping.criterion)
         if not name:
             raise record.problem(mapping.criterion, "nothing", "a criterion in every row")
         names[name] = None
@@ -113,28 +112,16 @@ def read_first_rows(
     return [dict(foreign.flatten_members(values)) for values in islice(rows, MAX_FIRST_ROWS)]
 
 
-def _is_column(source: str) -> bool:
-    """Return whether a source is the name of a column or of numbered columns."""
-    return (
-        "{" not in source.replace(NUMBER_PLACEHOLDER, "")
-        and source != NUMBER_PLACEHOLDER
-        and not CONSTANT.fullmatch(source)
-    )
-
-
 class _MappedFileReader:
     """Reads the rows of one file, or of the files of a folder, by a mapping.
 
     Attributes:
         sources: the sources of each of Quorum's columns.
-        unseen_sources: those of the required sources that no row had so far.
         raw_columns: the columns by which the file is read, before they get Quorum's names.
-        first_values: the values of the first row, once it was read.
         mapped_only: whether to drop the columns that have no mapping.
-        wanted_cells: the text that a row must have, by column, to fulfil the mapping's condition.
-        has_match: whether a row has fulfilled the mapping's condition.
         excluded_columns: Quorum's columns that are left out, even if the file has them.
-        required_sources: the sources that must be in the file.
+        wanted_cells: the text that a row must have, by column, to fulfil the mapping's condition.
+        missing_words: the words that mean an empty cell.
     """
 
     def __init__(
@@ -151,12 +138,6 @@ class _MappedFileReader:
         kept_columns = standard_columns if mapped_only or mapping.missing else ()
         sources = {name: (name,) for name in kept_columns} | dict(mapping.columns)
         self.sources = {name: names for name, names in sources.items() if name not in self.excluded_columns}
-        self.columns = replace(columns, lenient=True, strict=False)
-        required_columns = mapping.asked or (() if mapping.title else mapping.single_source_columns())
-        required_sources = chain.from_iterable(self.sources.get(name, ()) for name in required_columns)
-        self.unseen_sources = {*filter(_is_column, required_sources), *mapping.where}
-        self.unseen_sources |= set(self._columns_of_people())
-        self.required_sources = frozenset(self.unseen_sources)
         sources_and_columns = (
             *chain.from_iterable(self.sources.values()),
             *standard_columns,
@@ -171,16 +152,11 @@ class _MappedFileReader:
             rest=mapping.rest,
             quoted=mapping.quoted,
         )
-        self.first_values: Mapping[str, Any] = {}
-        self.has_match = not mapping.where
         self.wanted_cells = {column: foreign.cell_text(cell) for column, cell in mapping.where.items()}
         self.missing_words = set(map(foreign.cell_text, mapping.missing))
+        self.checks = SourceChecks(mapping, path, self.sources, columns, notes, mapped_only=mapped_only)
         self.parser = RecordParser(mapping, unguards_cells=mapped_only)
         self.row_splitter = RowSplitter(mapping, self.sources)
-
-    def _columns_of_people(self) -> list[str]:
-        value = self.mapping.columns.get("value", (NUMBER_PLACEHOLDER,))[0]
-        return [value.replace(NUMBER_PLACEHOLDER, person) for person in self.mapping.people]
 
     def files(self) -> list[Path]:
         """Return the file, or those files of a folder that the mapping reads."""
@@ -193,11 +169,11 @@ class _MappedFileReader:
         return files
 
     def _fulfils_condition(self, values: Mapping[str, Any]) -> bool:
-        """Return whether a row fulfils the condition of ``where``. Note that its columns and a match were seen."""
+        """Return whether a row fulfils the condition of ``where``."""
         cells = {column: foreign.look_up(values, column) for column in self.mapping.where}
-        self.unseen_sources -= {column for column, cell in cells.items() if cell is not None}
+        self.checks.mark_seen(*(column for column, cell in cells.items() if cell is not None))
         is_fulfilled = all(foreign.cell_text(cells[name]) == text for name, text in self.wanted_cells.items())
-        self.has_match = self.has_match or is_fulfilled
+        self.checks.has_match |= is_fulfilled
         return is_fulfilled
 
     def rows(self, read: RecordReader, encoding: str | None) -> Iterator[Record]:
@@ -218,11 +194,11 @@ class _MappedFileReader:
         mapping = self.mapping
         for file in self.files():
             # each file of a folder may have another header, unless the mapping is a layout
-            needs_check = checked and not (self.first_values and mapping.title)
+            needs_check = checked and not (self.checks.first_values and mapping.title)
             for record in read(file, self.raw_columns, self.notes, encoding):
                 record_values = self.parser.values_of(mapping.correct_cells(record))
                 if needs_check:
-                    self._check_header(record, record_values)
+                    self.checks.check_first_record(record, record_values, self.parser.button_groups or ())
                     needs_check = False
                 for values in foreign.explode_rows(record_values, mapping.rows):
                     if self._is_skipped(values):
@@ -239,70 +215,6 @@ class _MappedFileReader:
     def _is_skipped(self, values: Mapping[str, Any]) -> bool:
         cells = {name: str(foreign.look_up(values, name) or "") for name in self.mapping.skip}
         return any(re.search(pattern, cells[name]) for name, pattern in self.mapping.skip.items())
-
-    def _check_header(self, record: Record, values: Mapping[str, Any]) -> None:
-        """Raise ImportProblem if the first record of a file does not have the mapped columns."""
-        self.first_values = values
-        if self.mapped_only:
-            self._note_inclusion_columns(values)
-            for source in self.sources.get("value", ()):
-                if is_letter_shown(values, source):
-                    expected = (
-                        "the folder of the annotators, whose user_state.json says which text it was (potato)"
-                    )
-                    raise ImportProblem(self.path, record.line, source, "letters of places", expected)
-        else:
-            self.columns.check({*self.sources, *values}, self.path, record.line, self.notes)
-        if record.textual:
-            self._check_sources(record, {*values, *(self.parser.button_groups or ())})
-
-    def _note_inclusion_columns(self, values: Mapping[str, Any]) -> None:
-        """Note columns that decide which rows count, and that are read only since they have Quorum's names."""
-        is_export = {"study", "protocol", "assignment"} <= values.keys()
-        if self.mapping.title or is_export:
-            return
-        for name in INCLUSION_COLUMNS:
-            if self.sources.get(name) == (name,) and name not in self.mapping.columns and name in values:
-                self.notes.count("acting-column", detail=name)
-
-    def _check_sources(self, record: Record, columns: set[str]) -> None:
-        """Raise ImportProblem if the mapping names a column that is not among the columns of the file."""
-        worker_sources = self.sources.get("worker", ()) if self.mapped_only else ()
-        can_name_worker = any(
-            "{" in source or source in columns or CONSTANT.fullmatch(source) for source in worker_sources
-        )
-        if worker_sources and not can_name_worker:
-            raise self.unknown_column_error(worker_sources[0], record.file)
-        for source in sorted(self.required_sources):
-            column = source.partition(".")[0]  # the first part of a path into nested values
-            is_sparse = bool(self.mapping.sparse) and source.startswith(self.mapping.sparse)
-            if NUMBER_PLACEHOLDER not in source and not is_sparse and not {source, column} & columns:
-                raise self.unknown_column_error(source, record.file)
-
-    def unknown_column_error(self, source: str, file: Path | None = None) -> ImportProblem:
-        similar = nearest_name(source, self.first_values)
-        expected = f"{similar!r} perhaps" if similar else "a column of the file"
-        if source == "worker":
-            expected += ' (--workers anonymous, or workers = "anonymous" in a mapping, if it does not say who answered)'
-        return ImportProblem(
-            file or self.path, None, "--map", f"the unknown column {quote_value(source)}", expected
-        )
-
-    def check_seen_sources(self) -> None:
-        """Raise ImportProblem if a mapped column was in no row, or if no row fulfilled the condition.
-
-        Call this after the last row.
-        """
-        if not self.first_values:
-            return
-        missing_sources = self.unseen_sources & set(self.mapping.where)
-        if not missing_sources and self.has_match:  # only rows that fulfil the condition show further sources
-            missing_sources = self.unseen_sources
-        if missing_sources:
-            raise self.unknown_column_error(min(missing_sources))
-        if not self.has_match:
-            condition = ", ".join(f"{column}={cell}" for column, cell in self.mapping.where.items())
-            raise ImportProblem(self.path, None, "--where", f"no row with {condition}", "at least one")
 
     def _split_row(self, record: Record) -> Iterator[Record]:
         """Yield a record with Quorum's columns for each judgment in a row."""
@@ -337,11 +249,9 @@ class _MappedFileReader:
                 is_key = source == NUMBER_PLACEHOLDER and name == "worker"
                 value = key if is_key else self._cell(record, origin)
                 if value is not None:
-                    if self.unseen_sources:
-                        self.unseen_sources -= {source, origin}
+                    self.checks.mark_seen(source, origin)
                     mapped_columns.add(origin)
-                    may_be_missing = self.missing_words and name not in TEXT_COLUMNS
-                    if may_be_missing and foreign.cell_text(value) in self.missing_words:
+                    if self._means_empty_cell(name, value):
                         value = ""
                 if value is not None and value != "":
                     mapped_values[name], origins[name] = value, origin
@@ -355,6 +265,12 @@ class _MappedFileReader:
             other_values = {name: value for name, value in record.values.items() if name not in excluded}
             mapped_values = other_values | mapped_values
         return replace(record, values=mapped_values, origins=origins, renamed=self.mapped_only)
+
+    def _means_empty_cell(self, name: str, value: Any) -> bool:
+        """Return whether a value is one of the words that mean an empty cell. In columns of texts, no word does."""
+        if not self.missing_words or name in TEXT_COLUMNS:
+            return False
+        return foreign.cell_text(value) in self.missing_words
 
     def _cell(self, record: Record, source: str) -> Any:
         """Return the value of a source, in which ``{n}`` is replaced; None if the record does not have it."""

@@ -43,7 +43,7 @@ def test_the_files_of_a_set_are_one_part_with_the_name_of_their_folder(
     folder: str, files: dict[str, str], format: str, words: str, tmp_path: Path
 ) -> None:
     [part] = parts_of(tmp_path, {f"{folder}/{name}": content for name, content in files.items()})
-    assert (part.file, part.format, part.format_words, part.role) == (folder, format, words, PEOPLE)
+    assert (part.file, part.format, part.format_label, part.role) == (folder, format, words, PEOPLE)
 
 
 def test_only_names_in_the_upload_tell_the_two_sets_of_fifty_apart(tmp_path: Path) -> None:

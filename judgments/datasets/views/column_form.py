@@ -80,7 +80,7 @@ def _column_choices(use: TableUse, table: UploadTable) -> list[tuple[str, str]]:
     names = [
         name for name in use.optional if name in table.chosen or not (has_texts and name in PICTURE_COLUMNS)
     ]
-    columns = [(name, gettext(use.words[name]) if name in use.words else name) for name in names]
+    columns = [(name, gettext(use.labels[name]) if name in use.labels else name) for name in names]
     return columns + [(name, gettext(label)) for name, label in use.choices.items()]
 
 

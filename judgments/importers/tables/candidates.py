@@ -50,8 +50,7 @@ class TableCandidates(CandidateSource):
     items_of: Callable[[str], Sequence[str]] | None = None
     boxes_of: Callable[[str], Collection[str]] | None = None
 
-    # What `candidates` has read so far: the system that the rows name, and the ordinals of outputs, by source text and by
-    # the output's hash.
+    # what `candidates` has read so far: the system that rows name, and the ordinals of outputs by source text and hash
     _system: str | None
     _ordinals_by_text: defaultdict[str, dict[int, int]]
 

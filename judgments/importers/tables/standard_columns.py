@@ -10,7 +10,7 @@ DATASET_COLUMNS = Columns(
     substitutes={"caption": ("text",)},
 )
 
-# The columns with the boxes or keywords that a system names for an image, and the pattern that separates them in a cell.
+# the columns with the boxes or keywords that a system names for an image, and the pattern that separates them
 CONTENT_SEPARATORS = {"boxes": r"[\s;]+", "keywords": ";"}
 
 CANDIDATE_COLUMNS = Columns(
