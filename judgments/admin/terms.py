@@ -23,7 +23,8 @@ ENTRY = re.compile(r"^- \*\*(.+?)\*\*: (.+(?:\n  .+)*)", re.M)
 def terms() -> dict[str, str]:
     """Return the meanings of the terms in the glossary's section "Terms of the field", by term."""
     text = documents()[GLOSSARY].read_text(encoding="utf-8")
-    section = text.partition(f"\n## {SECTION}\n")[2].partition("\n## ")[0]
+    _, _, text_after_heading = text.partition(f"\n## {SECTION}\n")
+    section, _, _ = text_after_heading.partition("\n## ")
     return {name: plain_text(meaning) for name, meaning in ENTRY.findall(section)}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -163,17 +164,18 @@ def _read_first_lines(path: Path, format: str, encoding: str = "") -> list[tuple
     if format not in HEADER_FORMATS or path.is_dir():
         return []
     lines = first_lines(path, encoding or None, workbook=format == "xlsx")
-    return [
-        (number, [cell[:MAX_CELL_LENGTH] for cell in cells[:MAX_COLUMNS_SHOWN]])
-        for number, cells in lines
-        if any(cells)
-    ]
+    shown_lines = []
+    for number, cells in lines:
+        if any(cells):
+            shown_cells = [cell[:MAX_CELL_LENGTH] for cell in cells[:MAX_COLUMNS_SHOWN]]
+            shown_lines.append((number, shown_cells))
+    return shown_lines
 
 
 def has_title(lines: Sequence[tuple[int, Sequence[str]]]) -> bool:
     """Return whether the first line is probably a title, since a later line has more cells with a text."""
-    text_counts = [sum(bool(cell.strip()) for cell in cells) for _, cells in lines]
-    return len(text_counts) > 1 and max(text_counts[1:]) > text_counts[0]
+    text_counts = [len([cell for cell in cells if cell.strip()]) for _, cells in lines]
+    return any(count > text_counts[0] for count in text_counts[1:])
 
 
 def read_upload_table(
@@ -208,7 +210,7 @@ def read_upload_table(
         rows = read_first_rows(mapping, read, path, encoding or None)
     except ImportProblem as problem:
         return table, problem
-    table.names = list(dict.fromkeys(name for row in rows for name in row))[:MAX_COLUMNS_SHOWN]
+    table.names = list(dict.fromkeys(chain.from_iterable(rows)))[:MAX_COLUMNS_SHOWN]
     table.rows = [[as_cell(row.get(name))[:MAX_CELL_LENGTH] for name in table.names] for row in rows]
     columns_asked = [name for name in TABLE_USES[use].optional if name not in mapping.columns]
     last_columns = last_columns or {}
@@ -220,9 +222,10 @@ def read_upload_table(
     TABLE_USES[use].remove_impossible_guesses(guesses)
     # the first column with only names of pictures is that of the images
     if "image" in columns_asked and "image" not in guesses:
-        columns = ((name, [str(row.get(name)).strip() for row in rows]) for name in table.names)
-        picture_columns = (name for name, cells in columns if all(map(names_picture, cells)))
-        if name := next(picture_columns, ""):
-            guesses["image"] = name
+        for name in table.names:
+            if all(names_picture(str(row.get(name)).strip()) for row in rows):
+                if name:
+                    guesses["image"] = name
+                break
     table.chosen = guesses
     return table, None

@@ -261,8 +261,10 @@ def _match_pictures(inspection: InspectedUpload, pictures: Sequence[str], images
 
     Take the folder in which most images have a picture and, of several, the one with the fewest respelled names.
     """
-    folders = Counter(str(folder) for picture in pictures for folder in PurePosixPath(picture).parents)
     paths = [PurePosixPath(picture) for picture in pictures]
+    folders: Counter[str] = Counter()  # the numbers of pictures, also in subfolders
+    for path in paths:
+        folders.update(map(str, path.parents))
     image_names = sorted(image for image in images if image)
 
     def match_in(folder: str) -> PicturesOfNames:

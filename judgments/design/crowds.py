@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 
 from common.features import of_apps, of_features
 
@@ -98,4 +99,4 @@ def crowd_labels() -> dict[str, str]:
 def keys_of_disabled_crowds() -> frozenset[str]:
     """Return the study-file keys that are only for crowds of disabled features."""
     disabled_offers = [offer for name, offer in installed_crowds().items() if name not in CROWDS]
-    return frozenset(key for offer in disabled_offers for key in offer.keys)
+    return frozenset(chain.from_iterable(offer.keys for offer in disabled_offers))

@@ -222,13 +222,14 @@ def command_line_answers(cells: Sequence[str], prefix: str) -> dict[str, str]:
         ValueError: a value has no name before it.
     """
     pairs: list[tuple[str, str]] = []
-    if len(cells) == 1 and "\n" in cells[0].strip():
-        for line in cells[0].strip().splitlines():
+    only_cell = cells[0] if len(cells) == 1 else ""
+    if "\n" in only_cell.strip():
+        for line in only_cell.strip().splitlines():
             name, _, value = line.strip("\r").partition("\t")
             if name.strip():
                 pairs.append((name, value))
     else:
-        names_and_values = cells[0].split("\t") if len(cells) == 1 else list(cells)
+        names_and_values = only_cell.split("\t") if len(cells) == 1 else list(cells)
         while names_and_values and not names_and_values[-1].strip():
             names_and_values.pop()
         if len(names_and_values) % 2:

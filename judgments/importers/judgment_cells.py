@@ -26,9 +26,9 @@ def output_columns(kind: Kind | None) -> tuple[str, ...]:
     """Return the columns of the texts that a kind judges."""
     if kind is None:
         return ()
-    judges_first_text = kind.judges_one_caption or kind.marks_text
-    sides = SIDES if kind.two_sided else SIDES[:1] if judges_first_text else ()
-    return tuple(f"{side}_text" for side in sides)
+    if kind.two_sided:
+        return tuple(f"{side}_text" for side in SIDES)
+    return ("first_text",) if kind.judges_one_caption or kind.marks_text else ()
 
 
 def empty_outputs(record: Record, checker: AnswerChecker | None) -> dict[str, str]:

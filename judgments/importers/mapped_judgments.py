@@ -89,14 +89,12 @@ class MappedJudgments(TableJudgments):
         self._rater_counts: Counter[int] = Counter()  # by the unit's digest, if raters are anonymous
         self._lookalikes = {name: Lookalikes() for name in (*SIDE_BY_SYSTEM_COLUMN, "worker")}  # by column
         # if rows must name their system, a blank cell means that no system wrote the text
-        required_columns = mapping.asked or (() if mapping.title else mapping.single_source_columns())
-        self._names_systems = "system" in required_columns
+        self._names_systems = "system" in mapping.required_columns()
         self._text_by_unit: dict[str, str] = {}  # the text without marks of the unit's first row
         # the digest of the first output of each system for each item, by the digest of system and item
         self._first_output_by_item: dict[int, int] = {}
-        self._pair_orders: set[int] = (
-            set()
-        )  # digests of pairs, with texts and systems in the order of the row
+        # digests of pairs, with texts and systems in the order of the row
+        self._pair_orders: set[int] = set()
         # the values of words in the file, by column and word
         self._answers = {
             name: {foreign.cell_text(word): answer for word, answer in answers.items()}

@@ -215,6 +215,15 @@ class ColumnMapping(BaseModel):
         other_fields = {name: getattr(other, name) for name in other.model_fields_set}
         return self.model_copy(update={**other_fields, **merged_fields})
 
+    def required_columns(self) -> tuple[str, ...]:
+        """Return those of Quorum's columns whose sources the file must have.
+
+        A layout has many columns that its files may lack, so it requires none by itself.
+        """
+        if self.asked:
+            return self.asked
+        return () if self.title else self.single_source_columns()
+
     def single_source_columns(self) -> tuple[str, ...]:
         """Return Quorum's columns that have a single source."""
         return tuple(name for name, sources in self.columns.items() if len(sources) == 1)
@@ -227,13 +236,11 @@ class ColumnMapping(BaseModel):
                 similar = nearest_name(name, column_names)
                 expected = f"{similar!r} perhaps" if similar else f"one of {', '.join(column_names)}"
                 raise ImportProblem(path, None, "--map", f"the unknown name {quote_value(name)}", expected)
-        worker = self.columns.get("worker", ("",))
-        if (
-            NUMBER_PLACEHOLDER in worker[0]
-            and worker[0] != NUMBER_PLACEHOLDER
-            and self.columns.get("value") == worker
-        ):
-            actual = f"{quote_value(worker[0])} for value and worker"
+        worker_sources = self.columns.get("worker", ("",))
+        worker_source = worker_sources[0]
+        is_numbered_column = NUMBER_PLACEHOLDER in worker_source and worker_source != NUMBER_PLACEHOLDER
+        if is_numbered_column and self.columns.get("value") == worker_sources:
+            actual = f"{quote_value(worker_source)} for value and worker"
             raise ImportProblem(path, None, "--map", actual, f"worker={NUMBER_PLACEHOLDER}, their names")
         if self.zone:
             parse_zone(self.zone, path)

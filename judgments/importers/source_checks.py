@@ -44,8 +44,7 @@ class SourceChecks:
         self._mapping, self._path, self._sources, self._notes = mapping, path, sources, notes
         self._columns = replace(columns, lenient=True, strict=False)
         self._mapped_only = mapped_only
-        required_columns = mapping.asked or (() if mapping.title else mapping.single_source_columns())
-        required_sources = chain.from_iterable(sources.get(name, ()) for name in required_columns)
+        required_sources = chain.from_iterable(sources.get(name, ()) for name in mapping.required_columns())
         value_source = mapping.columns.get("value", (NUMBER_PLACEHOLDER,))[0]
         columns_of_people = [value_source.replace(NUMBER_PLACEHOLDER, person) for person in mapping.people]
         self._required_sources = frozenset(

@@ -295,12 +295,12 @@ def _store_pairs(dataset: Dataset, rows: Iterable[CandidatePairRow]) -> None:
     if not pairs:
         return
     item_ids = dict(Item.objects.filter(dataset=dataset).values_list("name", "pk"))
-    system_names = sorted({name for row in pairs for name in (row.first_system, row.second_system)})
+    system_names = sorted({row.first_system for row in pairs} | {row.second_system for row in pairs})
     System.objects.bulk_create(
         System(dataset=dataset, name=name, human=name in (HUMAN_SYSTEM, HUMAN_OTHER)) for name in system_names
     )
     system_ids = dict(System.objects.filter(dataset=dataset).values_list("name", "pk"))
-    texts = {text for row in pairs for text in (row.first_text, row.second_text)}
+    texts = {row.first_text for row in pairs} | {row.second_text for row in pairs}
     caption_ids = store_candidates(dataset, texts)
     counted_items = Item.objects.filter(dataset=dataset).annotate(n=Count("references"))
     reference_counts = dict(counted_items.values_list("pk", "n"))

@@ -74,11 +74,10 @@ def mark_lists_complete(dataset: Dataset, system: str, task: str) -> None:
 
     The caller opens the transaction.
     """
-    remaining_systems = {
-        other_task: [name for name in systems if (other_task, name) != (task, system)]
-        for other_task, systems in dataset.known_in_part.items()
-    }
-    known_in_part = {task: systems for task, systems in remaining_systems.items() if systems}
+    known_in_part = dataset.known_in_part
+    if task in known_in_part:
+        known_in_part[task] = [name for name in known_in_part[task] if name != system]
+    known_in_part = {task: systems for task, systems in known_in_part.items() if systems}
     if known_in_part != dataset.known_in_part:
         dataset.notes = {**dataset.notes, "known_in_part": known_in_part}
         dataset.save(update_fields=["notes"])

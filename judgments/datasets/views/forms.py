@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from itertools import chain
 from typing import Any, ClassVar
 
 from django import forms
@@ -257,7 +258,7 @@ class InspectedUploadForm(forms.Form):
             tables = [part for part in system_parts if part.format in TABLE_FORMATS]
             people_parts = [replace(max(tables, key=lambda part: part.images), role=IMAGES)]
         # `clean` accepts several parts of people only if they are columns of one file
-        columns = tuple(column for part in people_parts for column in part.columns)
+        columns = tuple(chain.from_iterable(part.columns for part in people_parts))
         return [asdict(part) for part in (replace(people_parts[0], columns=columns), *system_parts)]
 
     def shown_parts(self) -> list[dict[str, Any]]:

@@ -190,13 +190,11 @@ class RowsWidget(InputRows):
         for key in data:
             match = re.fullmatch(rf"{re.escape(name)}-(\d{{1,6}})-([a-z_]+)", key)
             if match:
-                rows.setdefault(int(match[1]), {})[match[2]] = str(data.get(key))
+                number, column_key = match.groups()
+                rows.setdefault(int(number), {})[column_key] = str(data.get(key))
         marking_keys = [column.key for column in self.columns if column.marks_use]
-        return [
-            rows[number]
-            for number in sorted(rows)
-            if any(rows[number].get(key, "").strip() for key in marking_keys)
-        ]
+        rows_in_order = [rows[number] for number in sorted(rows)]
+        return [row for row in rows_in_order if any(row.get(key, "").strip() for key in marking_keys)]
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         rows = list(value or [])
@@ -255,8 +253,8 @@ class RowsField(forms.Field):
 
     def as_posted(self, name: str, rows: list[Row]) -> dict[str, str]:
         """Return the data that a browser would post for these rows."""
-        return {
-            f"{name}-{number}-{column.key}": column.text_of(row.get(column.key))
-            for number, row in enumerate(rows)
-            for column in self.columns
-        }
+        form_data: dict[str, str] = {}
+        for number, row in enumerate(rows):
+            for column in self.columns:
+                form_data[f"{name}-{number}-{column.key}"] = column.text_of(row.get(column.key))
+        return form_data

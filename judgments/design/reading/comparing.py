@@ -101,16 +101,17 @@ def _keys_in_file_order(first_values: dict[str, Any], second_values: dict[str, A
     return sorted(keys, key=position_of_table)
 
 
+def _without_empty_values(table: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if value not in ("", [], {}, None)}
+
+
 def _toml_value(value: Any) -> str:
     """Return a value as a study file writes it. Empty keys of tables in a list are left out."""
     if isinstance(value, str):
         return value if "\n" in value else json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
-        rows = [cell for cell in value if isinstance(cell, dict)]
+        rows = [entry for entry in value if isinstance(entry, dict)]
         if rows:
-            filled_rows = [
-                {key: cell for key, cell in row.items() if cell not in ("", [], {}, None)} for row in rows
-            ]
-            return "\n\n".join(dump_toml(row).strip() for row in filled_rows)
+            return "\n\n".join(dump_toml(_without_empty_values(row)).strip() for row in rows)
         return json.dumps(value, ensure_ascii=False)
     return json.dumps(value)

@@ -64,14 +64,15 @@ def _read_preset(path: Traversable) -> Preset:
     return Preset(values=values, ours=tuple(about.pop("ours")), **about)
 
 
-PRESETS: dict[str, Preset] = {
-    **{name: _read_preset(PRESET_FOLDER / f"{name}.toml") for name in PRESET_NAMES},
-    **{
-        name: _read_preset(files(feature.name) / "presets" / f"{name}.toml")
-        for feature in feature_settings.FEATURES.values()
-        for name in feature.presets
-    },
-}
+def _read_presets() -> dict[str, Preset]:
+    presets = {name: _read_preset(PRESET_FOLDER / f"{name}.toml") for name in PRESET_NAMES}
+    for feature in feature_settings.FEATURES.values():
+        for name in feature.presets:
+            presets[name] = _read_preset(files(feature.name) / "presets" / f"{name}.toml")
+    return presets
+
+
+PRESETS = _read_presets()
 
 
 NO_PRESETS: Mapping[str, Preset] = {}

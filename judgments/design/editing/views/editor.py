@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -113,7 +114,7 @@ def _steps_of(form: DesignForm) -> list[dict[str, Any]]:
     next_anchors = [*(step["anchor"] for step in list(steps.values())[1:]), "panes"]
     for step, next_anchor in zip(steps.values(), next_anchors, strict=True):
         step["visible_fields"].sort(key=lambda field: UNFOLDED_ORDER.get(field.name, 0))
-        folded_fields = [field for group in step["folded_groups"] for field in group["fields"]]
+        folded_fields = list(chain.from_iterable(group["fields"] for group in step["folded_groups"]))
         step["has_folded_errors"] = any(field.errors for field in folded_fields)
         all_fields = [*step["visible_fields"], *step["pair_fields"], *folded_fields]
         step["has_errors"] = any(field.errors for field in all_fields)

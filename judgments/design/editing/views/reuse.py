@@ -63,22 +63,25 @@ def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
         "subtitle": gettext("Compare designs"),
     }
     studies = Study.objects.visible_to(signed_in(request))
-    names = request.GET.get("this", ""), request.GET.get("that", "")
-    context |= {"this": names[0], "that": names[1]}
+    first_name, second_name = request.GET.get("this", ""), request.GET.get("that", "")
+    context |= {"this": first_name, "that": second_name}
     try:
-        first, second = (find_design(name, studies=studies) for name in names)
+        first, second = (find_design(name, studies=studies) for name in (first_name, second_name))
     except QuorumError as error:
         context["problem"] = str(error)
         return TemplateResponse(request, "judgments/study/compare.html", context, status=error.status)
     comparison = compare_designs(
-        first.comparable_values(second), second.comparable_values(first), names=names
+        first.comparable_values(second),
+        second.comparable_values(first),
+        names=(first_name, second_name),
     )
+    swapped_names = urlencode({"this": second_name, "that": first_name})
     context |= {
         "this_title": gettext(first.title),
         "that_title": gettext(second.title),
         "comparison": comparison,
         "groups": _group_tables(comparison.tables, first, second),
-        "swap_address": f"{reverse('admin:judgments_study_compare')}?{urlencode({'this': names[1], 'that': names[0]})}",
+        "swap_address": f"{reverse('admin:judgments_study_compare')}?{swapped_names}",
     }
     return TemplateResponse(request, "judgments/study/compare.html", context)
 
