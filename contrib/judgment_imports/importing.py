@@ -38,7 +38,7 @@ from judgments.importers import ColumnMapping, ImportProblem, JudgmentSource
 from judgments.importers.mapped_judgments import MappedJudgments
 from judgments.importers.notes import QUIRK_NOTES
 from judgments.importers.records.rows import JudgmentRow
-from judgments.importers.records.values import by_name
+from judgments.importers.records.values import ids_by_name
 from judgments.kinds import KINDS
 from judgments.models import Caption, Dataset, Item, Study
 from judgments.studies.designs import design_of
@@ -124,7 +124,7 @@ def _import_study(
 ) -> ImportSummary:
     """Import the answers to one criterion, or to the only one, as the study ``slug``."""
     dataset = options.dataset
-    items = by_name(Item.objects.filter(dataset=dataset).values_list("name", "pk"))
+    items = ids_by_name(Item.objects.filter(dataset=dataset).values_list("name", "pk"))
     reference_keys = set(
         Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).values_list("key", flat=True)
     )

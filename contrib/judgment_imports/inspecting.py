@@ -15,7 +15,7 @@ from common.amounts import with_noun
 from contrib.judgment_imports.bad_rows import BadRows
 from contrib.judgment_imports.reading import captions_of_dataset, open_judgments_of, scale_sentence
 from judgments.importers import ColumnMapping
-from judgments.importers.records.values import by_name
+from judgments.importers.records.values import ids_by_name
 from judgments.models import Item
 from judgments.studies.generation.progress import Progress, no_progress
 from judgments.studies.studies import find_dataset
@@ -95,7 +95,7 @@ def inspect_judgments(
 ) -> FileContent:
     """Read a file as ``import_judgments`` would, and return what it holds. Nothing is stored."""
     dataset_row = find_dataset(dataset)
-    items = by_name(Item.objects.filter(dataset=dataset_row).values_list("name", "pk"))
+    items = ids_by_name(Item.objects.filter(dataset=dataset_row).values_list("name", "pk"))
     source = open_judgments_of(
         dataset_row,
         format=format,

@@ -75,10 +75,10 @@ def job_subject(job: Job, person: Person) -> JobSubject | None:
 
 
 def _upload_of(job: Job, user: User) -> str:
-    """Return the name of the file that a job imported; "" if the page has nothing to show about it.
+    """Return the name of a job's upload; "" if there is nothing to show about it.
 
-    There is something to show if the user uploaded the file, and it is still stored with the errors of a failed import
-    or with the rows that an import left out.
+    There is something to show if the user made the upload, and it is still stored with the errors of a failed import or
+    with the rows that the import left out.
     """
     upload = str(job.args.get("upload", ""))
     if not uploads.is_upload_of(upload, user):

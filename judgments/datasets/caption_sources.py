@@ -129,7 +129,10 @@ def _count_captions(
 
 
 def _parts_of_columns(table: UploadPart, columns: Sequence[str], tallies: _Tallies) -> list[UploadPart]:
-    """Return the parts of a table with a column for each source: those of people, or source texts, come first."""
+    """Return the parts of a table with a column for each source.
+
+    The part with people's captions or, without such captions, the part with the source texts comes first.
+    """
     caption_columns = [column for _, column in tallies if column]
     people_columns = [column for column in caption_columns if PEOPLE_COLUMN.fullmatch(column)]
     parts = [
@@ -146,7 +149,10 @@ def _parts_of_columns(table: UploadPart, columns: Sequence[str], tallies: _Talli
 
 
 def _parts_of_rows(table: UploadPart, columns: Sequence[str], tallies: _Tallies) -> list[UploadPart]:
-    """Return the parts of a table with a column `caption`: one for each system. Without systems, the role is open."""
+    """Return the parts of a table with a column `caption`, one for each system and one for people.
+
+    If the table names no system, it is one part, whose role is not known yet.
+    """
     unused = tuple(column for column in columns if column not in STANDARD_NAMES)[:MAX_SYSTEMS]
     if list(tallies) == [("", "")]:
         return [tallies["", ""].make_part(table, role="", unused=unused)]

@@ -16,7 +16,7 @@ from judgments.importers import HEADER_FORMATS, ColumnMapping, ImportProblem, fi
 from judgments.importers.column_guesses import guess_columns
 from judgments.importers.mapped_records import read_first_rows
 from judgments.importers.mapping import OMITTED_COLUMN as NOT_USED
-from judgments.importers.names import names_picture
+from judgments.importers.names import is_picture_name
 from judgments.importers.records.title_rows import header_line
 from judgments.importers.tables.files import first_lines
 from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, DATASET_COLUMNS
@@ -223,7 +223,7 @@ def read_upload_table(
     # the first column with only names of pictures is that of the images
     if "image" in columns_asked and "image" not in guesses:
         for name in table.names:
-            if all(names_picture(str(row.get(name)).strip()) for row in rows):
+            if all(is_picture_name(str(row.get(name)).strip()) for row in rows):
                 if name:
                     guesses["image"] = name
                 break

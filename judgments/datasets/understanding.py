@@ -20,7 +20,7 @@ from judgments.datasets.pictures import describe_unclear_name
 from judgments.datasets.table_columns import TABLE_USES, UploadTable, has_title, read_upload_table
 from judgments.datasets.upload_parts import LEFT_OUT, PEOPLE, SYSTEM, InspectedUpload, UploadPart
 from judgments.importers import TABLE_FORMATS, ImportProblem
-from judgments.importers.names import PicturesOfNames, find_pictures
+from judgments.importers.names import PictureMatches, find_pictures
 from judgments.importers.textio import likely_encoding, read_head
 from judgments.studies.generation.progress import Progress, no_progress
 
@@ -267,7 +267,7 @@ def _match_pictures(inspection: InspectedUpload, pictures: Sequence[str], images
         folders.update(map(str, path.parents))
     image_names = sorted(image for image in images if image)
 
-    def match_in(folder: str) -> PicturesOfNames:
+    def match_in(folder: str) -> PictureMatches:
         files = [str(path.relative_to(folder)) for path in paths if path.is_relative_to(folder)]
         return find_pictures(image_names, files)
 

@@ -45,25 +45,28 @@ def empty_outputs(record: Record, checker: AnswerChecker | None) -> dict[str, st
 
 def unguard_cells(record: Record) -> Record:
     """Return the record of an export without the apostrophes that guard cells against spreadsheet formulas."""
-    if not (record.textual or record.json_texts) and any(
-        isinstance(record.values.get(name), str) and str(record.values[name]).startswith("{")
-        for name in ("systems", "content", "expected")
-    ):
+    cells = [record.values.get(name) for name in ("systems", "content", "expected")]
+    has_json_texts = any(isinstance(cell, str) and cell.startswith("{") for cell in cells)
+    if has_json_texts and not record.textual and not record.json_texts:
         record = replace(record, textual=True)  # a CSV export that a program has saved as JSON
     if not record.textual or record.renamed:
         return record  # a mapping has already done this
-    cells = {
+    unguarded_cells = {
         column: unguard_formula(cell)
         for column, cell in record.values.items()
         if isinstance(cell, str) and cell.startswith("'")
     }
-    return replace(record, values={**record.values, **cells}) if cells else record
+    return replace(record, values={**record.values, **unguarded_cells}) if unguarded_cells else record
 
 
 def read_answer(record: Record, checker: AnswerChecker | None) -> tuple[float | None, object | None]:
-    """Return the value and the answer of a row: a number for most kinds, or the answer of an open kind.
+    """Return the value and the answer of a row, one of which may be None.
 
-    Both are None if the row has none. ``checker`` is None if the protocol is unknown.
+    The value is the number that answers a unit of most kinds; the answer is that of an open kind. If the row's protocol
+    is unknown, ``checker`` is None, and one of the two suffices.
+
+    Raises:
+        ImportProblem: the row has no answer, or an invalid one.
     """
     answer = _json_or_text(record, "answer")
     if isinstance(answer, str):

@@ -28,7 +28,7 @@ from judgments.importers.judgment_cells import (
     read_expected,
     unguard_cells,
 )
-from judgments.importers.names import NamesOfImages
+from judgments.importers.names import ImageNames
 from judgments.importers.notes import ImportNotes
 from judgments.importers.problems import ImportProblem
 from judgments.importers.records.columns import Columns, RecordReader
@@ -86,7 +86,7 @@ class TableJudgments(JudgmentSource):
         self._records = records
         self._checkers: dict[str, AnswerChecker] = {}
         self._units = UnitRegister()
-        self._images = NamesOfImages()
+        self._images = ImageNames()
         self._captions: Captions | None = None  # those of the dataset; None to accept any caption
         if protocol is not None and protocol not in self.kinds:
             noun = "the protocol" if protocol in KINDS else "the unknown protocol"
@@ -105,7 +105,7 @@ class TableJudgments(JudgmentSource):
     def judgments(
         self, images: Container[str] | None = None, captions: Captions | None = None
     ) -> Iterator[JudgmentRow]:
-        self._images, self._captions = NamesOfImages(images), captions
+        self._images, self._captions = ImageNames(images), captions
         yield from self._read_rows(self._records, _COLUMNS, self._read_checked_row)
         if self._units.is_empty:
             raise ImportProblem(self.path, None, None, "no judgments", "at least one record")
@@ -138,7 +138,7 @@ class TableJudgments(JudgmentSource):
                 raise record.problem(column, quote_value(caption_id), expected)
 
     def _find_first_row(self, unit: str) -> tuple[JudgmentRow, Record] | None:
-        """Read the file again, and return the first row of a unit with its record; None if it has an error."""
+        """Read the file again, and return the first row of a unit with its record; None if this row is invalid."""
         reader = copy(self)
         reader.notes = ImportNotes()
         for record in reader._records(self.path, _COLUMNS, ImportNotes(), self._encoding):

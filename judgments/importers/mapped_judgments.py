@@ -348,7 +348,7 @@ class MappedJudgments(TableJudgments):
         return {"system": system, "rank": 1} if is_first_output else {"system": system}
 
     def _add_empty_credit(self, values: dict[str, Any]) -> None:
-        """Add to ``values`` that no system wrote the text, if other rows of the file name the system of theirs."""
+        """Add to ``values`` that no system wrote the text, if the file has a column for the system of each row."""
         may_lack_system = self._names_systems and not self.uses_former_ids
         if may_lack_system and "first_text" in values and not values.keys() & {"second_text", "content"}:
             caption_id = values.setdefault("first", text_key(values["first_text"]))

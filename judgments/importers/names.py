@@ -35,7 +35,7 @@ class Lookalikes:
         return None if (type(first_label), first_label) == key else first_label
 
 
-class NamesOfImages:
+class ImageNames:
     """The image names of a dataset. If ``names`` is None, there is no dataset, and any name is valid."""
 
     def __init__(self, names: Container[str] | None = None) -> None:
@@ -71,7 +71,7 @@ class NamesOfImages:
 
 
 @dataclass(slots=True)
-class PicturesOfNames:
+class PictureMatches:
     """The picture files that belong to the names in a table.
 
     Attributes:
@@ -86,13 +86,13 @@ class PicturesOfNames:
     unclear_names: dict[str, list[str]] = field(default_factory=dict)
 
 
-def find_pictures(names: Collection[str], files: Collection[str]) -> PicturesOfNames:
+def find_pictures(names: Collection[str], files: Collection[str]) -> PictureMatches:
     """Match picture names with files.
 
     Without an exact match, ignore case, folder, blanks and ending, and treat jpg and jpeg alike.
     """
     file_names = set(files)
-    pictures = PicturesOfNames({name: name for name in names if name in file_names})
+    pictures = PictureMatches({name: name for name in names if name in file_names})
     # The files by coarser and coarser forms of their names. The first form in which a name has matching files counts.
     indexes: list[tuple[Callable[[str], str], defaultdict[str, list[str]]]] = []
     if len(pictures.files) < len(set(names)):
@@ -124,7 +124,7 @@ def find_pictures(names: Collection[str], files: Collection[str]) -> PicturesOfN
     return pictures
 
 
-def names_picture(name: str) -> bool:
+def is_picture_name(name: str) -> bool:
     """Return whether a name ends like a picture file."""
     return bool(_PICTURE_SUFFIX.search(name.casefold()))
 

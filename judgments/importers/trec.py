@@ -65,7 +65,7 @@ class RankedLists:
     score: array[float] = field(default_factory=lambda: array("d"))
     line: array[int] = field(default_factory=lambda: array("q"))
 
-    def in_order(self, depth: int | None, notes: ImportNotes) -> list[tuple[int, int, int, float]]:
+    def entries_in_order(self, depth: int | None, notes: ImportNotes) -> list[tuple[int, int, int, float]]:
         """Return the entries of all lists, sorted by query and rank, as tuples of query, item, rank and score.
 
         Ranks are counted from 1 in each list, without gaps.

@@ -34,7 +34,7 @@ from judgments.importers import ColumnMapping, open_candidates
 from judgments.importers.notes import ImportNotes
 from judgments.importers.records.rows import CandidateRow
 from judgments.importers.records.sources import CandidateSource
-from judgments.importers.records.values import by_name
+from judgments.importers.records.values import ids_by_name
 from judgments.importers.tables.candidates import TableCandidates
 from judgments.importers.tables.parts import WHOLE_TABLE, TablePart
 from judgments.models import Caption, Dataset, Item, Output, System, SystemContent
@@ -75,7 +75,7 @@ def import_candidates(
         DataConflict: the system exists with other captions, boxes or keywords.
     """
     dataset_row = find_dataset(dataset)
-    items = by_name(Item.objects.filter(dataset=dataset_row).values_list("name", "pk"))
+    items = ids_by_name(Item.objects.filter(dataset=dataset_row).values_list("name", "pk"))
     system = compose_name(system)
     check_system_name(system)
     stored_system = System.objects.filter(dataset=dataset_row, name=system).first()

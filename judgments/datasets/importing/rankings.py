@@ -16,7 +16,7 @@ from judgments.datasets.importing.candidates import check_system_owner
 from judgments.datasets.importing.ranked_lists import mark_lists_complete
 from judgments.importers.notes import ImportNotes
 from judgments.importers.records.rows import HUMAN_OTHER, HUMAN_SYSTEM
-from judgments.importers.records.values import by_name
+from judgments.importers.records.values import ids_by_name
 from judgments.importers.trec import read_runs
 from judgments.models import Caption, Dataset, Item, Output, System
 from judgments.studies.generation.progress import Progress, no_progress
@@ -49,8 +49,8 @@ def import_rankings(
         ImportProblem: the file cannot be read, or has unknown names.
         DataConflict: a system exists with other lists for this task.
     """
-    items = by_name(Item.objects.filter(dataset=find_dataset(dataset)).values_list("name", "pk"))
-    captions = by_name(Caption.objects.filter(dataset__name=dataset).values_list("key", "pk"))
+    items = ids_by_name(Item.objects.filter(dataset=find_dataset(dataset)).values_list("name", "pk"))
+    captions = ids_by_name(Caption.objects.filter(dataset__name=dataset).values_list("key", "pk"))
     queries, ranked = (items, captions) if task == Output.Task.ANNOTATION else (captions, items)
     notes = ImportNotes()
     runs = read_runs(path, queries=queries, ranked=ranked, encoding=encoding, progress=progress)
@@ -59,7 +59,7 @@ def import_rankings(
         # The lock serialises imports that change ``known_in_part`` of the dataset.
         dataset_row = Dataset.objects.select_for_update(no_key=True).get(name=dataset)
         for name, run in sorted(runs.items()):
-            rows = run.in_order(depth, notes)
+            rows = run.entries_in_order(depth, notes)
             list_count += sum(rank == 1 for _, _, rank, _ in rows)
             stored_count += _store_run(dataset_row, name, task, rows, user)
             progress(0.9, f"{stored_count:,} ranked items")

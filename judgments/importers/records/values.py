@@ -52,7 +52,7 @@ def is_blank(value: Any) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def by_name(rows: Iterable[tuple[str, int]]) -> dict[str, int]:
+def ids_by_name(rows: Iterable[tuple[str, int]]) -> dict[str, int]:
     """Return the row ids by name. ``rows`` are pairs of name and row id.
 
     Each name is a key as stored, and also in its normal form (NFC).

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from common.incoming import quote_value
 from common.texts import one_text, quote_difference
-from judgments.importers.names import NamesOfImages
+from judgments.importers.names import ImageNames
 from judgments.importers.notes import ImportNotes
 from judgments.importers.problems import ImportProblem
 from judgments.importers.records.columns import RecordReader
@@ -65,7 +65,7 @@ class TableCandidates(CandidateSource):
         self._system = None
         self._ordinals_by_text = defaultdict(dict)
         register = CandidateRegister(self.notes, self._text_of)
-        image_names = NamesOfImages(images)
+        image_names = ImageNames(images)
 
         def read_new_row(record: Record) -> CandidateRow | None:
             """Return the caption of a record; None if it has no caption, or repeats one. Store boxes and keywords."""
