@@ -40,7 +40,7 @@ class NewestRowsFilter(RelatedFieldListFilter):
     max_count = MAX_CHOICES
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, **kwargs)  # calls `field_choices`, which sets ``has_more``
         if self.has_more:
             self.title = gettext("%(title)s (only the newest %(most)d)") % {
                 "title": self.title,
@@ -53,6 +53,7 @@ class NewestRowsFilter(RelatedFieldListFilter):
         return rows
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
+        """Return the keys and labels of the newest rows and of the selected row, sorted by label."""
         available = self.available_rows(field, request)
         rows = list(available.order_by("-pk")[: self.max_count + 1])
         self.has_more = len(rows) > self.max_count
@@ -61,7 +62,8 @@ class NewestRowsFilter(RelatedFieldListFilter):
         selected_keys = [key for key in selected if key.isdecimal() and len(key) <= MAX_KEY_DIGITS]
         if self.has_more and selected_keys:
             rows += available.filter(pk__in=selected_keys[:1]).exclude(pk__in=[row.pk for row in rows])
-        return sorted(((row.pk, str(row)) for row in rows), key=lambda choice: choice[1].casefold())
+        rows.sort(key=lambda row: str(row).casefold())
+        return [(row.pk, str(row)) for row in rows]
 
 
 class VisibleRowsFilter(NewestRowsFilter):

@@ -98,19 +98,22 @@ def store_upload(files: Iterable[UploadedFile], pictures: UploadedFile | None = 
     account = acting_person()
     upload = f"{account.pk if account else 0:0{ACCOUNT_DIGITS}x}{secrets.token_hex(12)}"
     try:
-        for subfolder, group in (("files", files), ("pictures", [pictures] if pictures is not None else [])):
-            target = _folder(upload) / subfolder
-            target.mkdir(parents=True, mode=0o700)
-            for file in group:
-                with (target / (file.name or "")).open("wb") as stored:
-                    for chunk in file.chunks():
-                        stored.write(chunk)
+        _write_files(files, _folder(upload) / "files")
+        _write_files([pictures] if pictures is not None else [], _folder(upload) / "pictures")
     except OSError:  # the disk may be full; free the space
         discard_upload(upload)
         raise
     if account is not None:
         _enforce_quota(upload)
     return upload
+
+
+def _write_files(files: Iterable[UploadedFile], folder: Path) -> None:
+    folder.mkdir(parents=True, mode=0o700)
+    for file in files:
+        with (folder / (file.name or "")).open("wb") as stored:
+            for chunk in file.chunks():
+                stored.write(chunk)
 
 
 def _enforce_quota(upload: str) -> None:

@@ -215,15 +215,15 @@ def bounds_from_text(text: str) -> ScaleBounds:
             pgettext("staff", "%(text)r is not a scale; expected LOW:HIGH or LOW:HIGH:STEP, such as 1:5:0.5")
             % {"text": text[:80]}
         )
-    low, high, *step = (plain_number(float(part)) for part in parts)
-    if high <= low or (step and step[0] <= 0):
+    bounds = ScaleBounds(*(plain_number(float(part)) for part in parts))
+    if bounds.high <= bounds.low or (bounds.step is not None and bounds.step <= 0):
         raise ValueError(
             pgettext(
                 "staff", "%(text)r is not a scale; expected a lower end, a higher end, and a step above 0"
             )
             % {"text": text[:80]}
         )
-    return ScaleBounds(low, high, step[0] if step else None)
+    return bounds
 
 
 @dataclass(frozen=True, slots=True)

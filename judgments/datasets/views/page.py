@@ -108,41 +108,24 @@ class DatasetAdmin(UploadViews):
         return format_html('<a class="q-name" href="{}">{}</a>', address, dataset.name)
 
     def get_urls(self) -> list[URLPattern]:
-        return [
-            path(
-                "columns/<slug:upload>/",
-                with_help(self.admin_site.admin_view(self.columns_view), "imports.md"),
-                name="judgments_dataset_columns",
-            ),
-            path(
-                "<int:pk>/do/<slug:name>/",
-                self.admin_site.admin_view(require_POST(self.do_view)),
-                name="judgments_dataset_do",
-            ),
-            *(
-                path(
-                    f"<int:pk>/{name}/",
-                    with_help(
-                        self.admin_site.admin_view(partial(self.import_view, form_class=form_class)),
-                        form_class.help or page_of_feature(form_class),
-                    ),
-                    name=f"judgments_dataset_{name}",
-                )
-                for name, form_class in UPLOAD_FORMS.items()
-            ),
-            *(
-                path(
-                    f"<int:pk>/{page.name}/",
-                    with_help(
-                        self.admin_site.admin_view(partial(self.page_view, page=page)),
-                        page_of_feature(page.view),
-                    ),
-                    name=f"judgments_dataset_{page.name}",
-                )
-                for page in DATASET_PAGES.values()
-            ),
-            *super().get_urls(),
+        urls = [
+            self._url("columns/<slug:upload>/", self.columns_view, "columns", help="imports.md"),
+            self._url("<int:pk>/do/<slug:name>/", require_POST(self.do_view), "do"),
         ]
+        for name, form_class in UPLOAD_FORMS.items():
+            view: Callable[..., HttpResponse] = partial(self.import_view, form_class=form_class)
+            help = form_class.help or page_of_feature(form_class)
+            urls.append(self._url(f"<int:pk>/{name}/", view, name, help=help))
+        for page in DATASET_PAGES.values():
+            view = partial(self.page_view, page=page)
+            urls.append(self._url(f"<int:pk>/{page.name}/", view, page.name, help=page_of_feature(page.view)))
+        return [*urls, *super().get_urls()]
+
+    def _url(self, route: str, view: Callable[..., HttpResponse], name: str, *, help: str = "") -> URLPattern:
+        """Return the URL of a view of the admin. ``help`` is the documentation page about the view."""
+        return path(
+            route, with_help(self.admin_site.admin_view(view), help), name=f"judgments_dataset_{name}"
+        )
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         dataset = self._dataset(request, object_id)

@@ -227,7 +227,8 @@ class DesignFitter:
             return
         if not sizes[sampling["split"]]:
             other_splits = [split for split, _ in sizes.most_common() if split != controls["split"]]
-            missing_split, sampling["split"] = sampling["split"], (other_splits or list(sizes))[0]
+            missing_split = sampling["split"]
+            sampling["split"] = next(iter(other_splits or sizes))
             self.sentences.append(
                 gettext("The split %(sampling)r is used, because the dataset has no split %(asked)r.")
                 % {"sampling": sampling["split"], "asked": missing_split}

@@ -127,8 +127,8 @@ SECTIONS = (
         "consent contact",
     ),
     FormSection(
-        "Participants", "Personal data", "These are promises to participants. The consent text should "
-                                         "say the same.",
+        "Participants", "Personal data",
+        "These are promises to participants. The consent text should say the same.",
         "erasure.* retention.*",
     ),
     FormSection(
@@ -179,14 +179,14 @@ SECTIONS = (
     FormSection(
         "Quality", "How answers are written",
         "The detectors of pasted text, typing and the hidden line use these records. A finding of "
-            "a detector is a hint, not a proof.",
+        "a detector is a hint, not a proof.",
         "writing.*",
     ),
     FormSection(
         "Quality", "Early stopping",
         "An item gets no more judgments when its outcome is decided. With the rule “Stop when one "
-            "answer has the required lead”, the outcome can differ from the one that all planned "
-            "judgments would give.",
+        "answer has the required lead”, the outcome can differ from the one that all planned "
+        "judgments would give.",
         "stopping.*",
     ),
     FormSection(
