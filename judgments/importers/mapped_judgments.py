@@ -31,11 +31,11 @@ from judgments.importers.mapping import (
     ColumnMapping,
     parse_zone,
 )
+from judgments.importers.marked_errors import read_marked_errors
 from judgments.importers.names import Lookalikes
 from judgments.importers.notes import ImportNotes
 from judgments.importers.problems import ImportProblem
 from judgments.importers.records.columns import Columns, RecordReader
-from judgments.importers.records.json_records import parse_json
 from judgments.importers.records.record import MAX_SHOWN_LENGTH, MISSING_WORDS, Record
 from judgments.importers.records.rows import JudgmentRow
 from judgments.importers.records.values import SHORT_NAME_LIMIT
@@ -44,7 +44,6 @@ from judgments.kinds import KINDS
 from judgments.kinds.base import JUDGMENT_COLUMNS
 
 NAME_COLUMNS = ("image", *SIDE_BY_SYSTEM_COLUMN, "worker")
-MAX_WHOLE_SCORE = 1e9  # largest float score that is read as int
 _ADDRESS = re.compile(r"https?://")
 
 
@@ -95,8 +94,8 @@ class MappedJudgments(TableJudgments):
         self._first_output_by_item: dict[int, int] = {}
         # digests of pairs, with texts and systems in the order of the row
         self._pair_orders: set[int] = set()
-        # the values of words in the file, by column and word
-        self._answers = {
+        # the values that words in the file stand for, by column and word
+        self._values_of_words = {
             name: {foreign.cell_text(word): answer for word, answer in answers.items()}
             for name, answers in mapping.values.items()
         }
@@ -155,7 +154,7 @@ class MappedJudgments(TableJudgments):
             self._swap_sides(values)
         self._add_credits(record, values)
         if self.mapping.spans:
-            values["answer"] = self._marked_answer(record, values)
+            values["answer"] = read_marked_errors(self.mapping, record, values)
         values["unit"] = self._unit_id(record, values)
         if self.mapping.workers == ANONYMOUS_WORKERS:
             unit_digest = hash(values["unit"])
@@ -214,17 +213,19 @@ class MappedJudgments(TableJudgments):
         text = value.strip() if isinstance(value, str) else value
         if text is None or text == "":
             return "" if name in OUTPUT_COLUMNS else None
-        answers = self._answers.get("value" if name == "expected" else name)
-        if name in UNIT_TEXT_COLUMNS and not answers:
+        values_of_words = self._values_of_words.get("value" if name == "expected" else name)
+        if name in UNIT_TEXT_COLUMNS and not values_of_words:
             if isinstance(value, list | dict | bool):
                 raise _cell_problem(record, name, value, "a text")
             return str(text if self.uses_former_ids else value)  # as written in the file, even a number
-        if answers and name in ("value", "expected"):
-            if (word := foreign.cell_text(text)) not in answers:
-                raise _cell_problem(record, name, text, f"one of {', '.join(answers)}")
-            text = answers[word]
-        elif answers:
-            text = answers.get(foreign.cell_text(text).lower(), answers.get("*"))
+        if values_of_words:
+            word = foreign.cell_text(text)
+            if name not in ("value", "expected"):
+                text = values_of_words.get(word.lower(), values_of_words.get("*"))  # "*": any other word
+            elif word in values_of_words:
+                text = values_of_words[word]
+            else:
+                raise _cell_problem(record, name, text, f"one of {', '.join(values_of_words)}")
         if name in TIME_COLUMNS and text is not None:
             try:
                 return parse_time(str(text), self._zone).isoformat()
@@ -354,62 +355,6 @@ class MappedJudgments(TableJudgments):
             caption_id = values.setdefault("first", text_key(values["first_text"]))
             values.setdefault("systems", {caption_id: []})
 
-    def _marked_answer(self, record: Record, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the marked errors of a row as an answer, with the row's score if it has one."""
-        marks = values.get("marks")
-        if marks is None:
-            marks = values.get("spans", [])
-            marks = parse_json(marks, record.file, record.line) if isinstance(marks, str) else marks
-            if not isinstance(marks, list) or not all(isinstance(mark, dict) for mark in marks):
-                raise record.problem("spans", quote_value(marks), "a list of marked errors")
-        text = str(values.get("first_text", ""))
-        spans = [span for mark in marks if (span := self._read_span(mark, text)) is not None]
-        score = _read_score(values.get("score"))
-        return {"spans": spans} if score is None else {"spans": spans, "score": score}
-
-    def _read_span(self, mark: Mapping[str, Any], text: str) -> dict[str, Any] | None:
-        """Return a marked error with Quorum's keys; None if the mark means "no error".
-
-        For example, return ``{"start": 3, "end": 6, "severity": "minor"}``. Start and end are None for an error without
-        a place, such as an omission.
-        """
-        severity, category = (
-            self._read_word(name, self._member_of(mark, name)) for name in ("severity", "category")
-        )
-        if not severity or category == "":
-            return None
-        if "first_text" in mark:
-            start, end = foreign.find_marked_part(str(mark["first_text"] or ""), text) or (None, None)
-        else:
-            start, end = self._read_offsets(mark, len(text))
-        span = {"start": start, "end": end, "severity": severity}
-        return span if category is None else span | {"category": category}
-
-    def _read_offsets(self, mark: Mapping[str, Any], text_length: int) -> tuple[Any, Any]:
-        """Return the start of a mark and the offset after its end; (None, None) if it has no start."""
-        start, end = self._member_of(mark, "start"), self._member_of(mark, "end")
-        if type(start) is not int:
-            return None, None
-        if self.mapping.spans.get("inclusive") and type(end) is int:  # ``end`` is the last character
-            if start == text_length:  # a mark after the text means that something is missing
-                return None, None
-            if end != text_length:
-                end += 1
-        return start, end
-
-    def _member_of(self, mark: Mapping[str, Any], name: str) -> Any:
-        """Return a member of a mark by Quorum's name. `ColumnMapping.spans` says how the file names it."""
-        return foreign.look_up(mark, str(self.mapping.spans.get(name, name)))
-
-    def _read_word(self, name: str, value: Any) -> str | None:
-        """Return Quorum's name of a severity or category; None if the cell is empty, "" if it means "no error"."""
-        if isinstance(value, list):
-            value = "/".join(map(str, value))
-        if value is None or value == "":
-            return None
-        text = str(value).strip().lower()
-        return self.mapping.values.get(name, {}).get(text, text)
-
 
 def _cell_problem(record: Record, name: str, value: Any, expected: str) -> ImportProblem:
     """Return the error about a cell. The message has the column's name in the file."""
@@ -421,14 +366,3 @@ def _cell_problem(record: Record, name: str, value: Any, expected: str) -> Impor
 
 def _is_empty(value: Any) -> bool:
     return value is None or value == [] or (isinstance(value, str) and not value.strip())
-
-
-def _read_score(value: Any) -> Any:
-    """Return a whole score as int. Return other values unchanged; they are refused later, with their column."""
-    if isinstance(value, str) and re.fullmatch(r"\d{1,3}(\.0*)?", value):
-        return int(value.partition(".")[0])
-    return (
-        int(value)
-        if isinstance(value, float) and value.is_integer() and abs(value) < MAX_WHOLE_SCORE
-        else value
-    )
