@@ -20,7 +20,7 @@ from judgments.api.filters import RowFilters, TrueOrFalse, dataset_filter, filte
 from judgments.api.resources import SLUG, Related, Resource, RowSerializer
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.study_files import read_toml
-from judgments.design.saved_presets import saved_presets
+from judgments.design.saved_presets import load_saved_presets
 from judgments.models import HIT, CandidatePair, HITUnit, Study, Unit
 from judgments.studies.studies import create_study
 
@@ -81,9 +81,13 @@ class StudyResource(mixins.CreateModelMixin, Resource):
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Store a design as a draft."""
         body = body_of(request)
-        saved = saved_presets()
+        saved_presets = load_saved_presets()
         toml = toml_of(body)
-        design = make_design(body, saved=saved) if toml is None else read_toml(toml, saved=saved)
+        design = (
+            make_design(body, saved_presets=saved_presets)
+            if toml is None
+            else read_toml(toml, saved_presets=saved_presets)
+        )
         study = create_study(design=design, user=staff_of(request))
         address = reverse("api:studies-detail", args=[study.slug], request=request)
         return Response(

@@ -16,7 +16,7 @@ from common.rows.ids import is_row_id
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS
 from judgments.design.reading.study_files import read_toml
-from judgments.design.saved_presets import KEYS_OF_ONE_STUDY, saved_presets
+from judgments.design.saved_presets import KEYS_OF_ONE_STUDY, load_saved_presets
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study, StudyEvent
 from judgments.studies.designs import design_of
@@ -56,16 +56,16 @@ def find_design(name: str, *, studies: QuerySet[Study], files: bool = False) -> 
         return _earlier_design(study, number)
     if study is not None:
         return NamedDesign(title=study.name, design=design_of(study))
-    presets = {**saved_presets(), **PRESETS}
+    presets = {**load_saved_presets(), **PRESETS}
     bare_name = name.removeprefix("preset:")
     if bare_name in presets:
         design = make_design(
-            {"name": "new", "slug": "new", "dataset": "new", "preset": bare_name}, saved=presets
+            {"name": "new", "slug": "new", "dataset": "new", "preset": bare_name}, saved_presets=presets
         )
         return NamedDesign(title=presets[bare_name].title, design=design, is_complete=False)
     if files and Path(name).suffix == ".toml":
         text = Path(name).read_text(encoding="utf-8-sig")
-        return NamedDesign(title=name, design=read_toml(text, source=name, saved=presets))
+        return NamedDesign(title=name, design=read_toml(text, source=name, saved_presets=presets))
     sentence = gettext("There is no study and no preset %(words)r.")
     if files:
         sentence = gettext("There is no study and no preset %(words)r; a study file ends in .toml.")

@@ -20,7 +20,7 @@ KEYS_OF_ONE_STUDY = ("name", "slug", "dataset", "seed")
 UNSAVED_KEYS = (*KEYS_OF_ONE_STUDY, "preset", "registration", "chosen", "by_hand")
 
 
-def saved_presets() -> dict[str, Preset]:
+def load_saved_presets() -> dict[str, Preset]:
     """Return the saved presets by name, in the form of built-in presets."""
     return {
         preset.slug: Preset(

@@ -13,7 +13,7 @@ from judgments.design.named_designs import find_design
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.comparing import compare_designs
 from judgments.design.reading.study_files import toml_values, write_toml
-from judgments.design.saved_presets import saved_presets
+from judgments.design.saved_presets import load_saved_presets
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.designs import design_of
@@ -53,7 +53,7 @@ class CreateStudy(QuorumCommand):
             if isinstance(sampling, dict):  # another value is refused below
                 pairs = [list(pair) for pair in read_pairs(options["pairs"])]
                 sampling |= {"pairs_from": "list", "listed": pairs}
-        design = make_design(values, saved=saved_presets())
+        design = make_design(values, saved_presets=load_saved_presets())
         if options["titles"] is not None:
             design = self._with_titles(design, options["titles"])
         study = create_study(design=design)

@@ -242,7 +242,7 @@ class TestItemsAndCheckQuestions:
 
     def fitted(self, preset: str, dataset: Dataset, purpose: str = "systems", **how: Any) -> Any:
         start = starting_values(preset=preset) | {"purpose": purpose}
-        fitted = fit_to_dataset(start, dataset, maker=None, untouched=True, **how)
+        fitted = fit_to_dataset(start, dataset, maker=None, is_unchanged_preset=True, **how)
         design = make_design(fitted.values | {"name": "Own", "slug": "own"})
         return fitted, plan_study(design, dataset), design.controls
 
@@ -252,7 +252,7 @@ class TestItemsAndCheckQuestions:
     def test_no_item_is_left_out_unasked(self, preset: str) -> None:
         dataset = self.small()
         fitted, plan, controls = self.fitted(preset, dataset)
-        _, whole, _ = self.fitted(preset, dataset, checks="omit")
+        _, whole, _ = self.fitted(preset, dataset, checks_answer="omit")
         assert plan.units == whole.units
         assert controls.kinds == ("repeated",)
         assert plan.controls
@@ -261,7 +261,7 @@ class TestItemsAndCheckQuestions:
 
     def test_a_person_may_leave_items_out_for_known_answers(self) -> None:
         dataset = self.small()
-        fitted, plan, controls = self.fitted("vedantam-2015-pairwise", dataset, checks="reserve")
+        fitted, plan, controls = self.fitted("vedantam-2015-pairwise", dataset, checks_answer="reserve")
         assert (plan.units, controls.kinds) == (10, ("reference",))
         assert (fitted.question.lost_items, fitted.question.judged_items) == (2, 12)
         assert set(fitted.question.choices) == {"repeat", "omit"}
@@ -272,7 +272,9 @@ class TestItemsAndCheckQuestions:
         assert list(fitted.question.choices) == ["reserve"]
 
     def test_as_many_check_questions_as_there_are_material_for(self) -> None:
-        _, plan, controls = self.fitted("hodosh-2013-relevance", self.small(), "labels", checks="reserve")
+        _, plan, controls = self.fitted(
+            "hodosh-2013-relevance", self.small(), "labels", checks_answer="reserve"
+        )
         assert controls.per_hit == 2  # three were wanted, of the two images set aside
         assert plan.controls
 

@@ -18,7 +18,7 @@ from judgments.design.reading.checking import make_design
 from judgments.design.reading.comparing import compare_designs
 from judgments.design.reading.presets import PRESETS
 from judgments.design.reading.study_files import read_toml, write_toml
-from judgments.design.saved_presets import delete_preset, rename_preset, saved_presets, store_preset
+from judgments.design.saved_presets import delete_preset, load_saved_presets, rename_preset, store_preset
 from judgments.models import SavedPreset, Study, StudyEvent
 from judgments.studies import operations
 from judgments.studies.designs import design_of
@@ -116,7 +116,9 @@ class TestPresets:
         )
         assert "sesame" not in str(preset.values)
         assert "ABC" not in str(preset.values)
-        begun = make_design({"name": "x", "dataset": "d", "preset": "kept"}, saved=saved_presets())
+        begun = make_design(
+            {"name": "x", "dataset": "d", "preset": "kept"}, saved_presets=load_saved_presets()
+        )
         assert (begun.seed, begun.crowd.live, begun.crowd.reward_cents) == (0, False, 4)
         assert begun.access.join == "open"
 
@@ -137,7 +139,9 @@ class TestPresets:
         make_dataset()
         maker = somebody("maker")
         store_preset(design=design(units_per_hit=33), slug="mine", title="Mine", by=maker)
-        begun = make_design({"name": "x", "dataset": "animals", "preset": "mine"}, saved=saved_presets())
+        begun = make_design(
+            {"name": "x", "dataset": "animals", "preset": "mine"}, saved_presets=load_saved_presets()
+        )
         study = create_study(design=begun)
         delete_preset(slug="mine", by=maker)
         assert read_toml(write_toml(design_of(study))) == begun

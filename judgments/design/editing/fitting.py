@@ -36,7 +36,7 @@ class ChecksQuestion:
     """A question for the designer: may check questions use items that would otherwise be judged?
 
     Attributes:
-        proposed_answer: the proposed answer, a value of the argument ``checks`` of `fit_to_dataset`.
+        proposed_answer: the proposed answer, a value of the argument ``checks_answer`` of `fit_to_dataset`.
         choices: the other possible answers.
         lost_items: number of items that would not be judged if items were reserved for check questions.
         judged_items: number of items that can be judged without check questions.
@@ -57,7 +57,12 @@ class FittedDesign(NamedTuple):
 
 
 def fit_to_dataset(
-    values: dict[str, Any], dataset: Dataset, *, maker: int | None, untouched: bool = False, checks: str = ""
+    values: dict[str, Any],
+    dataset: Dataset,
+    *,
+    maker: int | None,
+    is_unchanged_preset: bool = False,
+    checks_answer: str = "",
 ) -> FittedDesign:
     """Fit a design to its dataset.
 
@@ -67,24 +72,26 @@ def fit_to_dataset(
     Args:
         values: a complete design; name and slug may be empty.
         maker: row id of the study's author. Unpublished systems of others are not used.
-        untouched: whether the values are those of a preset. If its paper does not state a number of check
+        is_unchanged_preset: whether the values are those of a preset. If its paper does not state a number of check
             questions, some are added if they suffice to distinguish careful answers from guesses.
-        checks: RESERVE, REPEAT or OMIT, as chosen by a person; "" to propose one.
+        checks_answer: RESERVE, REPEAT or OMIT, as chosen by a person; "" to propose one.
     """
     reader = DatasetReader(dataset, maker)
-    preset = PRESETS.get(values["preset"]) if untouched and not values["controls"]["per_hit"] else None
+    preset = (
+        PRESETS.get(values["preset"]) if is_unchanged_preset and not values["controls"]["per_hit"] else None
+    )
     if preset and "controls.per_hit" in preset.ours and KINDS[values["protocol"]].compares_pairs:
         controls = values["controls"] | {"per_hit": CHECKS_PER_PAGE}
         checking_fitter = DesignFitter(values | {"controls": controls}, reader)
         if checking_fitter.has_enough_checks():
             note = gettext("Check questions on each page of work: %(n)s. The paper does not give a number.")
             checking_fitter.sentences.append(note % {"n": CHECKS_PER_PAGE})
-            return _choose_controls(checking_fitter, values, reader, checks)
-    return _choose_controls(DesignFitter(values, reader), values, reader, checks)
+            return _choose_controls(checking_fitter, values, reader, checks_answer)
+    return _choose_controls(DesignFitter(values, reader), values, reader, checks_answer)
 
 
 def _choose_controls(
-    reserve_fitter: DesignFitter, values: dict[str, Any], reader: DatasetReader, checks: str
+    reserve_fitter: DesignFitter, values: dict[str, Any], reader: DatasetReader, checks_answer: str
 ) -> FittedDesign:
     """Return the design that reserves items for check questions, that repeats items, or that has no check questions.
 
@@ -93,7 +100,7 @@ def _choose_controls(
     Args:
         reserve_fitter: the fitted design that reserves items for check questions.
         values: the design before it is fitted.
-        checks: the designer's choice, as in `fit_to_dataset`.
+        checks_answer: the designer's choice, as in `fit_to_dataset`.
     """
     controls = reserve_fitter.values["controls"]
     if not reserve_fitter.checks_per_page or not set(controls["kinds"]) & set(SPLIT_CONTROLS):
@@ -115,7 +122,7 @@ def _choose_controls(
     reserve_is_small = (
         reserve_fitter.has_enough_checks() and lost_items * ITEMS_PER_RESERVED <= omit_fitter.item_count
     )
-    answer = _propose_answer(checks, fitters, reserve_is_small)
+    answer = _propose_answer(checks_answer, fitters, reserve_is_small)
     other_answers = tuple(name for name in fitters if name != answer)
     return FittedDesign(
         fitters[answer].values,
@@ -132,10 +139,10 @@ def _design_without_reserve(fitters: Mapping[str, DesignFitter]) -> FittedDesign
     return FittedDesign(fitter.values, fitter.sentences)
 
 
-def _propose_answer(checks: str, answers: Collection[str], reserve_is_small: bool) -> str:
-    """Return the designer's choice ``checks`` if it is among the possible ``answers``, or else propose an answer."""
-    if checks in answers:
-        return checks
+def _propose_answer(checks_answer: str, answers: Collection[str], reserve_is_small: bool) -> str:
+    """Return ``checks_answer`` if it is among the possible ``answers``, or else propose one of them."""
+    if checks_answer in answers:
+        return checks_answer
     if reserve_is_small:
         return RESERVE
     return REPEAT if REPEAT in answers else OMIT

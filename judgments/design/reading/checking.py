@@ -16,17 +16,17 @@ from judgments.design.reading.problems import design_errors, sentence_error
 from judgments.design.study_design import StudyDesign
 
 
-def make_design(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRESETS) -> StudyDesign:
+def make_design(values: dict[str, Any], *, saved_presets: Mapping[str, Preset] = NO_PRESETS) -> StudyDesign:
     """Return the design of ``values``, a study file as nested dicts. Complete them from their preset and protocol.
 
     Args:
-        saved: presets of this installation.
+        saved_presets: the presets of this installation, by name.
 
     Raises:
         DesignError: a value is invalid; ``field`` is its dotted key.
     """
     try:
-        design = StudyDesign.model_validate(complete_values(values, saved))
+        design = StudyDesign.model_validate(complete_values(values, saved_presets))
     except ValidationError as error:
         raise design_errors(error)[0] from None
     first_contradiction = next(contradictions_of(design), None)

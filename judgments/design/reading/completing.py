@@ -32,17 +32,17 @@ def slugify_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "study"
 
 
-def complete_values(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str, Any]:
+def complete_values(values: dict[str, Any], saved_presets: Mapping[str, Preset]) -> dict[str, Any]:
     """Return the values with those of their preset, and with the defaults of their kind.
 
     Args:
-        saved: presets of this installation.
+        saved_presets: the presets of this installation, by name.
 
     Raises:
         DesignError: the preset is unknown, or for another protocol.
     """
     preset_name = values.get("preset", "")
-    presets = {**saved, **PRESETS}
+    presets = {**saved_presets, **PRESETS}
     is_complete = values.keys() >= COMPLETE_TABLES
     if is_complete:
         values = with_pairs_from(values)

@@ -16,14 +16,14 @@ from judgments.design.study_design import StudyDesign
 
 
 def read_toml(
-    text: str, *, source: str = "study file", saved: Mapping[str, Preset] = NO_PRESETS
+    text: str, *, source: str = "study file", saved_presets: Mapping[str, Preset] = NO_PRESETS
 ) -> StudyDesign:
     """Return the design of TOML text.
 
     Raises:
         DesignError: the text is not TOML, or not a valid design.
     """
-    return make_design(toml_values(text, source=source), saved=saved)
+    return make_design(toml_values(text, source=source), saved_presets=saved_presets)
 
 
 def toml_values(text: str, *, source: str = "study file") -> dict[str, Any]:

@@ -20,15 +20,15 @@ NAME_KEYS = ("name", "slug", "dataset")  # keys that may be empty in a new desig
 
 
 def starting_values(
-    *, preset: str = "", protocol: str = "", saved: Mapping[str, Preset] = NO_PRESETS
+    *, preset: str = "", protocol: str = "", saved_presets: Mapping[str, Preset] = NO_PRESETS
 ) -> dict[str, Any]:
     """Return the complete values of a new design by a preset or else by a protocol. The names are empty."""
     values = {"preset": preset} if preset else {"protocol": protocol}
-    design = make_design(dict.fromkeys(NAME_KEYS, "new") | values, saved=saved)
+    design = make_design(dict.fromkeys(NAME_KEYS, "new") | values, saved_presets=saved_presets)
     return design.model_dump(mode="json") | dict.fromkeys(NAME_KEYS, "")
 
 
-def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> dict[str, Any]:
+def values_from_toml(text: str, *, saved_presets: Mapping[str, Preset] = NO_PRESETS) -> dict[str, Any]:
     """Return a complete design from a study file that may lack name, slug and dataset.
 
     Raises:
@@ -37,7 +37,7 @@ def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> 
     values = toml_values(text, source="This")
     open_keys = [key for key in NAME_KEYS if not values.get(key)]
     try:
-        design = make_design(values | dict.fromkeys(open_keys, "new"), saved=saved)
+        design = make_design(values | dict.fromkeys(open_keys, "new"), saved_presets=saved_presets)
     except DesignError as error:
         line = line_of(text, error.field)
         message = gettext("Line %(line)d: %(error)s") % {"line": line, "error": error} if line else str(error)

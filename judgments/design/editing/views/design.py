@@ -14,7 +14,7 @@ from judgments.design.editing.views.description import describe_design
 from judgments.design.editing.views.editor import EditorPage, edit_design, form_context
 from judgments.design.editing.views.start import values_of_address
 from judgments.design.reading.study_files import write_toml
-from judgments.design.saved_presets import saved_presets
+from judgments.design.saved_presets import load_saved_presets
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.designs import design_of
@@ -33,12 +33,14 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
         context["settings"] = describe_design(design_of(study))
         context["can_go_back"] = context["may_change"] and can_be_discarded(study)
         return TemplateResponse(request, "judgments/study/design_read.html", context)
-    saved = saved_presets()
+    saved_presets = load_saved_presets()
     base = study.design
     fitted_design = None
-    if (start_values := values_of_address(request, saved, current=study.design)) is not None:
+    if (start_values := values_of_address(request, saved_presets, current=study.design)) is not None:
         checks = request.GET.get("checks", "")
-        fitted_design = fit_to_dataset(start_values, study.dataset, maker=study.created_by_id, checks=checks)
+        fitted_design = fit_to_dataset(
+            start_values, study.dataset, maker=study.created_by_id, checks_answer=checks
+        )
         base = fitted_design.values
 
     def store(design: StudyDesign) -> Study:
@@ -48,12 +50,14 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
         admin.log_change(request, study, "design")
         return study
 
-    editor = edit_design(request, store, base=base, saved=saved, fitted_design=fitted_design)
+    editor = edit_design(request, store, base=base, saved_presets=saved_presets, fitted_design=fitted_design)
     if not isinstance(editor, EditorPage):
         return editor
     if "problem" in editor.numbers:
         context["blocked_step"] = generate.name
-    return TemplateResponse(request, "judgments/study/design.html", context | form_context(editor, saved))
+    return TemplateResponse(
+        request, "judgments/study/design.html", context | form_context(editor, saved_presets)
+    )
 
 
 @study_page("study-file", order=11)

@@ -128,14 +128,14 @@ def edit_design(
     store: Callable[[StudyDesign], Study],
     *,
     base: dict[str, Any],
-    saved: dict[str, Preset],
+    saved_presets: dict[str, Preset],
     fitted_design: FittedDesign | None,
 ) -> EditorPage | HttpResponse:
     """Return the page on which a design is edited, or a response.
 
     The response is a redirect after ``store`` has saved the design, or JSON for the script of the page.
     """
-    editor = _open_editor(request, base, saved, fitted_design)
+    editor = _open_editor(request, base, saved_presets, fitted_design)
     if "_look" in request.POST and request.headers.get("Accept", "") == "application/json":
         return _answer_script(editor)
     if is_save(request) and editor.form.is_valid():
@@ -147,13 +147,16 @@ def edit_design(
 
 
 def _open_editor(
-    request: HttpRequest, base: dict[str, Any], saved: dict[str, Preset], fitted_design: FittedDesign | None
+    request: HttpRequest,
+    base: dict[str, Any],
+    saved_presets: dict[str, Preset],
+    fitted_design: FittedDesign | None,
 ) -> EditorPage:
     """Return the page of a design, from the stored values or the posted form. Store only the design's preview."""
     base = _posted_base(request) or base
     datasets = list(visible_rows(Dataset.objects.all(), request.user).values_list("name", flat=True))
     if request.method == "POST":
-        editor = _editor_from_form(request, base, datasets, saved)
+        editor = _editor_from_form(request, base, datasets, saved_presets)
     else:
         is_preview = COUNT_PARAMETER in request.GET
         make_form = filled_form if is_preview else DesignForm
@@ -214,7 +217,7 @@ def preview_address(key: str) -> str:
 
 
 def _editor_from_form(
-    request: HttpRequest, base: dict[str, Any], datasets: list[str], saved: dict[str, Preset]
+    request: HttpRequest, base: dict[str, Any], datasets: list[str], saved_presets: dict[str, Preset]
 ) -> EditorPage:
     """Return the page with the posted form, with the study file that the person typed, or fitted to its dataset."""
     text, problem = request.POST.get("toml", "")[:MAX_TOML_LENGTH], ""
@@ -222,7 +225,7 @@ def _editor_from_form(
     adjustments: list[str] = []
     if "_apply" in request.POST:
         try:
-            base = values_from_toml(text, saved=saved)
+            base = values_from_toml(text, saved_presets=saved_presets)
             form = filled_form(base=base, datasets=datasets)
         except DesignError as error:
             problem = str(error)
@@ -259,12 +262,12 @@ def _posted_base(request: HttpRequest) -> dict[str, Any] | None:
     return design.model_dump(mode="json") | dict.fromkeys(open_keys, "")
 
 
-def form_context(editor: EditorPage, saved: dict[str, Preset]) -> dict[str, Any]:
+def form_context(editor: EditorPage, saved_presets: dict[str, Preset]) -> dict[str, Any]:
     """Return the context of the templates that include design_desk.html."""
     return editor.context | {
         "form_kind": with_wording(KINDS[editor.base["protocol"]], editor.base["judged"], ()),
-        "preset": {**saved, **PRESETS}.get(editor.base.get("preset", "")),
+        "preset": {**saved_presets, **PRESETS}.get(editor.base.get("preset", "")),
         "is_built_in_preset": editor.base.get("preset", "") in PRESETS,
         "preset_titles": preset_titles(editor.base["judged"]),
-        "saved_presets": saved,
+        "saved_presets": saved_presets,
     }

@@ -13,7 +13,7 @@ from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.design.editing.form.study_file_form import StudyFileForm
 from judgments.design.editing.views.start import page_context
 from judgments.design.reading.study_files import read_toml
-from judgments.design.saved_presets import saved_presets
+from judgments.design.saved_presets import load_saved_presets
 from judgments.studies.studies import create_study
 from judgments.studies.study_page import study_page_address
 
@@ -23,7 +23,8 @@ def add_study_from_file(admin: QuorumAdmin, request: HttpRequest) -> HttpRespons
     if request.method == "POST" and form.is_valid():
         try:
             study = create_study(
-                design=read_toml(form.cleaned_data["text"], saved=saved_presets()), user=signed_in(request)
+                design=read_toml(form.cleaned_data["text"], saved_presets=load_saved_presets()),
+                user=signed_in(request),
             )
         except QuorumError as error:
             form.add_error("text", str(error))

@@ -19,7 +19,7 @@ from judgments.design.editing.text_types import can_ask_about_texts, card_title,
 from judgments.design.editing.views.editor import EditorPage, edit_design, form_context
 from judgments.design.reading.completing import slugify_name
 from judgments.design.reading.presets import PRESETS, Preset
-from judgments.design.saved_presets import saved_presets
+from judgments.design.saved_presets import load_saved_presets
 from judgments.design.study_design import PURPOSES, StudyDesign
 from judgments.design.wordings import CAPTION
 from judgments.kinds import KINDS
@@ -34,19 +34,23 @@ MAX_PROTOCOLS_SHOWN = 4  # protocols that are visible below each purpose; the ot
 
 def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     """Show the page "New study" or, if the address names a preset or protocol, the form of a new design."""
-    saved = saved_presets()
-    base = values_of_address(request, saved)
+    saved_presets = load_saved_presets()
+    base = values_of_address(request, saved_presets)
     datasets = visible_rows(Dataset.objects.all(), request.user)
     dataset = _requested_dataset(request, datasets)
     if base is None:
-        return _show_start(admin, request, datasets, dataset, saved)
+        return _show_start(admin, request, datasets, dataset, saved_presets)
     fitted_design = None
     if request.method != "POST" and dataset is not None:
         fitted_design = fit_to_dataset(
-            base, dataset, maker=signed_in(request).pk, untouched=True, checks=request.GET.get("checks", "")
+            base,
+            dataset,
+            maker=signed_in(request).pk,
+            is_unchanged_preset=True,
+            checks_answer=request.GET.get("checks", ""),
         )
         base = fitted_design.values
-        short_title = _title_of(base, saved).partition(":")[0]
+        short_title = _title_of(base, saved_presets).partition(":")[0]
         base["name"] = _free_name(f"{short_title}, {dataset.name}")
 
     def store(design: StudyDesign) -> Study:
@@ -54,10 +58,14 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
         admin.log_addition(request, study, "designed")
         return study
 
-    editor = edit_design(request, store, base=base, saved=saved, fitted_design=fitted_design)
+    editor = edit_design(request, store, base=base, saved_presets=saved_presets, fitted_design=fitted_design)
     if not isinstance(editor, EditorPage):
         return editor
-    context = page_context(admin, request) | form_context(editor, saved) | {"subtitle": gettext("New study")}
+    context = (
+        page_context(admin, request)
+        | form_context(editor, saved_presets)
+        | {"subtitle": gettext("New study")}
+    )
     return TemplateResponse(request, "judgments/study/add.html", context)
 
 
@@ -75,7 +83,7 @@ def _show_start(
     request: HttpRequest,
     datasets: QuerySet[Dataset],
     dataset: Dataset | None,
-    saved: dict[str, Preset],
+    saved_presets: dict[str, Preset],
 ) -> HttpResponse:
     """Show the presets for a dataset, grouped by the aims of studies."""
     newest_datasets = list(datasets.order_by("-pk")[:MAX_DATASETS])
@@ -92,7 +100,7 @@ def _show_start(
                 "preset": preset,
                 "title": card_title(preset, text_type),
                 "thumbnail": f"judgments/thumbnails/{preset.values['protocol']}.html",
-                "seconds": starting_values(preset=name, saved=saved)["seconds_per_unit"],
+                "seconds": starting_values(preset=name, saved_presets=saved_presets)["seconds_per_unit"],
                 "missing": counts.missing_for(preset) if counts else "",
                 "other_type": preset.values.get("judged", CAPTION) not in (CAPTION, text_type),
             }
@@ -116,7 +124,7 @@ def _show_start(
         "subtitle": gettext("New study"),
         "aims": aims,
         "published_cards": published_cards,
-        "saved_cards": make_cards(saved),
+        "saved_cards": make_cards(saved_presets),
         "kind_names": [name for name in KINDS if name in kind_names],
         "of_texts": has_only_texts,  # the templates of thumbnails read it, too
         "datasets": newest_datasets,
@@ -128,9 +136,9 @@ def _show_start(
     return TemplateResponse(request, "judgments/study/start.html", context)
 
 
-def _title_of(base: dict[str, Any], saved: dict[str, Preset]) -> str:
+def _title_of(base: dict[str, Any], saved_presets: dict[str, Preset]) -> str:
     """Return the title of the design's preset or, without a preset, of its protocol."""
-    preset = {**saved, **PRESETS}.get(base["preset"])
+    preset = {**saved_presets, **PRESETS}.get(base["preset"])
     return preset.title if preset else KINDS[base["protocol"]].title
 
 
@@ -150,7 +158,7 @@ def page_context(admin: QuorumAdmin, request: HttpRequest) -> dict[str, Any]:
 
 
 def values_of_address(
-    request: HttpRequest, saved: dict[str, Preset], current: dict[str, Any] | None = None
+    request: HttpRequest, saved_presets: dict[str, Preset], current: dict[str, Any] | None = None
 ) -> dict[str, Any] | None:
     """Return the values of a new design by the preset or protocol in the address; None if it names neither.
 
@@ -158,11 +166,11 @@ def values_of_address(
         current: the design of a study, whose names, seed, translations and registration are kept; None for a new study.
     """
     preset, protocol = request.GET.get("preset", ""), request.GET.get("protocol", "")
-    if preset not in {**saved, **PRESETS}:
+    if preset not in {**saved_presets, **PRESETS}:
         preset = ""
     if not preset and protocol not in KINDS:
         return None
-    base = starting_values(preset=preset, protocol=protocol, saved=saved)
+    base = starting_values(preset=preset, protocol=protocol, saved_presets=saved_presets)
     if request.GET.get("purpose") in PURPOSES:
         base["purpose"] = request.GET["purpose"]
     if current is not None:
