@@ -163,19 +163,19 @@ def _part_of_file(file: Path, root: Path, encoding: str) -> UploadPart:
     The part has no format if another file of the set has the part; see `Recogniser`.
     """
     plain_part = UploadPart(file=str(file.relative_to(root)))
-    read_head = partial(_read_head, file, encoding)
+    read_beginning = partial(_read_beginning, file, encoding)
     recognisers: list[Recogniser] = of_features("upload_recognisers")
     for recognise in recognisers:
-        part = recognise(plain_part, file, read_head)
+        part = recognise(plain_part, file, read_beginning)
         if part is not None:
             break
     else:
-        format = BINARY_FORMATS.get(_suffix(file)) or TEXT_FORMATS.get(read_head()[:1], "csv")
+        format = BINARY_FORMATS.get(_suffix(file)) or TEXT_FORMATS.get(read_beginning()[:1], "csv")
         part = replace(plain_part, format=format)
     return replace(part, encoding=encoding or likely_encoding(file)) if part.format else part
 
 
-def _read_head(file: Path, encoding: str) -> str:
+def _read_beginning(file: Path, encoding: str) -> str:
     return read_head(file, HEAD_BYTES, encoding=encoding or likely_encoding(file)).lstrip()
 
 

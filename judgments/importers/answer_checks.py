@@ -13,13 +13,13 @@ from judgments.kinds import Kind
 class AnswerChecker:
     """Checks the answers of a file, and finds the design options that these answers need.
 
-    The scale is inferred from the answers, unless ``hold_to_scale`` sets it.
+    The scale is inferred from the answers, unless ``require_scale`` sets it.
 
     Attributes:
         plain_kind: the kind with default options.
         setting: the design options that the answers need (`Kind.extend_setting`), such as the scale "1:5"; None before
             the first answer.
-        scale_text: the scale that ``hold_to_scale`` has set; "" if it was not called.
+        scale_text: the scale that ``require_scale`` has set; "" if it was not called.
     """
 
     def __init__(self, kind: Kind) -> None:
@@ -37,10 +37,10 @@ class AnswerChecker:
 
     @property
     def states_scale(self) -> bool:
-        """Whether ``hold_to_scale`` has set the scale with its step."""
+        """Whether ``require_scale`` has set the scale with its step."""
         return self._limits is not None and self._limits.step is not None
 
-    def hold_to_scale(self, text: str) -> None:
+    def require_scale(self, text: str) -> None:
         """Set the scale LOW:HIGH[:STEP], outside of which answers are refused. Without a step, infer the step.
 
         Raises:
@@ -94,7 +94,7 @@ class AnswerChecker:
         self._checked_numbers.add((value, needs_options))
 
     def _check_on_scale(self, value: float) -> None:
-        """Check a number on the scale that ``hold_to_scale`` has set. Extend an inferred scale by the number."""
+        """Check a number on the scale that ``require_scale`` has set. Extend an inferred scale by the number."""
         limits, default_scale = self._limits, self.plain_kind.scale
         assert default_scale is not None
         if limits is not None and limits.step:

@@ -191,7 +191,7 @@ class TableJudgments(JudgmentSource):
         scale = record.get("scale")
         if not self.scale and scale is not None:
             try:
-                checker.hold_to_scale(str(scale).strip())
+                checker.require_scale(str(scale).strip())
             except ValueError as error:
                 raise record.problem("scale", *answer_problem(scale, error, checker.plain_kind)) from None
         return checker
@@ -200,7 +200,7 @@ class TableJudgments(JudgmentSource):
         checker = AnswerChecker(self.kinds[protocol])
         if self.scale:
             try:
-                checker.hold_to_scale(self.scale)
+                checker.require_scale(self.scale)
             except ValueError as error:
                 raise ImportProblem(
                     self.path, None, "--scale", *answer_problem(self.scale, error, checker.plain_kind)

@@ -219,13 +219,7 @@ class MappedJudgments(TableJudgments):
                 raise _cell_problem(record, name, value, "a text")
             return str(text if self.uses_former_ids else value)  # as written in the file, even a number
         if values_of_words:
-            word = foreign.cell_text(text)
-            if name not in ("value", "expected"):
-                text = values_of_words.get(word.lower(), values_of_words.get("*"))  # "*": any other word
-            elif word in values_of_words:
-                text = values_of_words[word]
-            else:
-                raise _cell_problem(record, name, text, f"one of {', '.join(values_of_words)}")
+            text = self._value_of_word(record, name, text, values_of_words)
         if name in TIME_COLUMNS and text is not None:
             try:
                 return parse_time(str(text), self._zone).isoformat()
@@ -237,6 +231,15 @@ class MappedJudgments(TableJudgments):
             except OverflowError:  # a whole number of hundreds of digits
                 raise _cell_problem(record, name, text, "a number") from None
         return text
+
+    def _value_of_word(self, record: Record, name: str, cell: Any, values_of_words: Mapping[str, Any]) -> Any:
+        """Return the value that the mapping gives for the word in a cell. An answer must be one of the words."""
+        word = foreign.cell_text(cell)
+        if name not in ("value", "expected"):
+            return values_of_words.get(word.lower(), values_of_words.get("*"))  # "*": any other word
+        if word not in values_of_words:
+            raise _cell_problem(record, name, cell, f"one of {', '.join(values_of_words)}")
+        return values_of_words[word]
 
     def _clean_name(self, record: Record, name: str, text: str) -> str:
         """Return the name of an image, system or person.

@@ -50,15 +50,18 @@ class UnitRegister:
             expected = "the same protocol, image, captions, systems and pair in all of its rows"
             raise record.problem("unit", actual, expected)
         self._check_answer_count(record, row, unit_and_worker)
-        if row.pair is not None and not row.control:
-            _, *compared_captions = captions
-            pair_content = hash((row.image, *compared_captions, systems[: len(SIDES)]))
-            if self._pair_contents.setdefault(hash(row.pair), pair_content) != pair_content:
-                actual = f"{quote_value(row.pair)} with other content than before"
-                expected = "the same image, captions and systems in all of its rows"
-                raise record.problem("pair", actual, expected)
+        self._check_pair(record, row, (row.image, *captions[1:], systems[: len(SIDES)]))
         self._contents[unit_digest] = content
         self._lines[unit_and_worker], self._revisions[unit_and_worker] = record.line, row.revision
+
+    def _check_pair(self, record: Record, row: JudgmentRow, content: tuple[object, ...]) -> None:
+        """Raise ImportProblem if the row's pair had other content in an earlier row."""
+        if row.pair is None or row.control:
+            return
+        content_digest = hash(content)
+        if self._pair_contents.setdefault(hash(row.pair), content_digest) != content_digest:
+            actual = f"{quote_value(row.pair)} with other content than before"
+            raise record.problem("pair", actual, "the same image, captions and systems in all of its rows")
 
     def _check_answer_count(self, record: Record, row: JudgmentRow, unit_and_worker: int) -> None:
         """Raise ImportProblem for a second answer of a worker on a unit that does not revise the first answer."""

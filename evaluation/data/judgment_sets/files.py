@@ -309,7 +309,7 @@ def checked_kind(path: Path, table: FileJudgments, kind: Kind) -> Kind:
     """
     rule = AnswerChecker(kind)
     try:
-        rule.hold_to_scale(table.scale)
+        rule.require_scale(table.scale)
     except ValueError as error:
         raise ImportProblem(path, None, "scale", *answer_problem(table.scale, error, kind)) from None
     for value in dict.fromkeys(table.values.tolist()):
