@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
@@ -324,8 +324,22 @@ def _store_pairs(dataset: Dataset, rows: Iterable[CandidatePairRow]) -> None:
         for position, row in enumerate(pairs)
     )
     insert_rows(PublishedPair, columns, pair_values)
-    # Each candidate is an output of its system. Several outputs of a system for an image are ranked in the order of the
-    # file.
+    _store_outputs_of_pairs(pairs, item_ids, caption_ids, system_ids)
+
+
+def _store_outputs_of_pairs(
+    pairs: Iterable[CandidatePairRow],
+    item_ids: Mapping[str, int],
+    caption_ids: Mapping[str, int],
+    system_ids: Mapping[str, int],
+) -> None:
+    """Store each candidate of the pairs as an output of its system.
+
+    Several outputs of a system for an image are ranked in the order of the file.
+
+    Args:
+        item_ids, caption_ids, system_ids: row ids by image, by text, and by system.
+    """
     ranks: dict[tuple[int, int, int], int] = {}  # by system, item and caption
     output_counts: Counter[tuple[int, int]] = Counter()  # by system and item
     for row in pairs:
