@@ -39,9 +39,8 @@ TITLES = {
 }
 LANGUAGE_COLUMN = RowColumn("language", "Language", "", "choice", True, (("", "Choose"), *settings.LANGUAGES))
 MARKDOWN_KEYS = ("question", "instructions", "consent")
-MAX_ROW_NUMBER = (
-    100  # largest number of an example or question, as empty rows are added for all smaller numbers
-)
+# the largest number of an example or question; empty rows are added for all smaller numbers
+MAX_ROW_NUMBER = 100
 NUMBER_COLUMNS = {
     EXAMPLES: RowColumn("number", "Example", "Position in the design, starting at 1.", "whole", True),
     QUESTIONS: RowColumn("number", "Question", "Position in the design, starting at 1.", "whole", True),
