@@ -241,11 +241,8 @@ class CaptionQuerySet(models.QuerySet["Caption"]):
             study_model: Any = apps.get_model("judgments", "Study")  # the model's module imports this module
             unit_model: Any = apps.get_model("judgments", "Unit")
             studies = study_model.objects.visible_to(user).order_by().values("pk")
-            for field in (
-                "first",
-                "second",
-                "reference",
-            ):  # a subquery for each column can use the column's index
+            # a subquery for each column can use the column's index
+            for field in ("first", "second", "reference"):
                 units = unit_model.objects.filter(**{field: OuterRef("pk")}, study__in=studies)
                 is_visible |= Q(Exists(units))
         datasets = Dataset.objects.visible_to(user).order_by().values("pk")

@@ -15,9 +15,8 @@ from judgments.kinds import KINDS
 from judgments.models import Dataset
 
 CHECKS_PER_PAGE = 2
-ITEMS_PER_RESERVED = (
-    10  # for each item that is left out for check questions, at least this many items are there
-)
+# for each item that is left out for check questions, at least this many items are there
+ITEMS_PER_RESERVED = 10
 # the possible answers to a ChecksQuestion
 RESERVE = "reserve"  # check questions are made from items that are then not judged
 REPEAT = "repeat"  # check questions repeat judged items

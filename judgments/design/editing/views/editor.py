@@ -35,9 +35,8 @@ from judgments.studies.study_page import STEPS
 
 # Positions of visible fields in their step, by HTML name. Fields without an entry come first.
 UNFOLDED_ORDER = {"judgments_per_unit": 1, "captions_per_image": 1, "crowd-budget_cents": 2}
-COUNT_PARAMETER = (
-    "look"  # the parameter that asks to count the numbers at once, and to show problems at their fields
-)
+# the parameter that asks to count the numbers at once, and to show problems at their fields
+COUNT_PARAMETER = "look"
 MAX_TOML_LENGTH = 200_000  # characters; the rest is cut off
 
 
