@@ -40,17 +40,17 @@ def read_potato(path: Path, columns: Columns, notes: ImportNotes, encoding: str 
         yield from read_table(path, columns, notes, encoding)
 
 
-def is_letter_shown(names: Mapping[str, Any], source: str) -> bool:
+def is_letter_shown(values: Mapping[str, Any], source: str) -> bool:
     """Return whether a column of a table has letters of shown positions, so that the judged texts are unknown.
 
     Args:
-        names: the row of the table, of which only the column names matter.
+        values: a row of the table, of which only the names of the columns matter.
         source: the column.
     """
-    if "instance_id" not in names or not names.keys() & {"user_id", "user"}:
+    if "instance_id" not in values or not values.keys() & {"user_id", "user"}:
         return False
     endings = tuple(f"{mark}{label}" for mark in (".", ":::") for label in (LETTER_LABEL, SCALE_LABEL))
-    return source.endswith(endings) or any(f"{source}{ending}" in names for ending in endings)
+    return source.endswith(endings) or any(f"{source}{ending}" in values for ending in endings)
 
 
 def _read_state(path: Path, encoding: str | None) -> Iterator[Record]:
