@@ -14,7 +14,7 @@ from common.incoming.bounded_files import uploaded_text
 from judgments.datasets.table_columns import PEOPLE, TableUse, UploadTable, add_table_use
 from judgments.design.reading.study_files import toml_values
 from judgments.design.scale import InferredScale, bounds_from_text, scale_from_text
-from judgments.importers.mapping import MAPPABLE_COLUMNS
+from judgments.importers.mapped.mapping import MAPPABLE_COLUMNS
 from judgments.kinds import KINDS
 
 IMPORT_JOB = "import_judgments"  # the kind of the import's job

@@ -35,7 +35,7 @@ from judgments.access.study_log import note_event
 from judgments.datasets.importing.base import ImportSummary
 from judgments.datasets.importing.column_mappings import remember_mapping
 from judgments.importers import ColumnMapping, ImportProblem, JudgmentSource
-from judgments.importers.mapped_judgments import MappedJudgments
+from judgments.importers.mapped.mapped_judgments import MappedJudgments
 from judgments.importers.notes import QUIRK_NOTES
 from judgments.importers.records.rows import JudgmentRow
 from judgments.importers.records.values import ids_by_name

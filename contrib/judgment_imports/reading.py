@@ -27,8 +27,8 @@ from judgments.importers import (
     open_judgments,
     read_layouts,
 )
-from judgments.importers.mapped_judgments import MappedJudgments
-from judgments.importers.mapped_records import read_criteria
+from judgments.importers.mapped.mapped_judgments import MappedJudgments
+from judgments.importers.mapped.mapped_records import read_criteria
 from judgments.kinds import KINDS
 from judgments.models import Caption, Dataset, Output
 

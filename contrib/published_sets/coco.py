@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Annotated
 
 from common.incoming import quote_value
-from judgments.importers.mapped_records import mapped_reader
-from judgments.importers.mapping import ColumnMapping
+from judgments.importers.mapped.mapped_records import mapped_reader
+from judgments.importers.mapped.mapping import ColumnMapping
 from judgments.importers.problems import ImportProblem
 from judgments.importers.records.column_types import Address, ImageName, cached_validator
 from judgments.importers.records.json_records import read_document

@@ -22,7 +22,7 @@ from contrib.score_imports.rows import CHECK_INTERVAL, CompactTexts, ScoreRows, 
 from evaluation.errors import EvaluationError
 from evaluation.models import ID_COLUMNS, ScoreKeys
 from judgments.importers import TABLE_FORMATS, ColumnMapping
-from judgments.importers.mapped_records import mapped_reader
+from judgments.importers.mapped.mapped_records import mapped_reader
 from judgments.importers.notes import ImportNotes
 from judgments.importers.problems import ImportProblem
 from judgments.importers.records.columns import Columns, RecordReader

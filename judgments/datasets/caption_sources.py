@@ -18,7 +18,7 @@ from typing import Any
 
 from judgments.datasets.upload_parts import PEOPLE, SYSTEM, UploadPart
 from judgments.importers import TABLE_FORMATS, ImportProblem
-from judgments.importers.mapped_records import mapped_reader
+from judgments.importers.mapped.mapped_records import mapped_reader
 from judgments.importers.notes import ImportNotes
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.record import Record

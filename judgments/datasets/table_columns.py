@@ -13,9 +13,9 @@ from django.utils.translation import gettext_noop
 
 from common.files import as_cell
 from judgments.importers import HEADER_FORMATS, ColumnMapping, ImportProblem, fill_layout
-from judgments.importers.column_guesses import guess_columns
-from judgments.importers.mapped_records import read_first_rows
-from judgments.importers.mapping import OMITTED_COLUMN as NOT_USED
+from judgments.importers.mapped.column_guesses import guess_columns
+from judgments.importers.mapped.mapped_records import read_first_rows
+from judgments.importers.mapped.mapping import OMITTED_COLUMN as NOT_USED
 from judgments.importers.names import is_picture_name
 from judgments.importers.records.title_rows import header_line
 from judgments.importers.tables.files import first_lines

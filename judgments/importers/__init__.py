@@ -12,9 +12,9 @@ from pathlib import Path
 from common.features import of_features
 from judgments.importers.import_format import ImportFormat
 from judgments.importers.judgment_tables import TableJudgments
-from judgments.importers.mapped_judgments import MappedJudgments
-from judgments.importers.mapped_records import dataset_reader, mapped_reader
-from judgments.importers.mapping import ColumnMapping, read_layouts
+from judgments.importers.mapped.mapped_judgments import MappedJudgments
+from judgments.importers.mapped.mapped_records import dataset_reader, mapped_reader
+from judgments.importers.mapped.mapping import ColumnMapping, read_layouts
 from judgments.importers.potato import read_potato
 from judgments.importers.problems import ImportProblem
 from judgments.importers.records.columns import RecordReader

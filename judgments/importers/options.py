@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common.incoming import quote_value
-from judgments.importers.mapping import (
+from judgments.importers.mapped.mapping import (
     ANONYMOUS_WORKERS,
     EXAMPLE_PAIRS,
     ColumnMapping,

@@ -27,7 +27,7 @@ from judgments.drawing.documents import first_of_documents
 from judgments.importers import ColumnMapping
 from judgments.importers.answer_checks import AnswerChecker, answer_problem
 from judgments.importers.judgment_tables import ANONYMOUS_NAME, TableJudgments
-from judgments.importers.mapped_judgments import MappedJudgments
+from judgments.importers.mapped.mapped_judgments import MappedJudgments
 from judgments.importers.names import Lookalikes
 from judgments.importers.notes import ImportNotes
 from judgments.importers.problems import ImportProblem

@@ -26,7 +26,7 @@ from judgments.datasets.table_columns import (
     has_title,
 )
 from judgments.importers import TABLE_FORMATS, ColumnMapping
-from judgments.importers.mapping import CRITERIA_SEPARATOR, FILE, OMITTED_COLUMN, parse_pairs
+from judgments.importers.mapped.mapping import CRITERIA_SEPARATOR, FILE, OMITTED_COLUMN, parse_pairs
 from judgments.importers.options import OPTIONS, mapping_of
 
 # the labels of a page's controls, by the option of a command that an error message names

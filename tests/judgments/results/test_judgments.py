@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judgments.importers import ColumnMapping, ImportProblem, open_judgments
-from judgments.importers.mapping import parse_pairs, parse_zone
+from judgments.importers.mapped.mapping import parse_pairs, parse_zone
 from judgments.importers.records.rows import JudgmentRow
 from tests.judgments.results.result_files import OLD_ROW, csv_file, old_header, old_line, row_with
 from tests.refusals import assert_names, refuses

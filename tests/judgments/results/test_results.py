@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from common.files import guard_formula
 from judgments.importers import ColumnMapping, ImportProblem, open_judgments, read_layouts
-from judgments.importers.mapped_records import mapped_reader
+from judgments.importers.mapped.mapped_records import mapped_reader
 from judgments.importers.notes import ImportNotes
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.csv_records import read_csv

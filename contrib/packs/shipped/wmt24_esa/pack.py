@@ -9,7 +9,7 @@ from contrib.error_spans.results.segments import JudgedText, score_segments
 from contrib.packs.running import Run
 from evaluation.presentation.content import Estimate
 from judgments.importers import read_layouts
-from judgments.importers.mapped_records import mapped_reader
+from judgments.importers.mapped.mapped_records import mapped_reader
 from judgments.importers.notes import ImportNotes
 from judgments.importers.records.columns import Columns
 from judgments.importers.tables.files import read_table

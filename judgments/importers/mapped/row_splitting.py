@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from common.incoming.json_documents import load_json
 from judgments.importers import foreign
-from judgments.importers.mapping import NUMBER_PLACEHOLDER, ColumnMapping
+from judgments.importers.mapped.mapping import NUMBER_PLACEHOLDER, ColumnMapping
 
 MAX_CACHED_HEADERS = 1_000  # cached headers of a file's records
 

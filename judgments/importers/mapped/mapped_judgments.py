@@ -16,8 +16,8 @@ from judgments.drawing.keys import candidate_key, content_key, text_key
 from judgments.importers import foreign
 from judgments.importers.judgment_cells import output_columns
 from judgments.importers.judgment_tables import TableJudgments
-from judgments.importers.mapped_records import mapped_reader
-from judgments.importers.mapping import (
+from judgments.importers.mapped.mapped_records import mapped_reader
+from judgments.importers.mapped.mapping import (
     ANONYMOUS_WORKERS,
     ANSWER_COLUMNS,
     CONTENT_COLUMNS,
@@ -31,7 +31,7 @@ from judgments.importers.mapping import (
     ColumnMapping,
     parse_zone,
 )
-from judgments.importers.marked_errors import read_marked_errors
+from judgments.importers.mapped.marked_errors import read_marked_errors
 from judgments.importers.names import Lookalikes
 from judgments.importers.notes import ImportNotes
 from judgments.importers.problems import ImportProblem

@@ -8,7 +8,7 @@ from typing import Any
 
 from common.incoming import quote_value
 from judgments.importers import foreign
-from judgments.importers.mapping import ColumnMapping
+from judgments.importers.mapped.mapping import ColumnMapping
 from judgments.importers.records.json_records import parse_json
 from judgments.importers.records.record import Record
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from common.files import unguard_formula
 from judgments.importers import foreign
-from judgments.importers.mapping import ColumnMapping
+from judgments.importers.mapped.mapping import ColumnMapping
 from judgments.importers.records.record import Record
 
 

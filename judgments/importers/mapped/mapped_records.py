@@ -11,7 +11,7 @@ from typing import Any
 
 from common.incoming import quote_value, unpacked_name
 from judgments.importers import foreign
-from judgments.importers.mapping import (
+from judgments.importers.mapped.mapping import (
     ANONYMOUS_WORKERS,
     BRACED_NAME,
     CONSTANT,
@@ -25,14 +25,14 @@ from judgments.importers.mapping import (
     TEXT_COLUMNS,
     ColumnMapping,
 )
+from judgments.importers.mapped.record_parsing import RecordParser
+from judgments.importers.mapped.row_splitting import RowSplitter
+from judgments.importers.mapped.source_checks import SourceChecks
 from judgments.importers.notes import ImportNotes
 from judgments.importers.problems import ImportProblem
-from judgments.importers.record_parsing import RecordParser
 from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.record import Record
 from judgments.importers.records.values import is_blank
-from judgments.importers.row_splitting import RowSplitter
-from judgments.importers.source_checks import SourceChecks
 
 MAX_FIRST_ROWS = 5  # rows of a file from which its columns are guessed
 MAX_CRITERIA = 50

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.incoming import quote_value
-from judgments.importers.mapping import CONSTANT, NUMBER_PLACEHOLDER, ColumnMapping
+from judgments.importers.mapped.mapping import CONSTANT, NUMBER_PLACEHOLDER, ColumnMapping
 from judgments.importers.notes import ImportNotes
 from judgments.importers.potato import is_letter_shown
 from judgments.importers.problems import ImportProblem

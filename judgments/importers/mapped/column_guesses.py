@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterable
 from functools import cache
 
-from judgments.importers.mapping import LAYOUT_FOLDER
+from judgments.importers.mapped.mapping import LAYOUT_FOLDER
 from judgments.importers.textio import read_whole
 
 

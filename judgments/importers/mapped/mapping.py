@@ -44,7 +44,7 @@ from judgments.importers.textio import read_whole
 from judgments.kinds.base import JUDGMENT_COLUMNS
 from quorum.numeric.names import nearest_name
 
-LAYOUT_FOLDER = Path(__file__).with_name("layouts")
+LAYOUT_FOLDER = Path(__file__).parent.parent / "layouts"
 NUMBER_PLACEHOLDER, FOLDER, FILE = "{n}", "folder", "file"  # what may be in braces in sources
 OMITTED_COLUMN = "-"  # the source of a column that is left out
 CRITERIA_SEPARATOR = "|"  # separates the columns of several criteria in the source of `value`
