@@ -106,7 +106,7 @@ def understand_upload(
 
 def _import_into(
     run: JobRun,
-    import_file: Callable[..., importing.ImportSummary],
+    import_file: Callable[..., ImportSummary],
     *,
     upload: str,
     dataset: str,
@@ -128,14 +128,12 @@ def import_candidate_upload(
 ) -> None:
     """Import the captions of a system. ``mapping`` is a `ColumnMapping` as a dict."""
     column_mapping = ColumnMapping.model_validate(mapping) if mapping else None
-    _import_into(
-        run, importing.import_candidates, encoding=encoding or None, mapping=column_mapping, **arguments
-    )
+    _import_into(run, import_candidates, encoding=encoding or None, mapping=column_mapping, **arguments)
 
 
 def import_ranking_upload(run: JobRun, *, format: str, encoding: str = "", **arguments: str) -> None:
     """Import ranked lists. ``format`` is the task of the lists: "annotation" or "search"."""
-    _import_into(run, importing.import_rankings, task=format, encoding=encoding or None, **arguments)
+    _import_into(run, import_rankings, task=format, encoding=encoding or None, **arguments)
 
 
 def scale_pictures(run: JobRun, *, dataset: str) -> None:

@@ -25,9 +25,6 @@ from annotation.work.sheet.texts import read_design, spell_time_left
 from annotation.work.sheet.units import PageUnit, arrange_units, units_of_hit
 from annotation.work.worksheet import steps_of
 from common.errors import QuorumError, WrongState
-from judgments.admin.base import number_in, signed_in
-from judgments.access.rights import Right, has_right
-from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import requested_number, signed_in
 from judgments.design.editing.previews import find_preview, find_preview_row
 from judgments.design.study_design import StudyDesign, translate_design

@@ -24,10 +24,9 @@ from annotation.quality.control_figures import describe_control_item
 from annotation.work.operations import expire, extend, invite, pause, resume
 from annotation.work.sheet.units import units_of_hit
 from common.errors import QuorumError
-from judgments.admin.base import number_in, picture_address, preview_address, public_address
-from judgments.design.study_design import StudyDesign
 from judgments.admin.addresses import picture_address, preview_address, public_address
 from judgments.admin.base import requested_number
+from judgments.design.study_design import StudyDesign
 from judgments.drawing.by_hand import shown_texts
 from judgments.drawing.controls.makers import REPEATED
 from judgments.kinds import Kind
@@ -190,7 +189,7 @@ def _chosen_number(request: HttpRequest, hit_count: int) -> int:
     """Return the number of the HIT in the address, at most ``hit_count``. Raise Http404 if there is no HIT."""
     if not hit_count:
         raise Http404
-    return min(number_in(request), hit_count)
+    return min(requested_number(request), hit_count)
 
 
 def _describe_unit(unit: Any, item: Item, kind: Kind) -> dict[str, Any]:

@@ -42,7 +42,7 @@ else:
     ModelForm = forms.ModelForm
 
 FIXED_FIELDS = ("dataset", "split", "metrics", "tokenizer")  # they affect scores
-METRICS_COLUMN = words_column(Challenge, "metrics")  # the metrics of a stored challenge, as text
+METRICS_COLUMN = json_column(Challenge, "metrics")  # the metrics of a stored challenge, as text
 MAX_LOG_ENTRIES = 50
 
 
@@ -163,7 +163,7 @@ class ChallengeAdmin(QuorumAdmin):
 
     @display(description="opens at", ordering="opens_at")
     def opening(self, challenge: Challenge) -> str:
-        return short_time(challenge.opens_at)
+        return format_time(challenge.opens_at)
 
     @display(description="closes at", ordering="closes_at")
     def closing(self, challenge: Challenge) -> SafeString | str:
@@ -186,7 +186,7 @@ class ChallengeAdmin(QuorumAdmin):
         cells = []
         for event in events:
             account = event.by.get_username() if event.by else "the platform"
-            cells.append((short_time(event.at), account, event.words, event.why))
+            cells.append((format_time(event.at), account, event.words, event.why))
         lines = format_html_join("", "<li>{} · {} · {} {}</li>", cells)
         return format_html("<ul>{}</ul>", lines)
 

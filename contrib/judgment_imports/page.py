@@ -13,7 +13,7 @@ from contrib.judgment_imports.columns import (
     clean_scale,
     text_of_study_file,
 )
-from judgments.datasets.views.forms import UploadForm, add_upload, short_name
+from judgments.datasets.views.forms import UploadForm, add_upload, validate_short_name
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, read_layouts
 from judgments.kinds import KINDS
 

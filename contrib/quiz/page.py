@@ -17,10 +17,6 @@ from contrib.quiz.attempts.content import AttemptContent, contents_for_current_q
 from contrib.quiz.attempts.explanations import labelled_texts
 from contrib.quiz.attempts.taking import qualification_of
 from contrib.quiz.questions import preset_of, questions_of, questions_per_attempt
-from judgments.admin.base import picture_address
-from contrib.quiz.attempts import qualification_of
-from contrib.quiz.questions import preset_of, questions_asked, questions_of
-from contrib.quiz.sheets import QuizSheet, labelled_texts, quiz_units, sheets_for_current_quiz
 from judgments.admin.addresses import picture_address
 from judgments.design.quiz import asks_anything
 from judgments.kinds import Kind

@@ -29,9 +29,6 @@ from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.record import Record
 from judgments.importers.records.values import read_name, read_number, read_output
 from judgments.importers.tables.files import read_table
-from judgments.importers.textio import ImportNotes, ImportProblem
-from judgments.importers.textio import read_lines
-from quorum.numeric.arrays import Floats
 from quorum.statistics.inputs import MAX_NUMBER
 
 Subject = ScoreKeys.Subject

@@ -16,12 +16,9 @@ from django.utils.http import urlencode
 
 from common.files import guard_formula
 from common.rows.ids import is_row_id
-from judgments.admin.base import (
-    MAX_OFFERED,
-    BoundedPaginator,
-    in_words,
-    signed_in,
-)
+from judgments.admin.base import BoundedPaginator, signed_in
+from judgments.admin.columns import format_json
+from judgments.admin.filters import MAX_CHOICES
 from judgments.models import Study, StudyEvent, StudyRole
 from judgments.studies.operations import grant_role_operation, revoke_role_operation
 from judgments.studies.pages import Context, StudySection

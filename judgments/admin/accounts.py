@@ -27,14 +27,9 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from judgments.access.permission_names import PermissionNamesAdmin
 from judgments.access.tokens import SCOPES, create_token, revoke_token
-from judgments.admin.base import (
-    PER_PAGE,
-    BoundedChoices,
-    BoundedPaginator,
-    ReadOnlyAdmin,
-    short_time,
-    signed_in,
-)
+from judgments.admin.base import PER_PAGE, BoundedPaginator, ReadOnlyAdmin, signed_in
+from judgments.admin.columns import format_time
+from judgments.admin.filters import NewestRowsFilter
 from judgments.models import ApiToken, Study
 
 TOKEN_LIFETIMES = [
@@ -59,7 +54,7 @@ class AccountAdmin(UserAdmin, PermissionNamesAdmin):
     paginator = BoundedPaginator
     show_full_result_count = False
     filter_horizontal = ()  # the two lists of Django's script have barriers for screen readers
-    list_filter = ("is_staff", "is_superuser", "is_active", ("groups", BoundedChoices))
+    list_filter = ("is_staff", "is_superuser", "is_active", ("groups", NewestRowsFilter))
 
 
 @admin.register(AccountGroup)
@@ -150,13 +145,13 @@ class ApiTokenAdmin(ReadOnlyAdmin):
 
     @display(description="last used", ordering="last_used_at", empty_value=gettext_lazy("never"))
     def last_used(self, token: ApiToken) -> str | None:
-        return short_time(token.last_used_at) if token.last_used_at else None
+        return format_time(token.last_used_at) if token.last_used_at else None
 
     @display(description="valid until", ordering="expires_at")
     def validity(self, token: ApiToken) -> str:
         if token.revoked_at is not None:
-            return gettext("revoked %(at)s") % {"at": short_time(token.revoked_at)}
-        return short_time(token.expires_at) if token.expires_at else gettext("never expires")
+            return gettext("revoked %(at)s") % {"at": format_time(token.revoked_at)}
+        return format_time(token.expires_at) if token.expires_at else gettext("never expires")
 
     @display(description="next step")
     def revoke(self, token: ApiToken) -> SafeString | str:

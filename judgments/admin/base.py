@@ -14,9 +14,6 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
 
-from common.amounts import thousands
-from common.rows.ids import is_row_id
-from judgments.access.rights import Person
 from judgments.access.visible_rows import may_view, visible_rows
 from judgments.admin.columns import CountColumn, json_column
 from judgments.admin.filters import bounded_filter

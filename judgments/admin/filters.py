@@ -11,11 +11,11 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from common.amounts import thousands
+from common.rows.ids import is_row_id
 from judgments.access.visible_rows import visible_rows
 from judgments.models import Dataset, Study
 
 MAX_CHOICES = 100  # choices of a filter
-MAX_KEY_DIGITS = 18  # digits of a primary key, which is a 64-bit integer
 
 
 class KnownValuesFilter(SimpleListFilter):
@@ -59,7 +59,7 @@ class NewestRowsFilter(RelatedFieldListFilter):
         self.has_more = len(rows) > self.max_count
         rows = rows[: self.max_count]
         selected = map(str, self.lookup_val or ())
-        selected_keys = [key for key in selected if key.isdecimal() and len(key) <= MAX_KEY_DIGITS]
+        selected_keys = [key for key in selected if is_row_id(key)]
         if self.has_more and selected_keys:
             rows += available.filter(pk__in=selected_keys[:1]).exclude(pk__in=[row.pk for row in rows])
         rows.sort(key=lambda row: str(row).casefold())

@@ -59,7 +59,7 @@ class CrowdSessionAdmin(CrowdListAdmin):
 
     @display(description=gettext_lazy("submitted"), ordering="submitted_at")
     def submission_time(self, session: CrowdSession) -> str:
-        return short_time(session.submitted_at) if session.submitted_at else "–"
+        return format_time(session.submitted_at) if session.submitted_at else "–"
 
 
 @admin.register(CrowdCall)

@@ -13,8 +13,6 @@ from annotation.crowds.operations import open_to_workers
 from annotation.crowds.panel.page import has_panel
 from annotation.launch.views.launch import Readiness, launch_of
 from annotation.launch.views.points import LAUNCH_JOB_SOURCES, checklist
-from judgments.admin.base import public_address, signed_in
-from annotation.launch.views.points import LAUNCH_JOBS, checklist
 from judgments.admin.addresses import public_address
 from judgments.admin.base import signed_in
 from judgments.models import Study

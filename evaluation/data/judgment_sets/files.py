@@ -266,8 +266,8 @@ def read_open_judgments(
     custom_kind = None
     if design is not None:
         kind = kind.for_design(design)
-        own_page = kind if kind.page.custom else None
-    source = TableJudgments(path, read_table, protocol=kind.name, encoding=encoding, own_page=own_page)
+        custom_kind = kind if kind.page.custom else None
+    source = TableJudgments(path, read_table, protocol=kind.name, encoding=encoding, custom_kind=custom_kind)
     units: list[str] = []
     parts: list[str] = []
     workers: list[str] = []

@@ -248,30 +248,9 @@ class DesignFitter:
             requested = {"MM": count_pairs_of_systems(images)}
         wanted = requested or dict.fromkeys(PAIR_LABELS, DEFAULT_PER_KIND)
         if not work_material.published_pairs or sampling["source"] == "references":
-            pairs_wanted = _pairs_per_image(pairs_wanted, requested, images, systems_meet=shows_picture)
-        references = design.sampling.references
-        options: dict[str, Any] = {
-            "source": design.sampling.source,
-            "seed": design.seed,
-            "allow_no_references": shows_picture,
-        }
-        # if the references do not suffice for all pairs, use every reference of an item
-        available = count_pairs(
-            work_material, images, pair_counts=pairs_wanted, references=references, **options
-        )
-        if references != "all" and sum(available.values()) < sum(pairs_wanted.values()):
-            all_pairs = count_pairs(
-                work_material, images, pair_counts=pairs_wanted, references="all", **options
-            )
-            if sum(all_pairs.values()) > sum(available.values()):
-                available, sampling["references"] = all_pairs, "all"
-                self.sentences.append(
-                    gettext(
-                        "Each pair is compared with all other references of its item, because there are fewer "
-                        "references than the preset asks for (%(references)s)."
-                    )
-                    % {"references": references}
-                )
+            shows_picture = KINDS[design.protocol].page.shows_picture
+            wanted = _pairs_per_image(wanted, requested, images, systems_meet=shows_picture)
+        available = self._count_available_pairs(design, work_material, images, wanted)
         if not any(available.values()):
             return
         # an arena samples its pairs while it runs, so only their number is set
@@ -303,10 +282,10 @@ class DesignFitter:
             "seed": design.seed,
             "allow_no_references": KINDS[design.protocol].page.shows_picture,
         }
-        available = count_pairs(material, images, wanted=wanted, references=references, **options)
+        available = count_pairs(material, images, pair_counts=wanted, references=references, **options)
         if references == "all" or sum(available.values()) >= sum(wanted.values()):
             return available
-        with_all_references = count_pairs(material, images, wanted=wanted, references="all", **options)
+        with_all_references = count_pairs(material, images, pair_counts=wanted, references="all", **options)
         if sum(with_all_references.values()) <= sum(available.values()):
             return available
         self.values["sampling"]["references"] = "all"

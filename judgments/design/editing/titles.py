@@ -28,7 +28,7 @@ def with_titles(
         DesignError: the protocol uses no titles, or no title occurs in a text. Without titles the page would offer
             frequent phrases, which is another design.
     """
-    if "keywords.titles" not in KINDS[design.protocol].own_keys:
+    if "keywords.titles" not in KINDS[design.protocol].specific_keys:
         raise DesignError(
             f"A list of titles was given, but protocol {design.protocol!r} offers none.",
             field="keywords.titles",

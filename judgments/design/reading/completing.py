@@ -138,8 +138,8 @@ def _merge_files(base: dict[str, Any], overrides: dict[str, Any]) -> dict[str, A
     values = dict(base)
     for key, value in overrides.items():
         base_value = base.get(key)
-        are_tables = isinstance(base_value, dict) and isinstance(value, dict)
-        if are_tables and key not in ("pairs", "chosen"):
+        is_merged = key not in ("pairs", "chosen")
+        if is_merged and isinstance(base_value, dict) and isinstance(value, dict):
             values[key] = _merge_files(base_value, value)
         else:
             values[key] = value
