@@ -145,10 +145,10 @@ def _combine_ticks(values: Sequence[Sequence[str]]) -> dict[str, Any]:
 class ResultsByQuestion(TemplatePart, Results):
     """The statistics of each question."""
 
-    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
+    def figures(self, judgments: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         codes = AnswersByQuestion(self._kind).codes  # the same codes as for the agreement of the study
         return KindResults(
-            study={"questions": question_figures(self._kind.form.questions, codes, judged, seed=seed)}
+            study={"questions": question_figures(self._kind.form.questions, codes, judgments, seed=seed)}
         )
 
 

@@ -25,16 +25,16 @@ class SpanResults(Results):
     def __init__(self, mqm: MqmScheme = MQM) -> None:
         self.mqm = mqm
 
-    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        return figures_of_spans(judged, self.mqm, seed=seed)
+    def figures(self, judgments: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
+        return figures_of_spans(judgments, self.mqm, seed=seed)
 
-    def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore]:
+    def caption_scores(self, judgments: Sequence[IncludedJudgment]) -> list[CaptionScore]:
         """Return the mean score of each text, by item and credited systems."""
         # The workers and their scores of each text, which several units can show.
         ratings: defaultdict[tuple[int, str, str, tuple[Any, ...]], list[tuple[int, float]]] = defaultdict(
             list
         )
-        for judgment in judged:
+        for judgment in judgments:
             unit = judgment.unit
             shown_text = (unit.item_id, unit.first.key, unit.first.text, tuple(unit.systems))
             ratings[shown_text].append((judgment.worker, score_of(judgment.answer, self.mqm)))
