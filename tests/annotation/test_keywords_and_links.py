@@ -84,6 +84,16 @@ def test_saved_links_are_chosen_in_the_fields_again() -> None:
     assert re.findall(r'value="([^"]*)" selected', field) == ["1"]
 
 
+def test_the_page_tells_its_script_which_steps_are_answered() -> None:
+    study, ada = with_person(make("grounding"))
+    _, assignment = work_of(study, ada)
+    ada.client.post(f"/s/{study.slug}/work/{assignment.pk}/save/", {"u2-none": "1"})
+    html, _ = work_of(study, ada)
+    steps = dict(re.findall(r'data-places="(\d)"[^>]*data-answered="(\w+)"', html))
+    assert steps.pop("2") == "yes"
+    assert set(steps.values()) == {"no"}
+
+
 def test_a_client_sees_text_and_phrases_and_sends_keywords() -> None:
     study = make("keywords")
     headers, assignment = begin(study)
