@@ -31,7 +31,7 @@ class AnnotationConfig(AppConfig):
     def ready(self) -> None:
         from django.conf import settings
 
-        from judgments.jobs.registry import CROWD, INTERACTIVE, READING, register, schedule
+        from judgments.jobs.registry import CROWD, INTERACTIVE, register, schedule
         from judgments.models.studies import pages_discarded, reasons_against_discarding
 
         reasons_against_discarding.connect(_describe_taken_work)
@@ -46,7 +46,6 @@ class AnnotationConfig(AppConfig):
         schedule("annotation.work.seats.forget_addresses", every=lambda: 5 * MINUTE_SECONDS)
         handlers = "annotation.handlers"
         register("sync_crowd", f"{handlers}.sync_crowd", queue=CROWD, scope="money")
-        register("read_panel_list", f"{handlers}.read_panel_list", queue=READING, scope="workers")
         for kind in ("end_retention", "finish_erasure"):
             register(kind, f"{handlers}.{kind}", queue=INTERACTIVE, scope="workers", is_essential=True)
 

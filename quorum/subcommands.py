@@ -77,8 +77,6 @@ SECTIONS: Commands = {
     CROWDS: {
         "crowd sync": ("sync_crowd", "compare a study with its crowd",
             "annotation.management.SyncCrowd"),
-        "crowd panel": ("reconcile_panel", "a panel's list beside the study's own",
-            "annotation.management.ReconcilePanel"),
         "crowd limits": ("set_limits", "what an account may spend", "annotation.management.SetLimits"),
         "crowd forget": ("forget_ids", "delete the crowd's ids of a closed study's people",
             "annotation.management.ForgetIds"),

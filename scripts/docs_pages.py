@@ -61,7 +61,7 @@ PAGES_OF_COMMANDS = {
     "study adopt": "contrib/adoption.md",
     "prove": "privacy.md#what-was-published-stays-provable",
     "crowd sync": "crowds/mturk.md#comparing-both-sides",
-    "crowd panel": "crowds/panels.md#whom-to-pay",
+    "crowd panel": "contrib/panel_lists.md#whom-to-pay",
     "crowd demographics": "contrib/prolific.md#who-may-take-part",
     "crowd forget": "crowds/panels.md#ids",
     "crowd subscribe": "contrib/prolific.md#once-for-the-installation",

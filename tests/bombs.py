@@ -268,11 +268,12 @@ def kind_of(path: Path) -> str:
 
 def read_by_jobs(path: Path) -> Iterator[str]:
     """Read a file as jobs of all other kinds do; yield what is said."""
-    from annotation.crowds.panel.submission_list import read_submissions
+
     from common.errors import QuorumError
     from contrib.challenges.caption_files import read_captions
     from contrib.disagreement.predictions import read_distributions
     from contrib.hit_templates.importing import check_template
+    from contrib.panel_lists.submission_list import read_submissions
     from contrib.score_imports.reading import FORMATS, read_scores
     from judgments.design.tables.panel import Panel
     from judgments.importers import open_candidates, open_judgments

@@ -64,7 +64,7 @@ UPLOADS = {
     "judgments/upload.html": "/admin/judgments/dataset/add/",
     "judgments/study/bring_template.html": "/admin/judgments/study/bring-template/",
     "judgments/study/from_file.html": "/admin/judgments/study/from-file/",
-    "admin/annotation/study_panel.html": "/admin/judgments/study/7/do/reconcile/",
+    "panel_lists/upload.html": "/admin/judgments/study/7/do/reconcile/",
     "evaluation/imported_scores.html": "/admin/judgments/study/7/do/import-scores/",
     "evaluation/study_soft_labels.html": "/admin/judgments/study/7/do/import-predictions/",
     "challenges/submit.html": "/challenges/lawns/submit/",

@@ -5,6 +5,8 @@ The functions of the page's steps take the request and the study; ``add_step`` r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
@@ -16,9 +18,8 @@ from django.utils.translation import ngettext
 from annotation.crowds.outbox.delivery import carry_out_calls
 from annotation.crowds.panel.backend import ExternalBackend
 from annotation.crowds.panel.links import signed_links
-from annotation.crowds.panel.list_page import csv_download, show_read_list
 from annotation.crowds.panel.page_context import panel_context, site_address
-from annotation.crowds.panel.payouts import make_bonus_list, pay_pages
+from annotation.crowds.panel.payouts import as_csv, make_bonus_list, pay_pages
 from annotation.crowds.raw_ids import forget_raw_ids
 from annotation.money.orders import with_confirmation
 from common.errors import WrongState
@@ -44,11 +45,15 @@ def has_panel(study: Study) -> bool:
     help="crowds/panels.md",
 )
 def show_panel(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    if "job" in request.GET:
-        return show_read_list(request, study, request.GET["job"])
     return TemplateResponse(
         request, "admin/annotation/study_panel.html", context | panel_context(request, study)
     )
+
+
+def csv_download(rows: Sequence[Sequence[object]], name: str) -> HttpResponse:
+    response = HttpResponse(as_csv(rows), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
 
 
 def _download_bonus_list(request: HttpRequest, study: Study) -> HttpResponse:

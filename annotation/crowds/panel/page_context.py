@@ -1,7 +1,4 @@
-"""The template context of a study's page "Panel".
-
-The module ``page`` shows the page, and ``list_page`` shows it with the problem of an uploaded list.
-"""
+"""The template context of a study's page "Panel"."""
 
 from __future__ import annotations
 
@@ -17,7 +14,6 @@ from annotation.crowds.panel.backend import panel_title
 from annotation.crowds.panel.links import PanelIds, entry_path, link_signing_key
 from annotation.crowds.panel.payouts import last_bonus_list, unlisted_bonuses, unpaid_pages
 from annotation.crowds.panel.sessions import completion_code_for, return_address_for
-from annotation.crowds.panel.submission_list import LIST_COLUMNS
 from annotation.models import CrowdSession, Publication, RawId
 from judgments.design.panel_links import session_parameter
 from judgments.design.panels import OUTCOMES, PANEL_PRESETS
@@ -46,7 +42,6 @@ def panel_context(request: HttpRequest, study: Study) -> dict[str, Any]:
         "outcomes": [_describe_outcome(study, design, outcome) for outcome in OUTCOMES],
         "pay_cents": design.crowd.reward_cents * design.panel.hits,
         "published_place_count": _count_places(study),
-        "column_kinds": LIST_COLUMNS,
         "unpaid_session_count": len(unpaid_sessions),
         "unpaid_session_cents": sum(pages.cents for pages in unpaid_sessions),
         "bonus_list_numbers": range(1, last_bonus_list(study) + 1),

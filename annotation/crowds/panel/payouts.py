@@ -1,6 +1,6 @@
-"""List the payments and bonuses that staff upload at a panel, and pay for the finished pages of unfinished sessions.
+"""List the bonuses that staff upload at a panel, and pay for the finished pages of unfinished sessions.
 
-A panel with an API gets payments and bonuses by outbox messages, so it needs no lists.
+A panel with an API gets bonuses by outbox messages, so it needs no lists.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from django.db.models import Count, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from annotation.crowds import Ability, backend_of
-from annotation.crowds.panel.list_comparison import ComparedSubmission
 from annotation.crowds.panel.sessions import panel_sessions
 from annotation.models import CrowdCall, CrowdSession, LedgerEntry, RawId
 from annotation.money.limits import one_order
@@ -32,21 +31,6 @@ from judgments.studies.designs import design_of
 # The number of the bonus that pays for the pages of an unfinished session. Other bonuses of a session are numbered from
 # 1. Since the number is part of the key of the outbox call, this bonus gets a key of its own.
 UNFINISHED_SESSION_NUMBER = 900
-
-
-def payment_list(study: Study, compared: Sequence[ComparedSubmission]) -> list[list[object]]:
-    """Return the rows of a CSV file with the submissions to pay at the panel, header first."""
-    publications = {publication.pk: publication for publication in study.publications.all()}
-    rows: list[list[object]] = [
-        ["participant id", "submission id", "amount", "status there", "code there", "why"]
-    ]
-    for submission in compared:
-        session, line = submission.session, submission.panel_line
-        if submission.verdict != "pay" or session is None or line is None:
-            continue
-        amount = spell_cents(publications[session.publication_id].reward_cents)
-        rows.append([line.worker, line.session, amount, line.panel_status, line.code, submission.reason])
-    return rows
 
 
 @dataclass(frozen=True, slots=True)

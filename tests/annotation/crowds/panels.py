@@ -1,4 +1,4 @@
-"""Studies that a panel sends people to, the browsers they come with, and the panel's lists."""
+"""Studies that a panel sends people to, and the browsers they come with."""
 
 import re
 from typing import Any
@@ -7,9 +7,7 @@ from django.db.models import QuerySet
 from django.test import Client
 
 from annotation.crowds.opening import open_study
-from annotation.crowds.panel.list_comparison import ComparedSubmission, compare_panel_list
 from annotation.crowds.panel.sessions import completion_code_for
-from annotation.crowds.panel.submission_list import PanelListLine, read_submissions
 from annotation.crowds.qualifications import give_qualification, workers_by_crowd_ids
 from annotation.models import Assignment, CrowdSession, LedgerEntry, Publication
 from annotation.money.ledger import ledger_sums, reserved_cents
@@ -115,26 +113,6 @@ def budget_agrees(study: Study) -> None:
     budget = study.budgets.get()
     assert ledger_sums(budget) == (budget.reserved_cents, budget.spent_cents)
     assert reserved_cents(budget) == budget.reserved_cents
-
-
-HEADER = "Submission id,Participant id,Status,Started at,Completed at,Time taken,Completion code,Age"
-
-
-def line(ids: dict[str, str], status: str, code: str = "") -> str:
-    """A line of Prolific's export."""
-    return f"{ids['SESSION_ID']},{ids['PROLIFIC_PID']},{status},2026-11-20T12:00:00Z,,61,{code},33"
-
-
-def submissions(study: Study, *lines: str) -> list[PanelListLine]:
-    return read_submissions("\n".join((HEADER, *lines)), design_of(study).panel)
-
-
-def found(study: Study, *lines: str) -> dict[str, ComparedSubmission]:
-    """What is said of each, by the panel's id."""
-    return {
-        one.panel_worker_id: one
-        for one in compare_panel_list(study=study, submissions=submissions(study, *lines))
-    }
 
 
 def completed(study: Study) -> str:

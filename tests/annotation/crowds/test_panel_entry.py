@@ -19,12 +19,9 @@ from pytest_django import Settings
 
 from annotation.crowds.opening import close_study, open_study
 from annotation.crowds.panel.links import PanelIds, link_signature_of, link_signing_key
-from annotation.crowds.panel.list_comparison import compare_panel_list
-from annotation.crowds.panel.submission_list import read_submissions
 from annotation.models import Assignment, CrowdSession, Judgment, Participation, RawId, Worker
 from common.errors import WrongState
 from judgments.models import Study, StudyEvent
-from judgments.studies.designs import design_of
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.annotation.crowds.framing import Turker, study_at_mturk
 from tests.annotation.crowds.panels import (
@@ -388,27 +385,6 @@ class TestSignedLinks:
         assert Client().get(rows[1]["link"]).status_code == 200
         wrong = designer.post(do(study, "signed-links"), form | {"people": "a b"}, follow=True)
         assert "'a b' is no id" in words(wrong)
-
-
-def test_nobody_can_hand_their_code_to_somebody_else() -> None:
-    study = panel_study(preset="connect", panel={"personal_codes": True})
-    ada, bob = ({"participantId": name, "assignmentId": f"{name}1"} for name in ("ada", "bob"))
-    browser, _ = start(study, ada)
-    shown = do_page(study, browser).content.decode()
-    start(study, bob)
-    code = session(study, status="submitted").code
-    assert code in shown
-    rows = f"Participant Id,Assignment Id,Status,Completion Code\nada,ada1,Submitted,{code}\nbob,bob1,Submitted,{code}"
-    ada_there, bob_there = compare_panel_list(
-        study=study, submissions=read_submissions(rows, design_of(study).panel)
-    )
-    assert (ada_there.verdict, ada_there.is_contradictory) == ("pay", False)
-    assert (bob_there.verdict, bob_there.is_contradictory) == ("no", True)
-    browser, _ = start(study, {"participantId": "eve", "assignmentId": "eve1"})
-    do_page(study, browser)
-    listed = read_submissions(rows.replace("bob", "eve"), design_of(study).panel)
-    eve_there = compare_panel_list(study=study, submissions=listed)[1]
-    assert f"the panel has code {code!r}. The expected code is" in eve_there.reason
 
 
 def test_one_address_enters_with_so_many_ids_in_a_while(settings: Settings) -> None:

@@ -12,11 +12,11 @@ from django.utils import timezone
 
 from annotation.crowds.outbox.effects import release_unfilled, settle_session
 from annotation.crowds.panel.endings import end_abandoned_sessions, end_panel_session
-from annotation.crowds.panel.list_comparison import compare_panel_list
-from annotation.crowds.panel.submission_list import PanelListLine
 from annotation.models import CrowdSession, Publication, at_crowd
 from annotation.money.bookings import book_unmatched_payment
 from annotation.money.payments import decide_session
+from contrib.panel_lists.comparison import compare_panel_list
+from contrib.panel_lists.submission_list import PanelListLine
 from judgments.access.study_log import note_event
 from judgments.models import Study
 

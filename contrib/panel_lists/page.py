@@ -19,16 +19,17 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from annotation.crowds.panel.list_booking import book_list
-from annotation.crowds.panel.list_comparison import ComparedSubmission, compare_panel_list
+from annotation.crowds.panel.page import csv_download
 from annotation.crowds.panel.page_context import panel_context
-from annotation.crowds.panel.payouts import as_csv, payment_list
-from annotation.crowds.panel.submission_list import LIST_COLUMNS, ListProblem, PanelListLine, read_submissions
 from annotation.models import CrowdSession
 from common.errors import WrongState
 from common.incoming import MAX_REQUEST_BYTES
 from common.incoming.bounded_files import TextRefused, uploaded_text
 from common.incoming.json_documents import load_json
+from contrib.panel_lists.booking import book_list
+from contrib.panel_lists.comparison import ComparedSubmission, compare_panel_list
+from contrib.panel_lists.payments import payment_list
+from contrib.panel_lists.submission_list import LIST_COLUMNS, ListProblem, PanelListLine, read_submissions
 from judgments.access.rights import Right
 from judgments.admin.base import row_or_404, signed_in
 from judgments.admin.jobs import RESULT_PAGES
@@ -37,9 +38,9 @@ from judgments.jobs.queues import enqueue
 from judgments.models import Job, Study
 from judgments.studies.designs import design_of
 from judgments.studies.frame_page import study_context
-from judgments.studies.pages import StudyStep
+from judgments.studies.pages import Context, PagePart, StudyStep, never_shown
 from judgments.studies.studies import find_study
-from judgments.studies.study_page import add_step, study_page_address
+from judgments.studies.study_page import add_page_part, add_step, study_page, study_page_address
 
 SALT = "quorum.panel-list"  # for the signature of a list in the page
 LIST_SECONDS = 3600  # seconds for which the signature is valid
@@ -100,8 +101,12 @@ def _find_list_job(request: HttpRequest, study: Study, pk: str) -> Job:
     return row_or_404(jobs.filter(created_by=signed_in(request)), pk)
 
 
-def show_read_list(request: HttpRequest, study: Study, pk: str) -> HttpResponse:
+@study_page("panel-list", order=0, has_tab=never_shown, parent_page="panel")
+def show_read_list(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Show the list that a job has read. The upload is then deleted, so the list is shown only once."""
+    if "job" not in request.GET:
+        return redirect(study_page_address(study, "panel"))
+    pk = request.GET["job"]
     upload = _find_list_job(request, study, pk).args["upload"]
     try:
         result = load_json(uploads.job_file(upload).read_text())
@@ -128,7 +133,7 @@ def _show_problem(
     """
     context = _page_context(request, study)
     context |= {"problem": problem, "list_columns": columns, "hidden_fields": hidden_fields}
-    return TemplateResponse(request, "admin/annotation/study_panel.html", context, status=400)
+    return TemplateResponse(request, "panel_lists/problem.html", context, status=400)
 
 
 def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelListLine]) -> HttpResponse:
@@ -153,7 +158,7 @@ def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelLi
         "unbooked_count": sum(bool(row.new_status or row.unmatched_payment) for row in compared),
         "sealed_list": signing.dumps([study.pk, json_lines], salt=SALT, compress=True),
     }
-    return TemplateResponse(request, "admin/annotation/study_reconcile.html", context)
+    return TemplateResponse(request, "panel_lists/comparison.html", context)
 
 
 def _needs_approval(compared: ComparedSubmission) -> bool:
@@ -225,18 +230,18 @@ def _send_payment_list(request: HttpRequest, study: Study) -> HttpResponse:
     return csv_download(payment_list(study, compared), f"{study.slug}-payments.csv")
 
 
-def csv_download(rows: Sequence[Sequence[object]], name: str) -> HttpResponse:
-    response = HttpResponse(as_csv(rows), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+def _upload_context(request: HttpRequest, study: Study) -> Context:
+    """Return the context of the form that uploads a list, a part of the page Panel."""
+    return {"column_kinds": LIST_COLUMNS}
 
 
 def _result_address(job: Job) -> str:
     """Return the address of the page that shows the list which the job has read."""
-    return study_page_address(find_study(job.args["study"]), "panel")
+    return study_page_address(find_study(job.args["study"]), "panel-list")
 
 
 RESULT_PAGES[READ_LIST] = _result_address
+add_page_part(PagePart("panel", "panel_lists/upload.html", _upload_context))
 add_step(
     StudyStep(
         name="reconcile", label="Compare with the panel's list", run=_reconcile_list, permission=Right.VIEW

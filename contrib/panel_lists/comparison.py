@@ -18,12 +18,12 @@ from annotation.crowds.panel.sessions import (
     external_id_for,
     panel_sessions,
 )
-from annotation.crowds.panel.submission_list import PanelListLine
 from annotation.crowds.people import erasure_marks, is_session_of, pseudonym
 from annotation.models import CrowdSession, LedgerEntry, RawId
 from annotation.money.bookings import unmatched_payment_key
 from annotation.quality.reviews import find_objections
 from common.errors import WrongState
+from contrib.panel_lists.submission_list import PanelListLine
 from judgments.design.panel_links import session_parameter
 from judgments.models import Study
 from judgments.studies.designs import design_of
