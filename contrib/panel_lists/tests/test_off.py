@@ -7,13 +7,11 @@ from tests.installations import Installations
 USED = """
 from pathlib import Path
 from tempfile import mkdtemp
-from django.conf import settings
 from django.core.management import call_command
 from contrib.panel_lists.tests.lists import HEADER, line
 from judgments.models import Job
 from tests.annotation.crowds.panels import ADA, BOB, EVE, at_work, done, panel_study
 
-settings.ALLOWED_HOSTS = ["testserver"]
 study = panel_study(slug="booked")
 done(study, ADA, BOB)
 at_work(study, EVE)
@@ -66,7 +64,10 @@ print(json.dumps(answer))
 
 @pytest.mark.long
 def test_what_was_booked_from_a_list_stays_and_the_page_takes_no_list(installations: Installations) -> None:
-    with installations.fresh("sqlite", after=USED) as installation:
+    with installations.fresh("sqlite") as installation:
+        installation.env["ALLOWED_HOSTS"] = "testserver"  # its people answer by the test client
+        installation.collect_static()
+        installation.python(USED)
         installation.turn_off("panel_lists")
         answer = installation.reply_of(VISIT)
     assert answer == {
