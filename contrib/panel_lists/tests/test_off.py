@@ -8,6 +8,7 @@ USED = """
 from pathlib import Path
 from tempfile import mkdtemp
 from django.core.management import call_command
+from django.utils import timezone
 from contrib.panel_lists.tests.lists import HEADER, line
 from judgments.models import Job
 from tests.annotation.crowds.panels import ADA, BOB, EVE, at_work, done, panel_study
@@ -18,7 +19,7 @@ at_work(study, EVE)
 listed = Path(mkdtemp(), "export.csv")
 listed.write_text("\\n".join((HEADER, line(ADA, "APPROVED"), line(BOB, "REJECTED"), line(EVE, "APPROVED"))))
 call_command("reconcile_panel", "booked", str(listed), "--book")
-Job.objects.create(kind="read_panel_list", args={"study": "booked"}, state="done")
+Job.objects.create(kind="read_panel_list", args={"study": "booked"}, state="done", finished_at=timezone.now())
 panel_study(slug="draft", name="Draft", dataset="more", opened=False)
 """
 VISIT = """
