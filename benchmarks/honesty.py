@@ -1,4 +1,4 @@
-"""Measure whom the detectors of docs/honest-answers.md would flag wrongly, on people's captions and people's typing.
+"""Measure whom the detectors of contrib/honest_answers would flag wrongly, on people's captions and people's typing.
 
     python -m benchmarks.honesty phrasing --data FOLDER                  # some two minutes
     python -m benchmarks.honesty words --data FOLDER                     # the hidden line's words; seconds
@@ -36,7 +36,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 from annotation.quality.detectors import make_rule
 from annotation.quality.detectors.base import Rule
 from annotation.quality.detectors.history import NAN, AnswerFormat, OwnJudgment, WrittenAnswer
-from annotation.quality.detectors.honesty import HIDDEN_WORDS
+from annotation.work.sheet.hidden_line import HIDDEN_WORDS
 from contrib.replays.page_replays import replay_detectors
 from contrib.replays.submitted_pages import SubmittedPage
 from judgments.kinds.caption import fold_text
@@ -181,7 +181,7 @@ def signals_of(times: Sequence[float]) -> dict[str, int]:
 
 def print_typing(folder: Path) -> None:
     """Print who is flagged if all sentences are on one page, and how near the sentences come to the limits."""
-    from annotation.quality.detectors.honesty import keys_per_second, relative_gap_spread
+    from contrib.honest_answers.detectors import keys_per_second, relative_gap_spread
 
     rule = make_rule("typing", {"share": 0.0001})  # a single sentence is enough here
     people = flagged = 0

@@ -21,9 +21,10 @@ from annotation.quality.detectors.history import (
     OthersText,
     OwnJudgment,
     WrittenAnswer,
+    is_pasted,
     make_history,
 )
-from annotation.quality.detectors.honesty import hidden_word, is_pasted
+from annotation.work.sheet.hidden_line import hidden_word
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study, Unit
 from judgments.studies.designs import kind_of

@@ -17,7 +17,7 @@ from annotation.models.assignments import AssignmentQuerySet
 from annotation.money.limits import commit_as_one_order
 from annotation.money.payments import ENDED_STATES, decide_session
 from annotation.quality.controls import ControlTally, control_tallies, records_from_tallies
-from annotation.quality.detectors import RULES, describe_evidence
+from annotation.quality.detectors import describe_evidence, installed_rule
 from common.amounts import with_noun
 from common.errors import ObjectNotFound, WrongState
 from common.parameters import MAX_REASON_LENGTH
@@ -60,9 +60,10 @@ def find_objections(
         objections[worker].append(why)
     cases = Case.objects.filter(study=study, worker__in=workers).exclude(state=Case.State.DISMISSED)
     for worker, rule, evidence in cases.order_by("pk").values_list("worker", "rule", "evidence"):
-        if rule in RULES and RULES[rule].only_flags and not with_signs:
+        detector = installed_rule(rule)
+        if detector and detector.only_flags and not with_signs:
             continue
-        title = _(RULES[rule].title) if rule in RULES else rule
+        title = _(detector.title) if detector else rule
         objections[worker].append(describe_evidence(rule, evidence) or f"{title}.")
     controls = design_of(study).controls
     kind = kind_of(study)

@@ -28,10 +28,7 @@ RECOMMENDED_RULES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("side-bias", "pause", {}),
     ("alternation", "pause", {}),
     ("disagreement", "flag", {"of_crowd": 0.5}),
-    ("pasted-text", "flag", {}),
-    ("typing", "flag", {}),
-    ("phrasing", "flag", {}),
-    ("canary", "flag", {}),
+    *((name, "flag", {}) for name, rule in RULES.items() if rule.is_recommended),
     ("control-accuracy", "exclude", {}),
     ("repeat-consistency", "flag", {}),
 )

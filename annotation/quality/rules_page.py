@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.models import Case, QualityRule
-from annotation.quality.detectors import RULES
+from annotation.quality.detectors import RULES, installed_rule
 from annotation.quality.histories import answer_format_of
 from annotation.quality.operations import set_rule
 from annotation.quality.rules import RECOMMENDED_RULES, make_study_rule
@@ -31,18 +31,6 @@ SETTING_LABELS = {
     "control-accuracy threshold": gettext_noop("Pass mark"),
     "disagreement of_crowd": gettext_noop(
         "Minimum agreement, as a fraction of the agreement among the other participants"
-    ),
-    "canary words": gettext_noop("Minimum number of answers with the word"),
-    "pasted-text share": gettext_noop("Maximum share of pasted answers"),
-    "phrasing copies": gettext_noop("Minimum number of copied answers"),
-    "phrasing length": gettext_noop("Minimum characters per answer"),
-    "phrasing share": gettext_noop("Maximum share of copied answers"),
-    "phrasing similar": gettext_noop("Similarity threshold (0.5 to 1)"),
-    "typing keys": gettext_noop("Minimum key presses per answer"),
-    "typing per_second": gettext_noop("Maximum speed (characters per second)"),
-    "typing share": gettext_noop("Maximum share of implausible answers"),
-    "typing spread": gettext_noop(
-        "Minimum variation of the time between key presses (spread divided by median)"
     ),
     "repeat-consistency least": gettext_noop("Minimum number of repeated items"),
     "repeat-consistency threshold": gettext_noop("Minimum share of equal answers"),
@@ -89,7 +77,7 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
     for name, rule in RULES.items():
         row = rows.get(name)
         applies = rule.applies_to(answer_format)
-        action, settings = (row.action, row.settings) if row else proposals[name]
+        action, settings = (row.action, row.settings) if row else proposals.get(name, ("flag", {}))
         rules.append(
             {
                 "name": name,
@@ -111,10 +99,17 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "rules": rules,
         "unsuitable_rules": [rule for rule in rules if not rule["applies"]],
         "actions": [(value, _(label)) for value, label in ACTION_LABELS.items()],
-        "enabled_count": sum(row.enabled for row in rows.values()),
-        "starting_count": len(rules_from_opening),
+        "enabled_count": sum(row.enabled for name, row in rows.items() if name in RULES),
+        "starting_count": sum(name in RULES for name in rules_from_opening),
+        "absent_rules": [_title_of(name) for name in (*rows, *rules_from_opening) if name not in RULES],
     }
     return TemplateResponse(request, "admin/annotation/study_rules.html", context)
+
+
+def _title_of(name: str) -> str:
+    """Return the title of a detector whose feature may be off; its name if it is not installed."""
+    rule = installed_rule(name)
+    return _(rule.title) if rule else name
 
 
 def _setting_fields(study: Study, name: str, settings: dict[str, Any]) -> list[dict[str, Any]]:
@@ -136,7 +131,8 @@ def _setting_fields(study: Study, name: str, settings: dict[str, Any]) -> list[d
 
 def setting_label(rule: str, setting: str) -> str:
     """Return the label of a detector's setting in the reader's language."""
-    return _(SETTING_LABELS.get(f"{rule} {setting}") or SETTING_LABELS.get(setting, setting))
+    label = RULES[rule].setting_labels.get(setting) or SETTING_LABELS.get(f"{rule} {setting}")
+    return _(label or SETTING_LABELS.get(setting, setting))
 
 
 DETECTORS.update({name: rule.title for name, rule in RULES.items()})

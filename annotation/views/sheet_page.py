@@ -12,13 +12,13 @@ from django.utils.translation import gettext
 
 from annotation.crowds.submitting import submit_for_session
 from annotation.models import Assignment
-from annotation.quality.detectors.honesty import hidden_word
 from annotation.views.visitors import frame_of, outer_address
 from annotation.work.answers.checks import split_unfinished
 from annotation.work.answers.form_answers import answers_of_form
 from annotation.work.answers.revisions import current_answers, revision_deadline
 from annotation.work.leases import lease_of
 from annotation.work.sheet.examples import worked_examples
+from annotation.work.sheet.hidden_line import hidden_word
 from annotation.work.sheet.pictures import picture_url
 from annotation.work.sheet.texts import read_design, script_words, spell_time_left, translated_text
 from annotation.work.sheet.units import PageUnit, page_units_of

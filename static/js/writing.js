@@ -1,5 +1,5 @@
 // How a text is written, in sums: keys, pauses, corrections, what was pasted, leaving the tab. Which keys were pressed is
-// never kept. draft.js sends the sums with the answer; what they mean is in docs/honest-answers.md. Without this
+// never kept. draft.js sends the sums with the answer; what they mean is in contrib/honest_answers/README.md. Without this
 // script nothing is counted, and nothing is held against anybody. It also hides the line for programs.
 
 const TOGETHER = 2000;  // ms; a longer gap between two keys is a pause

@@ -2,14 +2,22 @@
 
 from typing import Any
 
-from annotation.models import Worker
+from annotation.models import Assignment, Worker
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment
 from judgments.models import Study
 from judgments.studies.studies import mark_closed
 from tests.annotation.casting import joined, make_dataset, make_study
+from tests.annotation.leasing import claimed
 
 COLOURS = ("red", "orange", "yellow", "green", "teal", "navy", "purple", "brown")
+BOTH = {"record": True, "hidden_line": True}
+TEXTS = (
+    "A brown dog runs through a field of tall dry grass",
+    "Two girls in red coats wait beside an old blue bus",
+    "The cook in the white hat turns a pancake in the air",
+)
+PASTED = {"pasted": 50, "text": 50, "from_paste": 50, "pastes": 1, "keys": 0}
 
 
 def writing_study(*, images: int = 6, writers: int = 2, **values: Any) -> Study:
@@ -44,3 +52,15 @@ def written_study(*names: str, **values: Any) -> Study:
     for name in names:
         write_all(study, name)
     return mark_closed(study=study)
+
+
+def write(
+    study: Study, worker: Worker, texts: tuple[str, ...] = TEXTS, signals: dict[str, int] | None = None
+) -> Assignment:
+    """The person writes these texts on a page, with these counts of each."""
+    claim = claimed(study, worker)
+    answers = [
+        {"position": place, "answer": text, **({"signals": signals} if signals else {})}
+        for place, text in enumerate(texts, start=1)
+    ]
+    return submit_assignment(assignment=claim.assignment, answers=answers).assignment

@@ -15,7 +15,7 @@ from django.utils.translation import pgettext, pgettext_lazy
 
 from annotation.models import Assignment, Case, Exclusion, Judgment, Participation, Worker
 from annotation.quality.cases.figure import draw_case_figure, latest_answers, median_seconds
-from annotation.quality.detectors import RULES, describe_evidence
+from annotation.quality.detectors import describe_evidence, installed_rule
 from annotation.quality.operations import confirm_case, dismiss_case, exclude, readmit
 from judgments.models import Study
 from judgments.studies.designs import kind_of
@@ -107,7 +107,7 @@ def _names_of_authors(cases: Sequence[Case]) -> dict[int, str]:
 
 def _describe_case(case: Case, names_of_authors: dict[int, str]) -> dict[str, Any]:
     """Return template variables about a flag: its detector, the evidence, and the action taken."""
-    rule = RULES.get(case.rule)
+    rule = installed_rule(case.rule)
     numbers = case.evidence.get("numbers", {}).items()
     settings = case.evidence.get("settings", {}).items()
     return {

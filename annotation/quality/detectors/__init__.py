@@ -1,12 +1,13 @@
 """Detectors, which examine how a worker answers.
 
 A detector needs no database. It gets settings and a worker's history, and returns a finding or None. To add a
-detector, write a class and add it to ``RULES``.
+detector, write a class and add it to ``RULES``, or let a feature declare it (``config.features.Feature``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -15,9 +16,8 @@ from pydantic import ValidationError
 from annotation.quality.detectors.base import Rule
 from annotation.quality.detectors.correctness import ControlAccuracy, Disagreement, RepeatConsistency
 from annotation.quality.detectors.haste import TooFast
-from annotation.quality.detectors.honesty import HiddenLine, PastedText, Phrasing, Typing
 from annotation.quality.detectors.patterns import Alternation, SideBias, StraightLining
-from common.features import of_features
+from common.features import of_apps, of_features
 
 RULES: dict[str, type[Rule]] = {
     rule.name: rule
@@ -27,13 +27,9 @@ RULES: dict[str, type[Rule]] = {
         SideBias,
         Alternation,
         Disagreement,
-        PastedText,
-        Typing,
-        Phrasing,
-        HiddenLine,
+        *of_features("detectors"),
         ControlAccuracy,
         RepeatConsistency,
-        *of_features("detectors"),
     )
 }
 
@@ -42,9 +38,15 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
     """Return the detector with this name. ``settings`` replace its default settings.
 
     Raises:
-        ValueError: the detector or a setting is unknown, or a setting is out of bounds.
+        ValueError: the detector or a setting is unknown, the detector's feature is off, or a setting is out of bounds.
     """
     rule = RULES.get(name)
+    if rule is None and name in _rules_of_apps():
+        feature, _rule = _rules_of_apps()[name]
+        raise ValueError(
+            _("the detector %(name)r is off; turn on %(feature)s in CONTRIB_APPS")
+            % {"name": name, "feature": feature}
+        )
     if rule is None:
         rule_names = ", ".join(RULES)
         raise ValueError(
@@ -67,12 +69,31 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
         raise ValueError(sentence % {"key": key, "name": name, "value": value, "said": expected}) from None
 
 
+def installed_rule(name: str) -> type[Rule] | None:
+    """Return the detector with this name, even if its feature is off: its stored flags are still shown.
+
+    Return None if there is no such detector.
+    """
+    _feature, rule = _rules_of_apps().get(name, ("", None))
+    return rule or RULES.get(name)
+
+
+@cache
+def _rules_of_apps() -> Mapping[str, tuple[str, type[Rule]]]:
+    """Return each detector's feature and class by the detector's name, including disabled features."""
+    return {rule.name: (feature, rule) for feature, rule in of_apps("detectors")}
+
+
 def describe_evidence(name: str, evidence: Mapping[str, Any]) -> str:
     """Return stored evidence (``flags.evidence_of``) as a sentence in the reader's language.
 
     The stored sentence is returned if the detector or its settings are of another version.
     """
+    rule = installed_rule(name)
+    stored_sentence = str(evidence.get("words", ""))
+    if rule is None:
+        return stored_sentence
     try:
-        return make_rule(name, evidence["settings"]).describe(evidence["numbers"])
+        return rule.model_validate(evidence["settings"]).describe(evidence["numbers"])
     except (KeyError, ValueError):
-        return str(evidence.get("words", ""))
+        return stored_sentence

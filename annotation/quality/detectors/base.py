@@ -47,6 +47,8 @@ class Rule(BaseModel, ABC):
         needs_texts: whether it gets the texts of others in the study.
         controls_only: whether it gets only judgments on control items. Their number then decides when a look is due.
         only_flags: whether it may only flag a worker, since it finds signs but no proof.
+        is_recommended: for detectors of features: whether it flags workers in studies whose design names no detectors.
+        setting_labels: labels of its settings, where ``rules_page.SETTING_LABELS`` has none or another one.
         false_alarms: a sentence that says how often it flags honest people; "" if docs/quality.md says so.
         least: a setting: the number of judgments (or control items) before its first look.
     """
@@ -60,6 +62,8 @@ class Rule(BaseModel, ABC):
     needs_texts: ClassVar[bool] = False
     controls_only: ClassVar[bool] = False
     only_flags: ClassVar[bool] = False
+    is_recommended: ClassVar[bool] = False
+    setting_labels: ClassVar[Mapping[str, str]] = {}
     false_alarms: ClassVar[str] = ""
 
     least: Least = 20

@@ -58,11 +58,25 @@ class AnswerFormat:
         return cls(value_count=len(values), has_sides=has_sides, agreement_distance=distance, **features)
 
 
+def is_pasted(signals: Mapping[str, int]) -> bool:
+    """Return whether an answer counts as pasted: if half of its text was pasted, or dragged into the field.
+
+    If the page did not record how much was pasted, any pasted text suffices.
+
+    Args:
+        signals: the page's counts, such as ``{"text": 80, "from_paste": 60, "pasted": 1}``: the characters of the text,
+            those of them that were pasted, and how often the worker pasted.
+    """
+    if signals.get("text"):
+        return 2 * signals.get("from_paste", 0) >= signals["text"]
+    return bool(signals.get("pasted"))
+
+
 class WrittenAnswer(NamedTuple):
     """The text that a worker wrote as an answer, and how it was written.
 
     Attributes:
-        signals: the page's counts of how the answer was written (docs/honest-answers.md), if any.
+        signals: the page's counts of how the answer was written (contrib/honest_answers/README.md), if any.
         word: the word that only the page's hidden line names; "" without such a line.
         position: the answer's position in the order of all answers of the study.
     """

@@ -20,7 +20,7 @@ from judgments.models import Unit
 MAX_ANSWER_SECONDS = 86_400.0  # a day
 MAX_COMMENT_LENGTH = 2_000  # characters
 SIGNALS = ("pasted",)  # counts that a page may always report
-# counts that a page may report if the design records how answers are written (docs/honest-answers.md)
+# counts that a page may report if the design records how answers are written (contrib/honest_answers/README.md)
 WRITING_SIGNALS = (
     "text", "from_keys", "from_paste", "from_composition", "from_elsewhere", "pastes", "keys", "deletions",
     "typing_ms", "gap_ms", "gap_spread_ms", "bursts", "away", "away_ms",

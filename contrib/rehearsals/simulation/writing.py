@@ -1,6 +1,6 @@
 """Write the texts of simulated workers, and draw the signals that a page would record while they write.
 
-The signals are counts of how a text was written (docs/honest-answers.md).
+The signals are counts of how a text was written (contrib/honest_answers/README.md).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from annotation.models import Assignment
-from annotation.quality.detectors.honesty import hidden_word
+from annotation.work.sheet.hidden_line import hidden_word
 from contrib.rehearsals.simulation.crowd import Person, draw_pace
 from judgments.drawing.draws import rng_for
 from judgments.studies.designs import design_of

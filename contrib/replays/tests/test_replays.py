@@ -13,10 +13,9 @@ from annotation.models import Case, QualityRule
 from contrib.replays.rule_replays import replay_rule, replay_rules
 from judgments.models import Study
 from tests.annotation.casting import joined
-from tests.annotation.test_honest_answers import PASTED, write
 from tests.annotation.test_watching import watched_by
 from tests.annotation.watched import careful, left, make_watched, with_a_pause, work
-from tests.annotation.writing import writing_study
+from tests.annotation.writing import PASTED, write, writing_study
 from tests.doors import call, key_of
 from tests.judgments.desk import do, page, words
 from tests.refusals import refuses

@@ -132,7 +132,7 @@ class RuleSetting(DesignTable):
 
 
 class Writing(DesignTable):
-    """The settings of what the page records while participants write their answers (docs/honest-answers.md)."""
+    """The settings of what the page records while participants write (contrib/honest_answers/README.md)."""
 
     record: bool = Field(
         False,

@@ -2,7 +2,7 @@
 
 A sign is not a proof: honest people paste, dictate, and describe similar pictures in similar words. So these
 detectors only flag for review. Answers without the required data are neither suspicious nor cleared. The page's
-counts of how an answer was written, the signals, are listed in docs/honest-answers.md.
+counts of how an answer was written, the signals, are listed in README.md.
 """
 
 from __future__ import annotations
@@ -19,32 +19,19 @@ from django.utils.translation import gettext_noop
 from pydantic import Field
 
 from annotation.quality.detectors.base import Finding, Rule, Share
-from annotation.quality.detectors.history import AnswerFormat, History, OwnJudgment, WrittenAnswer
+from annotation.quality.detectors.history import AnswerFormat, History, OwnJudgment, WrittenAnswer, is_pasted
 from common.amounts import percent
-from judgments.drawing.draws import rng_for
 from judgments.kinds.caption import fold_text
 
 MAX_QUOTED_TEXTS = 5  # number of texts that the evidence quotes
 GRAM_LENGTH = 4  # characters of each substring that texts are compared by
-# rare words that people do not use in captions; benchmarks/honesty.py finds none of them in 134,470 captions
-HIDDEN_WORDS = (
-    "albeit", "apposite", "cogent", "conflate", "desultory", "diffident", "efficacy", "ephemeral", "erstwhile",
-    "fastidious", "forthwith", "heretofore", "inchoate", "ineffable", "insofar", "inveterate", "laconic", "liminal",
-    "mellifluous", "nascent", "notwithstanding", "obdurate", "ostensible", "penchant", "perfunctory", "pertinacity",
-    "quiescent", "recondite", "sagacious", "tacitly", "verisimilitude", "vicissitude",
-)  # fmt: skip
-
-
-def hidden_word(*, seed: int, hit: str, worker: str) -> str:
-    """Return the word that the hidden line of a worker's page names. Equal arguments give the same word."""
-    rng = rng_for(seed, f"hidden line {hit} {worker}")
-    return HIDDEN_WORDS[int(rng.integers(len(HIDDEN_WORDS)))]
 
 
 class ProgramSign(Rule):
     """A detector of a sign that a program wrote an answer. It may only flag."""
 
     only_flags: ClassVar[bool] = True
+    is_recommended: ClassVar[bool] = True
 
     @classmethod
     def applies_to(cls, answer_format: AnswerFormat) -> bool:
@@ -69,6 +56,9 @@ class PastedText(ProgramSign):
         "False positives: not measured. Some honest participants paste every answer because they write in another "
         "program, use a translation or spelling program, or dictate."
     )
+    setting_labels = {
+        "share": gettext_noop("Maximum share of pasted answers"),
+    }
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 3
     share: Share = 0.5
@@ -121,20 +111,6 @@ class PastedText(ProgramSign):
         return f"{sentence} {details}"
 
 
-def is_pasted(signals: Mapping[str, int]) -> bool:
-    """Return whether an answer counts as pasted: if half of its text was pasted, or dragged into the field.
-
-    If the page did not record how much was pasted, any pasted text suffices.
-
-    Args:
-        signals: the page's counts, such as ``{"text": 80, "from_paste": 60, "pasted": 1}``: the characters of the text,
-            those of them that were pasted, and how often the worker pasted.
-    """
-    if signals.get("text"):
-        return 2 * signals.get("from_paste", 0) >= signals["text"]
-    return bool(signals.get("pasted"))
-
-
 class Typing(ProgramSign):
     """A test for typing that is faster than any person's, or has gaps that are too even.
 
@@ -161,6 +137,14 @@ class Typing(ProgramSign):
         "False positives: 0 of 2,329 people who typed 27,950 sentences (below 0.2 %), measured on desktop "
         "keyboards (data of Dhakal et al. 2018)."
     )
+    setting_labels = {
+        "keys": gettext_noop("Minimum key presses per answer"),
+        "per_second": gettext_noop("Maximum speed (characters per second)"),
+        "spread": gettext_noop(
+            "Minimum variation of the time between key presses (spread divided by median)"
+        ),
+        "share": gettext_noop("Maximum share of implausible answers"),
+    }
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 3
     keys: Annotated[int, Field(ge=10, le=1_000)] = 30
@@ -265,6 +249,12 @@ class Phrasing(ProgramSign):
         "False positives: 0 of 1,200 simulated participants (below 0.4 %). Their sentences come from anonymous "
         "people and were written before language models existed."
     )
+    setting_labels = {
+        "similar": gettext_noop("Similarity threshold (0.5 to 1)"),
+        "length": gettext_noop("Minimum characters per answer"),
+        "copies": gettext_noop("Minimum number of copied answers"),
+        "share": gettext_noop("Maximum share of copied answers"),
+    }
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 5
     similar: Annotated[float, Field(ge=0.5, le=1)] = 0.7
@@ -387,6 +377,9 @@ class HiddenLine(ProgramSign):
     false_alarms = gettext_noop(
         "False positives: none of the words occurs in 134,470 sentences that people wrote before 2016."
     )
+    setting_labels = {
+        "words": gettext_noop("Minimum number of answers with the word"),
+    }
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 1
     words: Annotated[int, Field(ge=1, le=100)] = 1

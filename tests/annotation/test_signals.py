@@ -1,4 +1,4 @@
-"""How answers are written (counted where the design says so, at most a flag), and answers meant to do harm."""
+"""How answers are written (counted where the design says so), and answers meant to do harm."""
 
 import json
 from itertools import product
@@ -10,46 +10,24 @@ import pytest
 from django.test import Client
 
 from annotation.errors import AnswerProblem
-from annotation.models import Assignment, Case, Exclusion, Judgment, Participation, QualityRule, Worker
+from annotation.models import Assignment, Judgment
 from annotation.privacy.consent import consent_version
-from annotation.quality.detectors.honesty import HIDDEN_WORDS, hidden_word
-from annotation.quality.rules import copy_rules, store_rule
-from annotation.work.submissions import save_answers, submit_assignment
-from common.errors import DesignError, WrongState
-from contrib.rehearsals.simulation.crowd import RehearsalCrowd
-from contrib.rehearsals.simulation.run import rehearse
+from annotation.work.sheet.hidden_line import HIDDEN_WORDS, hidden_word
+from annotation.work.submissions import save_answers
+from common.errors import DesignError
 from judgments.design.reading.checking import make_design
 from judgments.models import Caption, Item, Output, Study, System
-from judgments.studies.designs import design_of
 from tests.annotation.calling import accept, is_problem, patch
 from tests.annotation.casting import Person, joined, make_dataset, make_study, with_person
 from tests.annotation.leasing import claimed
 from tests.annotation.posting import submit, work_of
 from tests.annotation.scenes import make_scenes
-from tests.annotation.writing import writing_study
+from tests.annotation.writing import BOTH, PASTED, TEXTS, write, writing_study
 from tests.marks import long_except
 from tests.refusals import refuses
 from tests.templating import make_template_study
 
 pytestmark = pytest.mark.django_db
-BOTH = {"record": True, "hidden_line": True}
-TEXTS = (
-    "A brown dog runs through a field of tall dry grass",
-    "Two girls in red coats wait beside an old blue bus",
-    "The cook in the white hat turns a pancake in the air",
-)
-PASTED = {"pasted": 50, "text": 50, "from_paste": 50, "pastes": 1, "keys": 0}
-
-
-def write(
-    study: Study, worker: Worker, texts: tuple[str, ...] = TEXTS, signals: dict[str, int] | None = None
-) -> Assignment:
-    claim = claimed(study, worker)
-    answers = [
-        {"position": place, "answer": text, **({"signals": signals} if signals else {})}
-        for place, text in enumerate(texts, start=1)
-    ]
-    return submit_assignment(assignment=claim.assignment, answers=answers).assignment
 
 
 def test_counts_are_kept_where_the_design_asks_and_given_back_to_the_person() -> None:
@@ -132,6 +110,15 @@ def test_the_hidden_line_is_data_for_the_script_and_no_part_of_the_plain_form() 
     assert word in again
 
 
+def test_the_word_is_drawn_for_each_page_and_worker_and_stays() -> None:
+    drawn = [hidden_word(seed=3, hit=f"h{hit}", worker=name) for hit in range(20) for name in ("ada", "bob")]
+    assert drawn == [
+        hidden_word(seed=3, hit=f"h{hit}", worker=name) for hit in range(20) for name in ("ada", "bob")
+    ]
+    assert len(set(drawn)) > 10
+    assert set(drawn) <= set(HIDDEN_WORDS)
+
+
 @pytest.mark.parametrize(("values", "said"), [
     ({"protocol": "graded"}, "writing"),
     ({"protocol": "caption", "crowd": {"backend": "mturk", "question": "html", "reward_cents": 5, "budget_cents": 500}},
@@ -140,82 +127,6 @@ def test_the_hidden_line_is_data_for_the_script_and_no_part_of_the_plain_form() 
 def test_a_design_that_could_note_nothing_is_refused(values: dict[str, Any], said: str) -> None:
     with pytest.raises(DesignError, match=said):
         make_design({"name": "A", "dataset": "shapes", "writing": {"record": True}} | values)
-
-
-@pytest.mark.parametrize("rule", ["pasted-text", "typing", "phrasing", "canary"])
-@pytest.mark.parametrize("action", ["pause", "exclude"])
-def test_a_sign_may_only_flag_whatever_the_rules_say(rule: str, action: str) -> None:
-    study = writing_study(images=3, writing=BOTH)
-    said = (
-        f"the action of {rule} is “{action}”; expected “flag”, because a finding of this detector is no proof"
-    )
-    with pytest.raises(WrongState, match=f"^Nothing was changed: {said}\\.$"):
-        store_rule(study=study, rule=rule, settings={}, action=action, enabled=True)
-    study.design = study.design | {"rules": [{"rule": rule, "action": action, "settings": {}}]}
-    with pytest.raises(DesignError, match=f"rules, table 1: {said}"):
-        copy_rules(study=study)
-    assert not QualityRule.objects.exists()
-
-
-def test_a_row_of_an_earlier_version_that_excludes_flags_too() -> None:
-    study = writing_study(images=3, writing=BOTH)
-    QualityRule.objects.create(study=study, rule="pasted-text", settings={}, action="exclude", enabled=True)
-    ada = joined(study).worker
-    done = write(study, ada, signals=PASTED)
-    case = Case.objects.get()
-    assert (case.rule, case.action, case.worker) == ("pasted-text", "flag", ada)
-    assert not Exclusion.objects.exists()
-    assert Participation.objects.get(worker=ada).standing == "active"
-    done.refresh_from_db()
-    assert done.state == "submitted"
-
-
-def test_the_evidence_stands_side_by_side_on_the_review_page(designer: Any) -> None:
-    study = writing_study(images=6, writers=2)
-    store_rule(study=study, rule="phrasing", settings={"least": 3}, action="flag", enabled=True)
-    ada, bob = joined(study, "ada").worker, joined(study, "bob").worker
-    write(study, ada)
-    first = set(Judgment.objects.values_list("unit", flat=True))
-    # of other items, so bob's page has to be the other one
-    claim = claimed(study, bob)
-    if {place.unit.pk for place in claim.page_units} & first:
-        submit_assignment(
-            assignment=claim.assignment,
-            answers=[{"position": n, "answer": f"Nothing like it was seen in place {n}."} for n in (1, 2, 3)],
-        )
-    write(study, bob, tuple(f"{text}!" for text in TEXTS))
-    case = Case.objects.get()
-    assert case.worker == bob
-    html = designer.get(f"/admin/judgments/study/{study.pk}/review/").content.decode()
-    for text in TEXTS:
-        assert f"{text}!</td>" in html
-        assert f">{text}<br>" in html
-    assert "by ada, about another item; similarity 1.0" in html
-    assert "This is a hint, not a proof" in html
-
-
-def test_a_rehearsed_cheat_who_pastes_is_found_and_nobody_who_types() -> None:
-    study = make_study(
-        make_dataset(images=14, pictures=False), "caption", judgments_per_unit=4, units_per_hit=3,
-        controls={"per_hit": 0}, writing=BOTH,
-    )  # fmt: skip
-    rehearse(
-        study=study,
-        crowd=RehearsalCrowd(workers=8, spammers=0.25, sorts="pasting", seed=2, rules=True, drop_outs=0.0),
-    )
-    signs = ("pasted-text", "typing", "phrasing", "canary")
-    pasting = set(
-        Judgment.objects.filter(signals__pasted__gt=0).values_list("assignment__worker__name", flat=True)
-    )
-    assert len(pasting) == 2
-    flagged = Case.objects.filter(rule__in=signs).values_list("rule", "worker__name")
-    assert {name for _, name in flagged} == pasting
-    assert {rule for rule, _ in flagged} >= {"pasted-text", "canary"}
-    typed = Judgment.objects.exclude(assignment__worker__name__in=pasting)
-    assert all(row.signals["keys"] > 0 for row in typed)
-    assert not any(word in str(row.answer) for row in typed for word in HIDDEN_WORDS)
-    assert not Exclusion.objects.exists()
-    assert design_of(study).writing.record
 
 
 OPEN = ("caption", "keywords", "grounding", "best-worst", "template")
