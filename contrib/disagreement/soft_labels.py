@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from django.utils.translation import gettext as _
 
-from evaluation.data.export.formats.soft_labels import has_soft_labels
-from evaluation.data.judgment_sets.records import MAX_OUTCOMES, JudgmentTable
+from evaluation.data.judgment_sets.records import MAX_OUTCOMES, JudgmentTable, has_few_outcomes
 from evaluation.errors import EvaluationError
 from judgments.models import Study
 from judgments.studies.designs import kind_of
@@ -27,6 +26,10 @@ def soft_labels_of(study: Study, judgments: JudgmentTable) -> SoftLabels:
     return soft_labels(
         judgments.unit[is_counted], judgments.value[is_counted], labels=kind_of(study).outcomes
     )
+
+
+def has_soft_labels(study: Study) -> bool:
+    return has_few_outcomes(kind_of(study))
 
 
 def check_soft_labels(study: Study) -> None:

@@ -15,8 +15,8 @@ from common.errors import QuorumError
 from contrib.disagreement.cached import cached_disagreement
 from contrib.disagreement.predictions import PredictionsNameRequest, import_predictions, remove_predictions
 from contrib.disagreement.rater_groups import DEMOGRAPHIC_PREFIX
+from contrib.disagreement.soft_labels import has_soft_labels
 from contrib.disagreement.wording import CONSTANT_BASELINE, UNIFORM_BASELINE, describe_disagreement
-from evaluation.data.export.formats.soft_labels import has_soft_labels
 from evaluation.errors import EvaluationError
 from evaluation.models import Prediction
 from evaluation.results.consensus.study import SIDE_LABELS

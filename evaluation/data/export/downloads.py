@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from common.errors import ObjectNotFound
 from common.files import remove_stale_files
 from evaluation.data.export.exporting import ExportedFile, export_judgments, manifest_path_of
-from evaluation.data.export.formats import FORMATS, Format, format_named
+from evaluation.data.export.formats import Format, format_named, installed_formats
 from evaluation.data.export.parts import remove_parts
 from evaluation.errors import ExportError
 from judgments.access.rights import Right, has_right
@@ -54,7 +54,7 @@ def remove_personal_files(*, study: Study, **_signal: Any) -> None:
     """Remove the exported files with personal data. This receives the signal that the study's raw ids are deleted."""
     jobs = Job.objects.filter(kind=JOB_KIND, args__study=study.slug)
     paths: list[Path] = []
-    for file_format in FORMATS.values():
+    for file_format in installed_formats().values():
         if file_format.personal:
             job_ids = jobs.filter(args__format=file_format.name).values_list("pk", flat=True)
             paths += [_download_path(study.slug, job_id, file_format) for job_id in job_ids]
@@ -102,7 +102,7 @@ def exported_file(*, job: Job, by: User, manifest: bool = False) -> Downloadable
     name = result.get("manifest_file" if manifest else "file")
     if job.kind != JOB_KIND or job.state != Job.State.DONE or not name:
         raise ObjectNotFound(_("Job %(pk)s is not a finished export.") % {"pk": job.pk})
-    export_format = FORMATS.get(str(job.args["format"]))  # None if the format no longer exists
+    export_format = installed_formats().get(str(job.args["format"]))  # None if the format no longer exists
     if (
         export_format
         and export_format.right != Right.VIEW

@@ -37,7 +37,7 @@ class ExportWork:
         moment: the snapshot of judgments to export.
         folder: the folder of the parts.
         revisions: whether to include answers that were revised later.
-        task: for qrels, whether the query is an image ("annotation") or a caption ("search").
+        task: for formats with a task, whether the query is an image ("annotation") or a caption ("search").
         preparation: data about the whole study, from ``Encoding.prepare``.
         counts: numbers of written rows, for the manifest.
         stage: number of the encoding's stage, from 0.

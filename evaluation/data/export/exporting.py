@@ -62,7 +62,7 @@ def export_judgments(
     The file has the state of the study at the start of the export.
 
     Args:
-        task: ``annotation`` or ``search``, for the format qrels.
+        task: ``annotation`` or ``search``, for formats with a task (``Format.has_task``).
         revisions: whether to include answers that were revised later. They are marked as not used.
         resume: whether to continue a stopped export of the same file, with the snapshot that it took.
 
@@ -114,7 +114,7 @@ def _manifest_of(
     design, snapshot = design_of(study), started_export.snapshot
     # Options that do not apply, or are not used, are left out, so that they do not change the signature.
     settings: dict[str, Any] = {"format": request["format"], "protocol": study.protocol}
-    if request["format"] == "qrels":
+    if format_named(request["format"]).has_task:
         settings["task"] = request["task"]
     if request["revisions"]:
         settings["revisions"] = "all"

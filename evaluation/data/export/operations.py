@@ -31,12 +31,13 @@ class ExportRequest(Parameters):
     """The format and the options of an export."""
 
     format = ExportFormatField(choices=sorted(FORMATS))
-    task = serializers.ChoiceField(
-        choices=sorted(TASKS),
-        required=False,
-        help_text="Only for the format qrels. “annotation”: captions are ranked for an item. “search”: "
-        "items are ranked for a caption.",
-    )
+    if any(file_format.has_task for file_format in FORMATS.values()):
+        task = serializers.ChoiceField(
+            choices=sorted(TASKS),
+            required=False,
+            help_text="Only for the format qrels. “annotation”: captions are ranked for an item. “search”: "
+            "items are ranked for a caption.",
+        )
 
 
 @background_operation(

@@ -27,7 +27,7 @@ from common.downloads import bytes_download, file_download
 from common.errors import ObjectNotFound
 from common.rows.ids import is_row_id
 from evaluation.data.export.downloads import JOB_KIND, exported_file
-from evaluation.data.export.formats import FORMATS, Format, formats_for
+from evaluation.data.export.formats import FORMATS, Format, formats_for, installed_formats
 from evaluation.data.export.operations import ExportRequest, start_export
 from judgments.access.permissions import staff_of
 from judgments.admin.base import signed_in
@@ -217,7 +217,9 @@ MAX_EXPORTS = 20  # newest exports that the page lists
 def show_exports(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     finished_jobs = Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE)
     rights = context["rights"]
-    withheld_formats = [name for name, file_format in FORMATS.items() if file_format.right not in rights]
+    withheld_formats = [
+        name for name, file_format in installed_formats().items() if file_format.right not in rights
+    ]
     context |= {
         "exports": list(finished_jobs.exclude(args__format__in=withheld_formats)[:MAX_EXPORTS]),
         "formats": [_describe_format(entry) for entry in formats_for(study) if entry.right in rights],

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from annotation.quality.controls import ControlRecord
+    from judgments.kinds import Kind
 
 
 NO_PAIR = -1  # stands in for the row id of a unit's pair if it has none
@@ -24,6 +25,11 @@ NO_PAIR = -1  # stands in for the row id of a unit's pair if it has none
 # Largest number of different answers for which exact agreement is reported. With more, only alpha is meaningful.
 MAX_OUTCOMES = 10
 UNITS_PER_BATCH = 20_000  # units that are read or converted at once
+
+
+def has_few_outcomes(kind: Kind) -> bool:
+    """Return whether each answer is one of a few values, so that the distribution of answers is meaningful."""
+    return not kind.is_open and 2 <= len(kind.outcomes) <= MAX_OUTCOMES
 
 
 @dataclass(frozen=True, slots=True)

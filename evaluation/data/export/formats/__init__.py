@@ -9,34 +9,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from common.errors import did_you_mean
-from common.features import of_features
+from common.features import of_apps, of_features
 from evaluation.data.export.encodings import Encoding
-from evaluation.data.export.formats import (
-    consensus,
-    demographics,
-    judgments,
-    relevance,
-    reliability,
-    soft_labels,
-    written_captions,
-)
-from evaluation.data.export.formats.requirements import (
-    accept_any_study,
-    why_no_fixed_scale,
-    why_not_flickr8k,
-    why_not_grounding,
-    why_not_keywords,
-    why_not_single_captions,
-    why_not_written_captions,
-)
+from evaluation.data.export.formats import judgments, written_captions
+from evaluation.data.export.formats.requirements import accept_any_study, why_not_written_captions
 from evaluation.errors import ExportError
 from judgments.access.rights import Right
 from judgments.models import Study
 
-TASKS = ("annotation", "search")  # tasks of qrels: the query is an image, or a caption
+TASKS = ("annotation", "search")  # tasks of formats: the query is an image, or a caption
 
-JSONL, CSV, TEXT = "application/jsonl", "text/csv; charset=utf-8", "text/plain; charset=utf-8"
-PARQUET = "application/vnd.apache.parquet"
+JSONL, CSV, PARQUET = "application/jsonl", "text/csv; charset=utf-8", "application/vnd.apache.parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +33,8 @@ class Format:
         encoding: a function that returns a new encoding, which writes a file.
         right: the right needed to write and download a file.
         personal: whether files are deleted with the study's raw ids.
+        has_task: whether a file depends on the task of an export (``TASKS``).
+        order: number by which lists of formats are sorted.
     """
 
     name: str
@@ -60,59 +45,56 @@ class Format:
     encoding: Callable[[], Encoding]
     right: Right = Right.VIEW
     personal: bool = False
+    has_task: bool = False
+    order: int = 100
 
 
 _FORMATS = (
     Format(
-        "jsonl", "jsonl", JSONL,
-        "JSON lines for programs: one judgment per line", accept_any_study, judgments.JsonLines,
-    ),
-    Format("csv", "csv", CSV, "CSV for a spreadsheet: one judgment per row", accept_any_study, judgments.CsvLines),
-    Format(
-        "parquet", "parquet", PARQUET,
-        "Parquet for data frames: judgments in typed columns", accept_any_study, judgments.ParquetParts,
-    ),
-    Format(
-        "qrels", "qrels.txt", TEXT,
-        "qrels for trec_eval: the consensus as relevance judgments", why_not_single_captions, relevance.Qrels,
+        "jsonl",
+        "jsonl",
+        JSONL,
+        "JSON lines for programs: one judgment per line",
+        accept_any_study,
+        judgments.JsonLines,
+        order=10,
     ),
     Format(
-        "flickr8k", "flickr8k.txt", TEXT,
-        "Format of Flickr8k: the crowd file (relevance) or the expert file (graded)",
-        why_not_flickr8k, relevance.Flickr8k,
+        "csv",
+        "csv",
+        CSV,
+        "CSV for a spreadsheet: one judgment per row",
+        accept_any_study,
+        judgments.CsvLines,
+        order=10,
     ),
     Format(
-        "captions", "captions.jsonl", JSONL,
-        "Captions for a new dataset, as a file to import", why_not_written_captions, written_captions.WrittenCaptions,
+        "parquet",
+        "parquet",
+        PARQUET,
+        "Parquet for data frames: judgments in typed columns",
+        accept_any_study,
+        judgments.ParquetParts,
+        order=10,
     ),
     Format(
-        "reliability", "reliability.csv", CSV,
-        "Reliability table: CSV for programs that compute agreement, with participants in rows and items in columns",
-        why_no_fixed_scale, reliability.Reliability,
+        "captions",
+        "captions.jsonl",
+        JSONL,
+        "Captions for a new dataset, as a file to import",
+        why_not_written_captions,
+        written_captions.WrittenCaptions,
+        order=30,
     ),
-    Format(
-        "soft-labels", "soft-labels.jsonl", JSONL,
-        "Soft labels for training: the distribution of answers to each item, with its entropy",
-        soft_labels.why_no_soft_labels, soft_labels.SoftLabelLines,
-    ),
-    Format(
-        "demographics", "demographics.csv", CSV,
-        "Demographics for the paper: data from the crowd about participants, one participant per line",
-        demographics.why_no_demographics, demographics.DemographicLines,
-        right=Right.CHANGE, personal=True,
-    ),
-    Format(
-        "keywords", "keywords.jsonl", JSONL,
-        "Keywords for programs: the number of participants who gave each keyword, one item per line",
-        why_not_keywords, consensus.KeywordLines,
-    ),
-    Format(
-        "grounding", "grounding.jsonl", JSONL,
-        "Links for programs: words and boxes that the majority linked, one caption per line",
-        why_not_grounding, consensus.GroundingLines,
-    ),
-)  # fmt: skip
-FORMATS = {file_format.name: file_format for file_format in (*_FORMATS, *of_features("formats"))}
+)
+_SORTED_FORMATS = sorted((*_FORMATS, *of_features("formats")), key=lambda file_format: file_format.order)
+FORMATS: dict[str, Format] = {file_format.name: file_format for file_format in _SORTED_FORMATS}
+
+
+def installed_formats() -> dict[str, Format]:
+    """Return all formats by name, including those of features that are off, since their files may still exist."""
+    formats_of_features = [file_format for _, file_format in of_apps("formats")]
+    return {file_format.name: file_format for file_format in (*_FORMATS, *formats_of_features)}
 
 
 def format_named(name: str) -> Format:

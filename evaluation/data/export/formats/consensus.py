@@ -1,4 +1,4 @@
-"""Export the consensus of open answers (keywords and links), with one line for each unit.
+"""The base of formats with the consensus of answers, such as marked errors, with one line for each unit.
 
 Units without included judgments are omitted, and their number is in the manifest.
 """
@@ -12,8 +12,6 @@ from typing import Any
 from common.files import HashedFile
 from evaluation.data.export.encodings import Encoding, ExportWork, write_line
 from judgments.kinds import Consensus
-from judgments.kinds.grounding import linked_box_indices, linked_boxes
-from judgments.kinds.keywords import sum_by_stem
 from judgments.models import Study, Unit
 from judgments.studies.designs import kind_of
 
@@ -43,42 +41,6 @@ class ConsensusEncoding(Encoding):
     @abstractmethod
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any] | None:
         """Return a unit's line as a dict, or None to omit the unit."""
-
-
-class KeywordLines(ConsensusEncoding):
-    count_name = "images"
-
-    def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:
-        return {
-            "image": unit.item.name,
-            "unit": unit.key,
-            "workers": consensus.n,
-            "keywords": consensus.answer,
-            "stems": sum_by_stem(consensus.answer),
-        }
-
-
-class GroundingLines(ConsensusEncoding):
-    count_name = "descriptions"
-
-    def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:
-        labels = {box["id"]: box["label"] for box in unit.content["boxes"]}
-        fields = caption_fields(unit, consensus)
-        tokens = fields["caption"].split()
-        return fields | {
-            "tie": consensus.tie,
-            "links": [
-                {
-                    **link,
-                    "text": tokens[link["word"]],
-                    "label": labels[link["box"]],
-                    "votes": consensus.votes[f"{link['word']}:{link['box']}"],
-                }
-                for link in consensus.answer
-            ],
-            "boxes": linked_boxes(consensus.answer),
-            "box_numbers": linked_box_indices(consensus.answer, unit.content["boxes"]),
-        }
 
 
 def caption_fields(unit: Unit, consensus: Consensus) -> dict[str, Any]:

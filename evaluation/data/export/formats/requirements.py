@@ -2,42 +2,13 @@
 
 from __future__ import annotations
 
-from evaluation.data.export.formats import relevance
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.designs import kind_of
 
 
 def accept_any_study(study: Study) -> str:
     return ""
 
 
-def why_not_single_captions(study: Study) -> str:
-    kind = KINDS[study.protocol]
-    if kind.compares_pairs or not kind.values:
-        return "it holds judgments of one caption of one item (relevance, graded, slider)"
-    return ""
-
-
-def why_not_flickr8k(study: Study) -> str:
-    if kind_of(study).values not in relevance.FLICKR8K_COLUMNS:
-        return "its files hold yes and no, or grades from 1 to 4 (relevance, graded)"
-    return why_not_single_captions(study)
-
-
-def why_no_fixed_scale(study: Study) -> str:
-    return "" if KINDS[study.protocol].values else "it holds answers from a fixed scale"
-
-
 def why_not_written_captions(study: Study) -> str:
     return "" if KINDS[study.protocol].writes_captions else "it holds captions that workers wrote (caption)"
-
-
-def why_not_keywords(study: Study) -> str:
-    return "" if "keywords" in KINDS[study.protocol].specific_formats else "it holds keywords"
-
-
-def why_not_grounding(study: Study) -> str:
-    return (
-        "" if "grounding" in KINDS[study.protocol].specific_formats else "it holds links from words to boxes"
-    )

@@ -6,22 +6,12 @@ from typing import Any
 
 from common.files import HashedFile
 from evaluation.data.export.encodings import Encoding, ExportWork, write_line
-from evaluation.data.judgment_sets.records import MAX_OUTCOMES
 from judgments.design.numbers import number_text
-from judgments.models import Study, Unit
+from judgments.models import Unit
 from judgments.studies.designs import kind_of
 from quorum.statistics.disagreement import soft_labels
 
 ENTROPY_CORRECTION = "miller-madow"  # computed from one unit, so that a part does not depend on the others
-
-
-def has_soft_labels(study: Study) -> bool:
-    kind = kind_of(study)
-    return not kind.is_open and 2 <= len(kind.outcomes) <= MAX_OUTCOMES
-
-
-def why_no_soft_labels(study: Study) -> str:
-    return "" if has_soft_labels(study) else f"it holds answers of at most {MAX_OUTCOMES} values"
 
 
 class SoftLabelLines(Encoding):

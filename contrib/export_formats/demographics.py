@@ -16,10 +16,6 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 
-def why_no_demographics(study: Study) -> str:
-    return "" if design_of(study).crowd.demographics else "its design names demographics (crowd.demographics)"
-
-
 def _workers_with_demographics(study: Study) -> QuerySet[Any]:
     work = Assignment.objects.filter(study=study, worker=OuterRef("worker"), submitted_at__isnull=False)
     rows = Demographics.objects.filter(Exists(work), study=study)

@@ -1,0 +1,1 @@
+"""Export formats for other programs: relevance, tables of ratings, soft labels, demographics and open answers."""
