@@ -39,7 +39,7 @@ from tests import services
 from tests.annotation.casting import make_study
 from tests.annotation.scenes import make_scenes
 from tests.annotation.voting import Vote, always_first, joined, work
-from tests.evaluation.test_links_gold import answered
+from tests.evaluation.studies import answered
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [

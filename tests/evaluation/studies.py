@@ -11,7 +11,8 @@ from judgments.design.reading.checking import make_design
 from judgments.drawing.keys import candidate_key
 from judgments.models import HIT, CandidatePair, Caption, Dataset, HITUnit, Item, Study, Unit
 from judgments.studies.studies import create_study
-from tests.annotation.casting import joined
+from tests.annotation.casting import joined, make_study
+from tests.annotation.scenes import make_scenes
 
 START = datetime(2026, 1, 1, 10, 0, tzinfo=UTC)
 
@@ -164,6 +165,27 @@ def answered(study: Study, *given: Any) -> Study:
             answers = [{"position": place.position, "answer": answer} for place in claim.page_units]
             submit_assignment(assignment=claim.assignment, answers=answers)
     return study
+
+
+def keyword_study() -> Study:
+    """Keywords of two images by three people."""
+    study = make_study(
+        make_scenes(images=4), "keywords", judgments_per_unit=3, controls={"per_hit": 0}, units_per_hit=2
+    )
+    return answered(study, ["Dog", "barn", "visitors"], ["dog", "oak"], ["dog", "barn", "Red Barn"])
+
+
+def link_study() -> Study:
+    """Links of two captions of each of two images by three people."""
+    study = make_study(
+        make_scenes(images=4),
+        "grounding",
+        judgments_per_unit=3,
+        controls={"per_hit": 0},
+        units_per_hit=4,
+    )
+    dog, barn, wrong = {"word": 1, "box": "1"}, {"word": 5, "box": "0"}, {"word": 1, "box": "2"}
+    return answered(study, [dog, barn], [dog], [wrong, barn])
 
 
 def pets_judged(images: Mapping[str, Sequence[str]], disagreeing: Sequence[int]) -> StudyOf:
