@@ -588,7 +588,6 @@ def test_no_module_outside_the_kinds_lists_them(kinds: set[str]) -> None:
     """What a kind is like, it says itself: in a table, a new kind would be missing."""
     others = {
         "contrib.published_sets.formats",  # what published files hold
-        "evaluation.data.export.formats.consensus",  # columns of a file
         "contrib.demo.management",  # studies of the demo, named like their kinds
         "judgments.design.reading.completing",  # tables of a study file
     }
