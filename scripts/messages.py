@@ -51,14 +51,14 @@ WORKERS_CODE = (
     "judgments/design/scale.py", "judgments/design/wordings.py",
     "contrib/error_spans/kind", "contrib/hit_templates/filling.py", "contrib/hit_templates/kind.py",
     "contrib/hit_templates/answers.py", "contrib/hit_templates/html",
-    "contrib/quiz/attempts", "contrib/quiz/errors.py",
+    "contrib/quiz/attempts", "contrib/quiz/errors.py", "contrib/slider/kind.py",
     "judgments/kinds",
 )  # fmt: skip
 WORKERS_TEMPLATES = (
     "templates/annotation", "contrib/adjudication/templates/annotation", "contrib/challenges/templates",
     "contrib/error_spans/templates/annotation", "contrib/ethics/templates/annotation",
-    "contrib/hit_templates/templates/annotation", "contrib/quiz/templates/quiz", "templates/base.html",
-    "templates/home.html",
+    "contrib/hit_templates/templates/annotation", "contrib/quiz/templates/quiz",
+    "contrib/slider/templates", "templates/base.html", "templates/home.html",
     "templates/403.html", "templates/403_csrf.html", "templates/404.html", "templates/429.html",
     "templates/500.html", "templates/503.html",
 )  # fmt: skip
@@ -119,7 +119,7 @@ def _data_texts() -> Iterator[tuple[str, str]]:
     """Yield (path, text) for texts in data files, which are translated when they are shown."""
     from judgments.design.countries import COUNTRIES
     from judgments.design.quiz import QUIZ_PRESETS
-    from judgments.design.reading.presets import PRESET_NAMES, PRESETS
+    from judgments.design.reading.presets import PRESETS, preset_files
     from judgments.kinds import KINDS
     from judgments.kinds.caption_rules import RULES
 
@@ -132,9 +132,9 @@ def _data_texts() -> Iterator[tuple[str, str]]:
     mqm = "contrib/error_spans/kind/mqm.toml"
     categories = tomllib.loads((ROOT / mqm).read_text(encoding="utf-8"))["category"]
     yield from ((mqm, category["label"]) for category in categories)
+    files = preset_files()
     for name, preset in PRESETS.items():
-        folder = "judgments/design/study_presets" if name in PRESET_NAMES else "contrib/error_spans/presets"
-        yield from _design_texts(f"{folder}/{name}.toml", preset.values)
+        yield from _design_texts(str(Path(str(files[name])).relative_to(ROOT)), preset.values)
     for question in QUIZ_PRESETS["hodosh-2013-english"].questions:
         yield from (("contrib/quiz/english.toml", text) for text in (question.text, question.explanation))
     yield from _error_titles()

@@ -24,8 +24,20 @@ from judgments.kinds.keywords import Keywords
 from judgments.kinds.pairs.pairwise import Pairwise
 from judgments.kinds.pairs.triplet import Triplet
 from judgments.kinds.relevance import Relevance
-from judgments.kinds.slider import Slider
 from judgments.kinds.unavailable import UnavailableKind
+
+# The order of lists of kinds. A name may be of a feature that is off; kinds without a name here stand last.
+LIST_ORDER = (
+    "triplet",
+    "pairwise",
+    "relevance",
+    "graded",
+    "caption",
+    "best-worst",
+    "slider",
+    "keywords",
+    "grounding",
+)
 
 
 class Kinds(dict[str, Kind]):
@@ -36,21 +48,27 @@ class Kinds(dict[str, Kind]):
         return UnavailableKind(name, feature)
 
 
-KINDS: dict[str, Kind] = Kinds(
-    (kind.name, kind)
-    for kind in (
+def _position_in_lists(kind: Kind) -> int:
+    return LIST_ORDER.index(kind.name) if kind.name in LIST_ORDER else len(LIST_ORDER)
+
+
+def _read_kinds() -> Kinds:
+    """Return the kinds of the platform and of active features, in the order of lists."""
+    kinds = [
         Triplet(),
         Pairwise(),
         Relevance(),
         Graded(),
         CaptionWriting(),
         BestWorst(),
-        Slider(),
         Keywords(),
         Grounding(),
         *(kind() for kind in of_features("kinds")),
-    )
-)
+    ]
+    return Kinds((kind.name, kind) for kind in sorted(kinds, key=_position_in_lists))
+
+
+KINDS: dict[str, Kind] = _read_kinds()
 
 
 def installed_kind(name: str) -> Kind:

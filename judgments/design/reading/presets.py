@@ -22,8 +22,8 @@ from typing import Any
 from common.features import feature_settings
 
 PRESET_FOLDER = Path(__file__).parent.with_name("study_presets")
-# in the order in which pages list them
-PRESET_NAMES = (
+# The order of lists of presets. A name may be of a feature that is off; presets without a name here stand last.
+LIST_ORDER = (
     "vedantam-2015-triplet",
     "vedantam-2015-pairwise",
     "hodosh-2013-relevance",
@@ -64,15 +64,26 @@ def _read_preset(path: Traversable) -> Preset:
     return Preset(values=values, ours=tuple(about.pop("ours")), **about)
 
 
+def preset_files() -> dict[str, Traversable]:
+    """Return the files of the platform's presets and of those of active features, by name."""
+    own_files = {path.stem: path for path in sorted(PRESET_FOLDER.glob("*.toml"))}
+    feature_files = {
+        name: files(feature.name) / "presets" / f"{name}.toml"
+        for feature in feature_settings.FEATURES.values()
+        for name in feature.presets
+    }
+    return own_files | feature_files
+
+
 def _read_presets() -> dict[str, Preset]:
-    presets = {name: _read_preset(PRESET_FOLDER / f"{name}.toml") for name in PRESET_NAMES}
-    for feature in feature_settings.FEATURES.values():
-        for name in feature.presets:
-            presets[name] = _read_preset(files(feature.name) / "presets" / f"{name}.toml")
-    return presets
+    """Return the presets by name, in the order of lists."""
+    paths = preset_files()
+    names = [name for name in LIST_ORDER if name in paths]
+    names += [name for name in paths if name not in LIST_ORDER]
+    return {name: _read_preset(paths[name]) for name in names}
 
 
-PRESETS = _read_presets()
+PRESETS: dict[str, Preset] = _read_presets()
 
 
 NO_PRESETS: Mapping[str, Preset] = {}

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from contrib.slider.kind import Slider
 from judgments.design.reading.checking import make_design
 from judgments.kinds import KINDS, IncludedJudgment
-from judgments.kinds.slider import Slider
 from tests.judgments.material import batch_of, made_up, units_of
 
 KIND = KINDS["slider"]

@@ -1,0 +1,9 @@
+"""Declare what the feature “slider” adds to the platform."""
+
+from config.features import Feature
+
+
+class SliderConfig(Feature):
+    name = "contrib.slider"
+    kinds = ("contrib.slider.kind.Slider",)
+    presets = ("our-slider", "direct-assessment-translation")
