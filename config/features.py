@@ -67,6 +67,8 @@ class Feature(AppConfig):
             (``evaluation.reports.storage.build_report``).
         other_answers: paths of functions of a study that yield the answers of judges who are not people, as (name of
             the judge, row id of a unit, value). Other features read them (``common.features.of_features``).
+        choice_fits: paths of functions of a study that return people's choices of the best of several captions, with
+            strengths of systems that are fitted to them. Other features read them.
         registered_plans: paths of functions that return the registered plan of a study, or None
             (``evaluation.reports.sections.registration.find_registered_plan``).
         report_parts: paths of classes of optional parts of a report (``evaluation.reports.parts.ReportPart``).
@@ -111,6 +113,7 @@ class Feature(AppConfig):
     figure_sections: ClassVar[Mapping[str, str]] = {}
     report_sections: ClassVar[tuple[str, ...]] = ()
     other_answers: ClassVar[tuple[str, ...]] = ()
+    choice_fits: ClassVar[tuple[str, ...]] = ()
     registered_plans: ClassVar[tuple[str, ...]] = ()
     report_parts: ClassVar[tuple[str, ...]] = ()
     kernels: ClassVar[tuple[str, ...]] = ()

@@ -52,13 +52,14 @@ WORKERS_CODE = (
     "contrib/error_spans/kind", "contrib/hit_templates/filling.py", "contrib/hit_templates/kind.py",
     "contrib/hit_templates/answers.py", "contrib/hit_templates/html",
     "contrib/quiz/attempts", "contrib/quiz/errors.py", "contrib/slider/kind.py",
+    "contrib/best_worst/answers.py", "contrib/best_worst/kind.py", "contrib/best_worst/results.py",
     "judgments/kinds",
 )  # fmt: skip
 WORKERS_TEMPLATES = (
     "templates/annotation", "contrib/adjudication/templates/annotation", "contrib/challenges/templates",
     "contrib/error_spans/templates/annotation", "contrib/ethics/templates/annotation",
     "contrib/hit_templates/templates/annotation", "contrib/quiz/templates/quiz",
-    "contrib/slider/templates", "templates/base.html", "templates/home.html",
+    "contrib/best_worst/templates", "contrib/slider/templates", "templates/base.html", "templates/home.html",
     "templates/403.html", "templates/403_csrf.html", "templates/404.html", "templates/429.html",
     "templates/500.html", "templates/503.html",
 )  # fmt: skip
@@ -143,13 +144,17 @@ def _data_texts() -> Iterator[tuple[str, str]]:
 
 def _wording_texts() -> Iterator[tuple[str, str]]:
     """Yield the texts of kinds for each type of judged text, such as summaries and translations."""
-    from judgments.design.wordings import WORDINGS
+    from judgments.design.wordings import WORDINGS, read_wordings
     from judgments.kinds import KINDS
 
     files: list[tuple[str, Mapping[str, Any]]] = [
         ("judgments/design/wordings.toml", wordings) for wordings in WORDINGS.values()
     ]
     files.append(("contrib/error_spans/kind/wordings.toml", KINDS["spans"].wordings))
+    best_worst = ROOT / "contrib/best_worst/wordings.toml"
+    files += [
+        ("contrib/best_worst/wordings.toml", wordings) for wordings in read_wordings(best_worst).values()
+    ]
     for file, wordings in files:
         for wording in wordings.values():
             texts = (

@@ -20,7 +20,7 @@ from judgments.datasets.picture_metadata import strip_metadata
 from judgments.design.numbers import number_text, plain_number
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import Kind
-from judgments.kinds.best_worst.answers import ENDS
+from judgments.kinds.base import ENDS
 from judgments.models import Item, Unit
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE, SECOND, SURE
 

@@ -7,16 +7,16 @@ from typing import Any
 from django.utils.translation import gettext
 
 from common.amounts import as_json
+from common.features import of_features
 from contrib.strengths.parameters import DEFAULT_MODEL, NO_CONTROL
 from contrib.strengths.rows import rank_bands_of, system_rows
 from evaluation.errors import EvaluationError
-from evaluation.results.best_of.choices import fit_choices
-from evaluation.results.best_of.standings import standings_of_choices
 from evaluation.results.consensus.clusters import scope_of
 from judgments.models import Study
 from quorum.statistics.crossed import RATER
 
 LUCE = "luce"
+NO_FIT = "Choices of the best of several are ranked by the feature best_worst, which is off."
 
 
 def strengths_of_choices(study: Study, *, model: str, control: str, order_effect: bool) -> dict[str, Any]:
@@ -39,10 +39,13 @@ def strengths_of_choices(study: Study, *, model: str, control: str, order_effect
             )
             % {"slug": study.slug}
         )
-    choices = fit_choices(study)
+    fits = of_features("choice_fits")
+    if not fits:
+        raise EvaluationError(NO_FIT)
+    choices = fits[0](study)
     strengths, shares = choices.strengths, choices.shares()
     bands = rank_bands_of(strengths)
-    p_values = standings_of_choices(choices).compare().compared
+    p_values = choices.standings().compare().compared
     return {
         "systems": [
             row | shares[row["system"]] | {"p": p_values.get(row["system"])}

@@ -21,10 +21,9 @@ from evaluation.data.judgment_sets.records import NO_PAIR, JudgmentTable, Units
 from evaluation.errors import EvaluationError, NothingToRank
 from evaluation.presentation.content import rows_as_json
 from evaluation.results.agreement import judgment_clusters, side_bias
-from evaluation.results.best_of.choices import PEOPLE
 from evaluation.results.consensus.clusters import scope_of
 from evaluation.results.consensus.study import consensus_of
-from evaluation.results.standings import standings_of_pairs
+from evaluation.results.standings import PEOPLE, standings_of_pairs
 from judgments.models import CandidatePair, HITUnit, Study
 from judgments.studies.designs import design_of, has_chances
 from quorum.numeric.arrays import Floats, Ints, places_in

@@ -35,6 +35,7 @@ from quorum.statistics.significance import BestResult
 
 # Measures of systems: comparisons won, times named the best, shares of yes, means, and texts that describe their item.
 WON, BEST, YES, MEAN, DESCRIBES = "won", "best", "yes", "mean", "describes"
+PEOPLE = "people"  # name of the "system" that stands for captions by people
 F1, OOT = "f1", "oot"  # measures of boxes and keywords that systems name
 
 

@@ -16,10 +16,7 @@ from common.amounts import coefficient, interval_in_text, json_float, p_in_text,
 from common.features import of_features
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable
-from evaluation.errors import NothingToRank
 from evaluation.presentation.content import join_names
-from evaluation.results.best_of.choices import PEOPLE, fit_choices
-from evaluation.results.best_of.standings import standings_of_choices
 from evaluation.results.consensus.clusters import scope_sentence
 from evaluation.results.consensus.study import StudyConsensus
 from evaluation.results.larger_studies import (
@@ -34,6 +31,7 @@ from evaluation.results.standings import (
     F1,
     MEAN,
     OOT,
+    PEOPLE,
     WON,
     YES,
     Standings,
@@ -96,8 +94,6 @@ def verdict_of_systems(
     kind = kind_of(study)
     if kind.compares_pairs:
         standings = _pair_standings(study, table, consensus, systems_of_pairs or {})
-    elif kind.names_best:
-        standings = _choice_standings(study)
     elif kind.relevance is not None:
         standings = None if outputs is None else outputs.standings(measure_of(kind.relevance))
     else:
@@ -243,13 +239,6 @@ def _pair_standings(
         loaders.documents_of(study),
         anonymous=loaders.is_anonymous(study),
     )
-
-
-def _choice_standings(study: Study) -> Standings | None:
-    try:
-        return standings_of_choices(fit_choices(study))
-    except NothingToRank:
-        return None
 
 
 def _feature_standings(study: Study) -> Standings | None:

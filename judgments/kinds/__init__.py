@@ -15,7 +15,6 @@ from judgments.kinds.base import (
     Rehearsal,
     RelevanceScale,
 )
-from judgments.kinds.best_worst.kind import BestWorst
 from judgments.kinds.caption import CaptionWriting
 from judgments.kinds.consensus import Consensus
 from judgments.kinds.graded import Graded
@@ -60,7 +59,6 @@ def _read_kinds() -> Kinds:
         Relevance(),
         Graded(),
         CaptionWriting(),
-        BestWorst(),
         Keywords(),
         Grounding(),
         *(kind() for kind in of_features("kinds")),

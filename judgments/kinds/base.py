@@ -43,6 +43,9 @@ JUDGMENT_COLUMNS = (
     "presented", "simulated", "accepted_at", "submitted_at", "seconds", "wall_seconds", "comment", "revision",
     "invalidated", "content", "systems", "answers", "chance", "scale", "document",
 )  # fmt: skip
+# The keys of an answer of a kind that names the best of several captions (``Kind.names_best``), and maybe the worst.
+BEST, WORST = "best", "worst"
+ENDS = (BEST, WORST)
 
 
 class RefusedAnswer(ValueError):
@@ -377,7 +380,8 @@ class Kind(ABC):
         choices: the answers that a worker chooses from, in the order of the page; empty if there is no such list.
         confidences: the choices of a second part of each answer.
         labelled_values: the answers that the study-file key ``labels`` renames, in order.
-        names_best: whether an answer names the best of the captions in ``unit.content["options"]``.
+        names_best: whether an answer names the best of the captions in ``unit.content["options"]`` by its position,
+            from 1, under the key ``BEST``.
         writes_captions: whether an answer is a caption of the unit's image.
         marks_text: whether answers are about places in the unit's first text.
         marks: the functions for marked errors; None unless answers mark errors.

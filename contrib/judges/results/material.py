@@ -16,7 +16,7 @@ from contrib.judges.prompts import has_orders
 from evaluation.data.judgment_sets.loaders import ROWS_PER_BATCH, clusters_of_units, is_anonymous, study_units
 from judgments.drawing.keys import text_key
 from judgments.kinds import Kind
-from judgments.kinds.best_worst.answers import BEST
+from judgments.kinds.base import BEST
 from judgments.models import Output, Study, Unit
 from judgments.models.credits import credited_systems
 from quorum.numeric.arrays import Flags, Floats, Ints, places_in

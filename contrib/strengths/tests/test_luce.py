@@ -9,13 +9,13 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import Judgment
+from contrib.best_worst.tests.test_best_of import best_of, best_of_several
 from contrib.strengths.section import ranking_section
 from contrib.strengths.strengths import strengths_of
 from evaluation.errors import EvaluationError
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import Output, Study
 from quorum.statistics.aggregation import luce_choice
-from tests.evaluation.test_best_of import best_of, best_of_several
 from tests.evaluation.test_scales import better_and_worse, rehearsed
 from tests.judgments.desk import page
 

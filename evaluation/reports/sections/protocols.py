@@ -1,4 +1,4 @@
-"""Sections of the report that only one protocol has: captions, keywords, boxes, and questions of a form.
+"""Sections of the report that only one protocol has: keywords, boxes, and questions of a form.
 
 MC12 is Mason and Charniak 2012, WG15 and WG16 are Wang and Gaizauskas 2015 and 2016.
 """
@@ -26,14 +26,11 @@ from evaluation.presentation.rendering import plot, render_sentence, section, ta
 from evaluation.reports.inputs import ReportInputs
 from evaluation.reports.sections.correlations import FULL_AGREEMENT
 from evaluation.results.consensus.tables import (
-    captions_table,
     content_table,
     leave_one_out_tables,
     questions_tables,
 )
 from evaluation.results.standings import F1, comparison_tables
-
-EXTREME_CAPTIONS_SHOWN = 25  # captions shown from each end of the list, which is sorted by score
 
 
 def protocol_sections(inputs: ReportInputs) -> list[Section]:
@@ -46,7 +43,6 @@ def protocol_sections(inputs: ReportInputs) -> list[Section]:
     # The function that makes the section on a figure, by the figure's key.
     sections: dict[str, Callable[[Mapping[str, Any]], Section]] = {
         "leave_one_out": _leave_one_out_section,
-        "captions": _captions_section,
         "pairwise_f1": _keywords_section,
         "content_selection": _content_section,
         "system_content": system_content_section,
@@ -89,14 +85,6 @@ def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
 def _panels_with_floor(people: DotPanel, floor: DotPanel) -> tuple[DotPanel, ...]:
     """Return both panels, or only the panel of people if no floor was measured."""
     return (people, floor) if any(cell.value is not None for cell in floor.estimates) else (people,)
-
-
-def _captions_section(figures: Mapping[str, Any]) -> Section:
-    data = captions_table(figures["captions"], ends=EXTREME_CAPTIONS_SHOWN)
-    split_half = figures.get("split_half", {})
-    half = split_half if split_half.get("spearman") is not None else None
-    sentence = render_sentence("captions", captions=len(figures["captions"]), half=half)
-    return section("captions", [sentence], tables=[data])
 
 
 def _keywords_section(figures: Mapping[str, Any]) -> Section:

@@ -5,24 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
 from common.errors import DesignError
-from judgments.design.wordings import CAPTION, WORDINGS
-from judgments.drawing.controls.captions import degraded_text, foreign_captions
-from judgments.drawing.controls.makers import DEGRADED, REFERENCE, ControlMakers, ControlSlot
-from judgments.drawing.controls.splits import divide_images
-from judgments.drawing.draws import draw_images, rng_for, shuffle
-from judgments.drawing.keys import content_key
-from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec
-from judgments.kinds.base import Kind, MetricComparison, OpenKind, Page
-from judgments.kinds.best_worst.answers import (
-    BEST,
-    ENDS,
-    WORST,
+from contrib.best_worst.answers import (
     BestWorstRehearsal,
     CaptionIds,
     MostFrequentEnds,
@@ -31,7 +21,15 @@ from judgments.kinds.best_worst.answers import (
     matches_expected_ends,
     options_of,
 )
-from judgments.kinds.best_worst.results import BestWorstScores
+from contrib.best_worst.results import BestWorstScores
+from judgments.design.wordings import CAPTION, read_wordings
+from judgments.drawing.controls.captions import degraded_text, foreign_captions
+from judgments.drawing.controls.makers import DEGRADED, REFERENCE, ControlMakers, ControlSlot
+from judgments.drawing.controls.splits import divide_images
+from judgments.drawing.draws import draw_images, rng_for, shuffle
+from judgments.drawing.keys import content_key
+from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec
+from judgments.kinds.base import BEST, ENDS, WORST, Kind, MetricComparison, OpenKind, Page
 from quorum.statistics.balanced_lists import balanced_lists
 
 if TYPE_CHECKING:
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
 
 
 MAX_OPTIONS = 8  # captions in a list; number keys choose them
+WORDINGS = read_wordings(Path(__file__).with_name("wordings.toml"))
 # The wordings if workers choose only the best caption, by type of judged text.
 BEST_OF_WORDINGS = WORDINGS["best-of"]
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from common.errors import DesignError
+from contrib.best_worst.kind import BestWorst
 from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
-from judgments.kinds.best_worst.kind import BestWorst
 from tests.judgments import material
 from tests.judgments.material import made_up, units_of
 from tests.refusals import refuses

@@ -9,10 +9,10 @@ from django.test import Client
 from annotation.models import Judgment
 from annotation.work.claims import claim_assignment
 from common.errors import DesignError
+from contrib.best_worst.choices import fit_choices
 from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.best_of.choices import fit_choices
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.study_files import read_toml, write_toml
 from judgments.kinds import KINDS

@@ -1,4 +1,4 @@
-"""Fit strengths of systems to people's choices of the best of several captions, by Luce's choice model."""
+"""Rank and compare systems by people's choices of the best of several captions, by Luce's choice model."""
 
 from __future__ import annotations
 
@@ -15,13 +15,23 @@ from common.texts import one_text
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import NothingToRank
 from evaluation.results.agreement import judgment_clusters
+from evaluation.results.standings import (
+    BEST,
+    PEOPLE,
+    Standings,
+    contrasts_of_fit,
+    contrasts_where_compared,
+    divide_variances,
+    figures_of,
+)
 from judgments.models import Output, Study, System, Unit
 from judgments.models.credits import credited_systems
-from quorum.numeric.arrays import Ints
+from judgments.studies.designs import kind_of
+from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.aggregation import LuceResult, luce_choice
-from quorum.statistics.crossed import CONFIDENCE, NAIVE, share_of_rows
+from quorum.statistics.crossed import CONFIDENCE, NAIVE, NO_CONTRAST, RATER, Contrast, share_of_rows
+from quorum.statistics.meta import PeoplesWinners
 
-PEOPLE = "people"  # name of the "system" that stands for captions by people
 NO_CAPTIONS_OF_TWO = gettext_noop(
     "No judgment of study %(slug)r that results use compares captions of two different systems."
 )
@@ -74,8 +84,68 @@ class Choices:
             }
         return shares
 
+    def standings(self) -> Standings:
+        """Compare systems by the strengths fitted to choices.
+
+        If strengths are unknown, compare how often each is the best.
+        """
+        fit, shares = self.strengths, self.shares()
+        names = [str(name) for name in fit.items.tolist()]
+        figures = {
+            name: figures_of(row["best"], row["best_low"], row["best_high"], row["shown"])
+            for name, row in shares.items()
+        }
+
+        def compare(first: int, second: int) -> Contrast:
+            return self._compare_two(names[first], names[second])
+
+        strength = fit.log_strength
+        contrasts = divide_variances(contrasts_of_fit(strength, fit.covariance, fit.freedom), compare)
+        if (
+            fit.reason
+        ):  # strengths are infinite, since a system is always the best, or have no standard errors
+            strength = np.array([figures[name]["value"] for name in names])
+            contrasts = contrasts_where_compared(strength, compare)
+        return Standings(
+            measure=BEST,
+            names=names,
+            figures=figures,
+            strength=strength,
+            contrast=contrasts,
+            items=self.items,
+            raters=fit.clusters.get(RATER),
+        )
+
+    def _compare_two(self, first: str, second: str) -> Contrast:
+        """Compare two systems on the lists of which the best caption is of one of them, but not of both.
+
+        The difference is the share of these lists that the first system wins, minus a half.
+        """
+        is_won_by_one = np.array([(first in systems) != (second in systems) for systems in self.winners])
+        if not is_won_by_one.any() or not self.clusters:
+            return NO_CONTRAST
+        winners = np.array([1 if first in systems else 2 for systems in self.winners])[is_won_by_one]
+        clusters = {name: column[is_won_by_one] for name, column in self.clusters.items()}
+        people = PeoplesWinners.from_winners(winners, clusters=clusters)
+
+        def credit(pairs: Ints, pair_winners: Floats) -> Floats:
+            return (pair_winners == 1) * 1.0
+
+        share, spread = people.spread_if_even(credit, winners > 0)
+        return Contrast(share - 0.5, spread)
+
     def _systems_of(self, captions: Sequence[OfferedCaption]) -> set[str]:
         return set(chain.from_iterable(self.owners[caption] for caption in captions))
+
+
+def standings_of_study(study: Study) -> Standings | None:
+    """Return the comparison of systems by choices of the best; None if the study has no such answers."""
+    if not kind_of(study).names_best:
+        return None
+    try:
+        return fit_choices(study).standings()
+    except NothingToRank:
+        return None
 
 
 def fit_choices(study: Study) -> Choices:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from judgments.kinds.base import CaptionScore, IncludedJudgment, KindResults, Results
-from judgments.kinds.best_worst.answers import BEST, WORST, options_of
+from contrib.best_worst.answers import options_of
+from judgments.kinds.base import BEST, WORST, CaptionScore, IncludedJudgment, KindResults, Results
 from judgments.kinds.consensus import nan_as_none
 from quorum.statistics.aggregation import (
     best_worst_scores,

@@ -14,12 +14,17 @@ import numpy as np
 
 from judgments.drawing.draws import shuffle
 from judgments.drawing.keys import content_key
-from judgments.kinds.base import AnswerFileFormat, OpenAggregation, Rehearsal, ShownContent, Sides
+from judgments.kinds.base import (
+    BEST,
+    ENDS,
+    WORST,
+    AnswerFileFormat,
+    OpenAggregation,
+    Rehearsal,
+    ShownContent,
+    Sides,
+)
 from judgments.kinds.consensus import Consensus
-
-# the keys of an answer
-BEST, WORST = "best", "worst"
-ENDS = (BEST, WORST)
 
 
 class OptionOrder(Sides):
