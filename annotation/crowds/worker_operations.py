@@ -64,7 +64,7 @@ class UnblockRequest(Parameters):
 
 @operation(
     "unblock-worker",
-    "Take a block back",
+    "Lift a block",
     parameters=UnblockRequest,
     right=Right.REVIEW,
     scope="workers",
