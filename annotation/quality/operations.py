@@ -209,8 +209,10 @@ def reject(
 ) -> Outcome:
     """Reject all of the assignments or none, with a reason that the workers read. Repeating changes nothing.
 
-    Without ``reason``, the objections to each worker's work are the reason, as ``found`` asks for.
+    If ``found`` is true and there is no ``reason``, the objections to each worker's work are the reason.
     """
+    if not reason and not found:  # requests are checked before, so this is a mistake of the calling code
+        raise ValueError("A rejection needs a reason, or found=True.")
     if reason:
         changed_count = reviews.reject_assignments(study=study, assignments=assignments, reason=reason, by=by)
     else:

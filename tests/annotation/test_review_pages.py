@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from annotation.models import AppealNote, Assignment, Case, Exclusion, QualityRule
 from annotation.quality.cases.figure import DrawnAnswer, draw_case_figure
+from annotation.quality.operations import reject
 from annotation.quality.reviews import (
     approve_without_objection,
     find_objections,
@@ -157,6 +158,9 @@ def test_a_rejection_takes_its_reason_from_what_was_found(designer: Client, flag
     post_work(designer, flagged_study, "reject", assignments=chosen[1:], found="on")
     assert states(good + bad) == ["submitted", "rejected", "rejected"]
     assert "chose the left option" in Assignment.objects.get(pk=bad[0].pk).reason
+    with pytest.raises(ValueError, match="needs a reason"):
+        reject.run(flagged_study, {"assignments": [good[0].pk]}, by=None)
+    assert states(good) == ["submitted"]
 
 
 def test_a_worker_appeals_and_is_answered_and_paid_after_all(designer: Client, flagged_study: Study) -> None:
