@@ -26,6 +26,7 @@ from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of
 from judgments.studies.pages import Context, StudySection, can_be_evaluated
 from judgments.studies.study_page import study_page, study_page_address
+from quorum.statistics.meta.accuracy import metric_winners
 
 PAGE_SIZE = 25
 
@@ -205,9 +206,9 @@ def _metric_rows(analysis: Analysis, inspection: Inspection) -> list[dict[str, A
         row = {"name": name, "first": _format_score(first), "second": "", "winner": ""}
         agrees_with_people = None
         if second is not None:
-            winner = "1" if first > second else "2"
-            row |= {"second": _format_score(second), "winner": _("tie") if first == second else winner}
+            winner = int(metric_winners([first], [second])[0])  # 0 for a tie
+            row |= {"second": _format_score(second), "winner": str(winner) if winner else _("tie")}
             if value is not None:
-                agrees_with_people = row["winner"] == f"{value:.0f}"
+                agrees_with_people = winner == value
         rows.append({**row, "agrees_with_people": agrees_with_people})
     return rows

@@ -138,6 +138,19 @@ def test_a_pair_is_seen_with_votes_and_the_stored_scores(pairs: StudyOf, designe
 
 
 @pytest.mark.parametrize(
+    ("scores", "winner", "agrees"),
+    [((0.2, 0.1), "1", False), ((0.1, 0.2), "2", True), ((0.3, 0.1 + 0.2), "tie", False)],
+)
+def test_a_metric_names_the_winner_that_results_count(
+    scores: tuple[float, float], winner: str, agrees: bool, pairs: StudyOf, designer: Client
+) -> None:
+    MetricScore.objects.filter(pair__key="p2", metric="bleu-1").update(first=scores[0], second=scores[1])
+    rows = designer.get(look(pairs.study, "p2")).context["metric_rows"]
+    (row,) = [row for row in rows if row["name"] == "bleu-1"]
+    assert (row["winner"], row["agrees_with_people"]) == (winner, agrees)
+
+
+@pytest.mark.parametrize(
     ("made", "compares", "people"),
     [
         ("pairs", True, {"p1": "text 1, chosen for 1 of 1 item", "p2": "text 2, chosen for 1 of 1 item"}),
