@@ -139,9 +139,13 @@ class _ComparedCells:
 def alpha_influences(patterns: UnitPatterns, level: str) -> PatternInfluences | None:
     """Return the influences on alpha = 1 - (n - 1) O / E, or None if alpha is undefined.
 
+    n is the number of judgments of units with two judgments or more, and E the sum of the distances over all ordered
+    pairs of these judgments. O is the sum over the units of P / (m - 1), where a unit has m judgments, and P is the
+    sum of the distances over their ordered pairs.
+
     A judgment changes O by 2 D / (m - 1) - P / (m (m - 1)), where D is the sum of its distances from the unit's
-    other m - 1 judgments, and P the sum of distances over all ordered pairs of the unit. At the ordinal level, a
-    judgment also changes the ranks of higher values.
+    other m - 1 judgments. The factor m / (m - 1) is held constant. At the ordinal level, a judgment also changes the
+    ranks of higher values.
     """
     from quorum.statistics.kernels.distances import fill_value_distances
 

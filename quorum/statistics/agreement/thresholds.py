@@ -152,18 +152,18 @@ def threshold_kappa(
         kept_deletions = (deletions or NO_DELETIONS).of_rows(keep, "pair")
 
         @cache  # for all four measures
-        def changes() -> Floats:
+        def decreases() -> Floats:
             yes_without_rater = at_least(kept_deletions.value, second_at_least)
             answers_without_rater = np.where(
                 np.isnan(kept_deletions.value), NO_OTHER_RATER, yes_without_rater
             )
             row = kept_deletions.row
-            return _changes_without_raters(
+            return _decreases_without_raters(
                 table, value, yes_first[row], yes_second[row], answers_without_rater
             )
 
         intervals, clusters = _clustered_intervals(
-            yes_first, yes_second, value, clusters, checked_options.confidence, kept_deletions, changes
+            yes_first, yes_second, value, clusters, checked_options.confidence, kept_deletions, decreases
         )
         inference = checked_options.interval_of_clusters(clusters, intervals[0])
     elif n:
@@ -260,7 +260,7 @@ def weighted_kappa(
     every_row = np.ones(len(cell), dtype=np.bool_)
     kept_deletions = (deletions or NO_DELETIONS).of_rows(every_row, "pair")
 
-    def changes() -> Floats:
+    def decreases() -> Floats:
         row, yes_without_rater = kept_deletions.row, at_least(kept_deletions.value, second_at_least)
         cells_without_rater = _cells_of_pairs(yes_first[row], yes_without_rater)
         # A pair without another rater disappears.
@@ -274,7 +274,7 @@ def weighted_kappa(
         Options.from_sampling(clusters=columns).clusters_of("pair", every_row).with_weights(row_weights)
     )
     spread, row_clusters = kept_deletions.widen(
-        row_clusters.spread(row_weights * slope_by_cell[cell]), row_clusters, changes
+        row_clusters.spread(row_weights * slope_by_cell[cell]), row_clusters, decreases
     )
     limits = coefficient_interval(
         value,
@@ -286,7 +286,7 @@ def weighted_kappa(
     return CrossedEstimate(value, *limits)
 
 
-def _changes_without_raters(
+def _decreases_without_raters(
     table: Ints, value: Floats, yes_first: Flags, yes_second: Flags, answers_without_rater: Ints
 ) -> Floats:
     """Return (4, V) decreases of kappa, precision, recall and F1 if one rater is left out of a pair's mean.
@@ -317,15 +317,15 @@ def _clustered_intervals(
     clusters: Clusters,
     confidence: float,
     deletions: RaterDeletions,
-    changes: Callable[[], Floats],
+    decreases: Callable[[], Floats],
 ) -> tuple[list[tuple[float, float]], Clusters]:
     """Return the intervals of kappa, precision, recall and F1, and the clusters with the raters added.
 
-    `value` (4,) are the `_measures`, and `changes` returns their (4, V) changes by `deletions`.
+    `value` (4,) are the `_measures`, and `decreases` returns their (4, V) decreases without each rater of `deletions`.
     """
 
     def widen(measure: int, spread: Spread, items: Clusters) -> tuple[Spread, Clusters]:
-        return deletions.widen(spread, items, lambda: changes()[measure])
+        return deletions.widen(spread, items, lambda: decreases()[measure])
 
     if clusters.reason:
         return [(math.nan, math.nan)] * 4, clusters

@@ -1,7 +1,8 @@
 """Coefficients of many groups at once.
 
-Rows of a group must be adjacent: group g has the rows starts[g] to starts[g + 1] - 1. The coefficient of a group with
-fewer than two rows, or with a constant variable, is nan.
+N rows are sorted by group. `group_starts` (G + 1,), as of `starts_of`, says where the groups begin, and where the last
+one ends: group g has the rows group_starts[g] to group_starts[g + 1] - 1. The coefficient of a group with fewer than
+two rows, or with a constant variable, is nan.
 """
 
 from __future__ import annotations
@@ -16,24 +17,24 @@ COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b", "kendall-tau-c")
 
 
 def group_coefficients(
-    x: Floats, y: Floats, starts: Ints, coefficient: str, weights: Floats | None = None
+    x: Floats, y: Floats, group_starts: Ints, coefficient: str, weights: Floats | None = None
 ) -> Floats:
     """Return the (G,) coefficients, one of COEFFICIENTS, of two (N,) vectors. Rows may have (N,) `weights`."""
     weights = np.ones(len(x)) if weights is None else weights
     if coefficient == "pearson":
-        return pearson_groups(x, y, starts, weights)
+        return pearson_groups(x, y, group_starts, weights)
     if coefficient == "spearman":
-        groups = groups_of_rows(starts)
+        groups = groups_of_rows(group_starts)
         ranks = [mid_ranks(group_levels(values, groups)[0], weights) for values in (x, y)]
-        return pearson_groups(ranks[0], ranks[1], starts, weights)
-    codes = kendall_codes(x, y, starts)
-    sums = kendall_groups(codes.rows, codes.columns, weights[codes.order], starts, codes.levels)
+        return pearson_groups(ranks[0], ranks[1], group_starts, weights)
+    codes = kendall_codes(x, y, group_starts)
+    sums = kendall_groups(codes.rows, codes.columns, weights[codes.order], group_starts, codes.levels)
     return taus(sums, coefficient)
 
 
-def groups_of_rows(starts: Ints) -> Ints:
+def groups_of_rows(group_starts: Ints) -> Ints:
     """Return the (N,) group of each row."""
-    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    return np.repeat(np.arange(len(group_starts) - 1), np.diff(group_starts))
 
 
 class KendallCodes(NamedTuple):
@@ -49,20 +50,23 @@ class KendallCodes(NamedTuple):
     order: Ints
 
 
-def kendall_codes(x: Floats, y: Floats, starts: Ints) -> KendallCodes:
-    """Return the codes of two (N,) vectors in G groups."""
-    groups = groups_of_rows(starts)
+def kendall_codes(x: Floats, y: Floats, group_starts: Ints) -> KendallCodes:
+    """Return the codes of two (N,) vectors, whose rows are sorted by group.
+
+    group_starts: (G + 1,) the first row of each group, and N, as of `starts_of`.
+    """
+    groups = groups_of_rows(group_starts)
     rows, _, order = sorted_levels(x, groups)
     columns, bounds = group_levels(y, groups)
-    if len(starts) > 2:  # in a single group, the codes are from 0 already
+    if len(group_starts) > 2:  # in a single group, the codes are from 0 already
         columns -= bounds[groups]
     return KendallCodes(rows, columns[order], np.diff(bounds), order)
 
 
-def pearson_groups(x: Floats, y: Floats, starts: Ints, weights: Floats) -> Floats:
+def pearson_groups(x: Floats, y: Floats, group_starts: Ints, weights: Floats) -> Floats:
     """Return (G,) Pearson correlations. Values are scaled within each group to avoid overflow."""
-    sizes = np.diff(starts)
-    first = starts[:-1]
+    sizes = np.diff(group_starts)
+    first = group_starts[:-1]
     centred_columns = []
     constant = sizes < 2
     for values in (x, y):
@@ -113,12 +117,14 @@ def mid_ranks(codes: Ints, weights: Floats | None = None) -> Floats:
     return (np.cumsum(counts) - (counts - 1) / 2)[codes]
 
 
-def kendall_groups(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
+def kendall_groups(rows: Ints, columns: Ints, weights: Floats, group_starts: Ints, levels: Ints) -> Floats:
     """Return the (G, 6) `kendall_sums` of groups. The arguments are as in `KendallCodes`."""
     from quorum.statistics.kernels.concordance import kendall_sums
 
     # Pass contiguous arrays, because the kernel is compiled again for another layout.
-    return kendall_sums(rows, np.ascontiguousarray(columns), np.ascontiguousarray(weights), starts, levels)
+    return kendall_sums(
+        rows, np.ascontiguousarray(columns), np.ascontiguousarray(weights), group_starts, levels
+    )
 
 
 def taus(sums: Floats, coefficient: str) -> Floats:

@@ -18,7 +18,7 @@ from quorum.statistics.correlation.observations import (
     read_observations,
     undefined_reason,
 )
-from quorum.statistics.correlation.raters_of_means import changes_without_raters
+from quorum.statistics.correlation.raters_of_means import decreases_without_raters
 from quorum.statistics.crossed import NO_DELETIONS, NO_SPREAD, Spread
 from quorum.statistics.inference import Clustering, Inference, Options, signed
 from quorum.statistics.inputs import one_of
@@ -89,14 +89,14 @@ def correlation_difference(
         row_clusters = checked_options.clusters_of("observation", complete).with_weights(weight)
         spread = row_clusters.spread(influences[0] - influences[1])
 
-        def changes() -> Iterator[Floats]:
-            changes_of_metrics = (
-                changes_without_raters(scores, people_scores, coefficient, kept_deletions, weight)
+        def decreases() -> Iterator[Floats]:
+            decreases_by_metric = (
+                decreases_without_raters(scores, people_scores, coefficient, kept_deletions, weight)
                 for scores, _ in metrics
             )
-            return map(np.subtract, *changes_of_metrics)
+            return map(np.subtract, *decreases_by_metric)
 
-        spread, row_clusters = kept_deletions.widen(spread, row_clusters, changes)
+        spread, row_clusters = kept_deletions.widen(spread, row_clusters, decreases)
         half = spread.half_width(checked_options.confidence)
         inference = checked_options.interval_of_clusters(row_clusters, (difference - half, difference + half))
         if not inference.reason and math.isnan(spread.p(difference)):

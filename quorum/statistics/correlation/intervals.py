@@ -20,7 +20,7 @@ from quorum.statistics.correlation.observations import (
     read_observations,
     undefined_reason,
 )
-from quorum.statistics.correlation.raters_of_means import changes_without_raters
+from quorum.statistics.correlation.raters_of_means import decreases_without_raters
 from quorum.statistics.correlation.value_pairs import ValuePairs
 from quorum.statistics.crossed import NO_DELETIONS, Clusters, Spread, coefficient_interval
 from quorum.statistics.inference import Inference, Options, Sampling, signed
@@ -87,8 +87,8 @@ def correlation(
         if checked_options.columns or deletions is not None or weights is not None:
             row_clusters = checked_options.clusters_of("observation", complete).with_weights(weight)
             spread = _spread(x, y, coefficient, value, row_clusters, weight)
-            changes = partial(changes_without_raters, x, y, coefficient, kept_deletions, weight)
-            spread, row_clusters = kept_deletions.widen(spread, row_clusters, changes)
+            decreases = partial(decreases_without_raters, x, y, coefficient, kept_deletions, weight)
+            spread, row_clusters = kept_deletions.widen(spread, row_clusters, decreases)
             p = spread.p(value)
             limits = coefficient_interval(
                 value, spread, row_clusters.cluster_count, checked_options.confidence

@@ -37,10 +37,13 @@ def means_without_raters(
     return RaterDeletions(row, rater[first_answers], ratio(other_sums, other_counts), has_means=True)
 
 
-def changes_without_raters(
+def decreases_without_raters(
     x: Floats, y: Floats, coefficient: str, deletions: RaterDeletions, weights: Floats
 ) -> Iterator[Floats]:
     """Yield the (V,) decreases of the coefficient if one rater is left out of one of people's means `y`.
+
+    V is the number of `deletions`, one for each row and each of its raters. A decrease is the coefficient minus the
+    coefficient after the deletion.
 
     If there are few raters, the decreases are computed from the means without each rater in turn, and yielded for each.
     The reason is that the tastes of few raters may cancel out by chance. Then the coefficient of all raters' means is
@@ -56,8 +59,8 @@ def changes_without_raters(
         value = float(group_coefficients(x, means, np.array([0, len(x)]), coefficient, weights)[0])
         points_after_deletion = x[deletions.row], means[deletions.row] - mean_decrease
         influences = correlation_influences(x, means, coefficient, value, points_after_deletion, weights)
-        changes = influences[deletions.row] - np.where(has_no_other_rater, 0.0, influences[len(x) :])
-        yield np.asarray(weights[deletions.row] * changes, dtype=np.float64)
+        row_decreases = influences[deletions.row] - np.where(has_no_other_rater, 0.0, influences[len(x) :])
+        yield np.asarray(weights[deletions.row] * row_decreases, dtype=np.float64)
 
 
 def _means_without_raters(y: Floats, deletions: RaterDeletions, has_mean: NDArray[np.bool_]) -> list[Floats]:

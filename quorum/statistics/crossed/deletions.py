@@ -98,16 +98,16 @@ class RaterDeletions:
         return int(self.rater.max(initial=-1)) + 1
 
     def widen(
-        self, spread: Spread, items: Clusters, changes: Callable[[], Floats | Iterator[Floats]]
+        self, spread: Spread, items: Clusters, decreases: Callable[[], Floats | Iterator[Floats]]
     ) -> tuple[Spread, Clusters]:
         """Return the spread of the items with the raters' variance added, and the clusters with the raters added.
 
-        If there is one rater, only a note is added. `changes` returns the argument of the method `spread`; it is called
-        only if it is needed.
+        If there is one rater, only a note is added. `decreases` returns the argument of the method `spread`; it is
+        called only if it is needed.
         """
         if self.rater_count < MIN_CLUSTERS or items.reason:
             return spread, self.add_raters(items)
-        return self.spread(spread, changes()), self.add_raters(items)
+        return self.spread(spread, decreases()), self.add_raters(items)
 
     def add_raters(self, items: Clusters) -> Clusters:
         """Return the clusters of the items with the number of raters added.
@@ -119,33 +119,33 @@ class RaterDeletions:
         note = fixed_note(RATER, self.rater_count) if self.rater_count < MIN_CLUSTERS else ""
         return replace(items, counts={**items.counts, RATER: self.rater_count}, note=note)
 
-    def spread(self, items: Spread, changes: Floats | Iterator[Floats]) -> Spread:
+    def spread(self, items: Spread, decreases: Floats | Iterator[Floats]) -> Spread:
         """Return the spread of the items with the raters' variance added.
 
-        changes: (V,) decrease of the estimate if a rater's answer to a row is left out, on average over the other
+        decreases: (V,) decrease of the estimate if a rater's answer to a row is left out, on average over the other
         raters' answers. This is the contribution of the answer to the estimate (Hoeffding 1948). Several arrays are the
         decreases of estimates close to the estimate; their variances are averaged.
         """
-        estimates = [changes] if isinstance(changes, np.ndarray) else changes
-        return crossed_spread(items, Squares.mean([self._squares(decreases) for decreases in estimates]))
+        arrays = [decreases] if isinstance(decreases, np.ndarray) else decreases
+        return crossed_spread(items, Squares.mean([self._squares(array) for array in arrays]))
 
-    def covariance(self, items: Floats, freedom: Floats, changes: Floats) -> tuple[Floats, Floats]:
+    def covariance(self, items: Floats, freedom: Floats, decreases: Floats) -> tuple[Floats, Floats]:
         """Return the (K, K) covariance with the raters' covariance added, and its (K,) degrees of freedom.
 
-        changes: (V, K) decreases of the K estimates, as in `spread`.
+        decreases: (V, K) decreases of the K estimates, as in `spread`.
         """
-        return crossed_covariance(items, freedom, self._squares(changes))
+        return crossed_covariance(items, freedom, self._squares(decreases))
 
-    def _squares(self, changes: Floats) -> Squares:
+    def _squares(self, decreases: Floats) -> Squares:
         sizes = np.bincount(self.rater)
-        deviations = changes - changes.mean(axis=0)
+        deviations = decreases - decreases.mean(axis=0)
         if self.has_means:
             # Without a rater, a mean changes by R / (R - 1) times the rater's contribution (the jackknife's factor).
             # A row without another rater disappears from the estimate.
             deviations[~np.isnan(self.value)] /= cluster_correction(effective_number(sizes))
 
         def squares_of(codes: Ints) -> Any:
-            sums = np.zeros((int(codes.max()) + 1, *changes.shape[1:]))
+            sums = np.zeros((int(codes.max()) + 1, *decreases.shape[1:]))
             np.add.at(sums, codes, deviations)
             return sums.T @ sums
 

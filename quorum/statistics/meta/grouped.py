@@ -139,8 +139,10 @@ def grouped_correlation(
         codes = {"item": table.items, "system": table.systems}.get(grouping, np.zeros(len(x), np.int64))
         spread = clusters.spread(_influences(x, y, codes, coefficient, values, weight))
         kept_deletions = (deletions or NO_DELETIONS).of_rows(complete, "observation")
-        changes = partial(_changes_without_raters, x, y, codes, coefficient, values, kept_deletions, weight)
-        spread, clusters = kept_deletions.widen(spread, clusters, changes)
+        decreases = partial(
+            _decreases_without_raters, x, y, codes, coefficient, values, kept_deletions, weight
+        )
+        spread, clusters = kept_deletions.widen(spread, clusters, decreases)
         limits = coefficient_interval(value, spread, clusters.cluster_count, checked_options.confidence)
         inference = checked_options.interval_of_clusters(clusters, limits)
     elif grouping == "system-level":
@@ -198,7 +200,7 @@ def _influences(
     return influences
 
 
-def _changes_without_raters(
+def _decreases_without_raters(
     x: Floats,
     y: Floats,
     codes: Ints,
@@ -209,7 +211,8 @@ def _changes_without_raters(
 ) -> Floats:
     """Return the (V,) decreases of the mean of the (G,) values of groups if a rater is left out of a row's mean in `y`.
 
-    `codes` (N,) are the groups of the rows. Groups may be too small for influences, so the coefficient of each changed
+    `codes` (N,) are the groups of the rows, and V is the number of `deletions`, one for each row and each of its
+    raters. Groups may be too small for influences, so the coefficient of each changed
     group is computed again.
     """
     mean, count = float(np.nanmean(values)), int((~np.isnan(values)).sum())
@@ -266,7 +269,7 @@ def round_means(means: Floats, scores: Floats) -> Floats:
 def _estimator_of(
     x: Floats, y: Floats, table: OutputTable, coefficient: str, grouping: str, weights: Floats
 ) -> tuple[Estimator, Floats]:
-    """Return the (G,) coefficients of the groups, and before them a function that computes their mean in resamples."""
+    """Return a function that computes the mean coefficient of groups in resamples, and the (G,) coefficients."""
     if not len(x):
         values = np.array([np.nan])
         return _mean_estimator(values), values

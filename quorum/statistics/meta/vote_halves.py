@@ -1,11 +1,11 @@
 """Agreement of two halves of people's votes with each other, and with a metric (V15 section 7.4).
 
-Halves of the votes measure people and metrics by the same standard, and show the highest accuracy that is possible. The
-votes on a pair of candidates (or its triplets, each won, lost or tied) are split into two halves. If their number is
-odd, one half has a vote more. One half is the consensus; a pair on which this half is tied is left out. All figures are
-expectations over all splits and both halves, in closed form. They say how often the other half, or a metric, names the
-consensus, where a tie is wrong. The ceiling is the highest share of consensus winners that answers can be expected to
-name.
+The votes on a pair of candidates are split at random into two halves; if their number is odd, one half has a vote more.
+(If the pair has triplets, the triplets, each won, lost or tied, take the place of votes.) The winner in one half is the
+consensus; a pair on which this half is tied is left out. The figures say how often the other half names this winner,
+and how often a metric does, so people and metrics are measured by the same standard. A tie is a wrong answer. Each
+figure is the expectation over all splits, with each half as the consensus in turn, in closed form. The ceiling is the
+highest share of consensus winners that any answers can be expected to name.
 """
 
 from __future__ import annotations

@@ -171,7 +171,11 @@ class _Votes:
     rater: Ints
 
     def outcomes(self, size: Size, alpha: float) -> Outcomes:
-        """Return the outcomes of a design that uses only the first pairs, references and votes."""
+        """Return the outcomes of a smaller study, which has only the first of these pairs, references and votes.
+
+        `size` has the numbers of pairs, of references of a pair, and of votes on a unit; `alpha` is the significance
+        level of the tests.
+        """
         votes = self.is_right[:, : size.pairs, : size.references, : size.votes].astype(np.int64)
         has_winner, favours = self.has_winner[:, : size.pairs], self.favours[:, : size.pairs]
         right_votes = votes.sum(axis=3)
