@@ -31,7 +31,7 @@ class Snapshot:
         last_judgment: row id of the last judgment.
         invalidating_rules: the detector that invalidated each assignment, as named in files, by the assignment's id.
         unconfirmed_assignments: paid assignments that the crowd has not confirmed.
-        excluded_workers: row ids of workers whose answers the control rule does not use.
+        workers_below_pass_mark: row ids of workers who fail the rule on control items.
         withdrawn_items: row ids of withdrawn control items.
         decisions: the adjudicated value of each decided unit, by unit row id.
         systems: row ids of the systems that the study draws from; None if the snapshot does not say.
@@ -47,7 +47,7 @@ class Snapshot:
     unconfirmed_assignments: frozenset[UUID]
     withdrawn_items: frozenset[int]
     decisions: Mapping[int, float]
-    excluded_workers: frozenset[int] = frozenset()
+    workers_below_pass_mark: frozenset[int] = frozenset()
     systems: frozenset[int] | None = None
     last_output: int = 0
     has_found_images: bool = False
@@ -68,23 +68,26 @@ class Snapshot:
         return (
             assignment not in self.invalidating_rules
             and assignment not in self.unconfirmed_assignments
-            and worker not in self.excluded_workers
+            and worker not in self.workers_below_pass_mark
         )
 
     def as_json(self) -> dict[str, Any]:
         """Return the snapshot as it is stored; ``snapshot_from_json`` reads it."""
+        # Stored snapshots have these keys, which therefore keep the names of earlier versions.
         return {
             "at": self.time.isoformat(),
-            "last": self.last_judgment,
-            "gone": {pk.hex: rule for pk, rule in self.invalidating_rules.items()},
-            "unnamed": sorted(pk.hex for pk in self.unconfirmed_assignments),
-            "struck": sorted(self.withdrawn_items),
-            "decisions": list(self.decisions.items()),
-            "unused": sorted(self.excluded_workers),
-            "systems": None if self.systems is None else sorted(self.systems),
-            "outputs": self.last_output,
+            "last": self.last_judgment,  # row id
+            "gone": {
+                pk.hex: rule for pk, rule in self.invalidating_rules.items()
+            },  # by invalidated assignment
+            "unnamed": sorted(pk.hex for pk in self.unconfirmed_assignments),  # that the crowd did not name
+            "struck": sorted(self.withdrawn_items),  # row ids
+            "decisions": list(self.decisions.items()),  # pairs of a unit's row id and its value
+            "unused": sorted(self.workers_below_pass_mark),  # row ids
+            "systems": None if self.systems is None else sorted(self.systems),  # row ids
+            "outputs": self.last_output,  # row id
             "searched": self.has_found_images,
-            "in_part": dict(self.partly_known_systems),
+            "in_part": dict(self.partly_known_systems),  # names of systems by task
         }
 
 
@@ -97,7 +100,7 @@ def snapshot_from_json(stored: Mapping[str, Any]) -> Snapshot:
         unconfirmed_assignments=frozenset(map(UUID, stored["unnamed"])),
         withdrawn_items=frozenset(stored["struck"]),
         decisions=dict(stored["decisions"]),
-        excluded_workers=frozenset(stored["unused"]),
+        workers_below_pass_mark=frozenset(stored["unused"]),
         systems=None if stored.get("systems") is None else frozenset(stored["systems"]),
         last_output=stored["outputs"],
         has_found_images=stored["searched"],

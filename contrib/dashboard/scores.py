@@ -52,9 +52,10 @@ class CandidateScores:
         )
 
     def as_json(self) -> dict[str, Any]:
+        # Stored scores have these keys, which therefore keep the names of earlier versions.
         return {
-            "of": self.row_ids.tolist(),
-            "images": self.images.tolist(),
+            "of": self.row_ids.tolist(),  # of the scored pairs or units
+            "images": self.images.tolist(),  # row ids
             "metrics": {name: scores.tolist() for name, scores in self.by_metric.items()},
             "reason": self.reason,
             "asked": self.requested_metrics,

@@ -112,12 +112,12 @@ def _references_of(item: int) -> list[tuple[str, str]]:
 
 def _read_votes(study: Study, units: Sequence[Unit]) -> tuple[tuple[Unit, tuple[Vote, ...]], ...]:
     """Return each unit with the answers to it, sorted by worker."""
-    excluded_workers = loaders.excluded_workers(study)
+    workers_below_pass_mark = loaders.workers_below_pass_mark(study)
     rows = Judgment.objects.current().filter(unit__in=units)
     columns = ("unit_id", "assignment__worker__name", "assignment__worker_id", "value", "set_aside")
     votes_by_unit: dict[int, list[Vote]] = {}
     for unit, name, worker, value, set_aside in rows.values_list(*columns):
-        vote = Vote(name, value, not set_aside and worker not in excluded_workers)
+        vote = Vote(name, value, not set_aside and worker not in workers_below_pass_mark)
         votes_by_unit.setdefault(unit, []).append(vote)
     return tuple(
         (unit, tuple(sorted(votes_by_unit.get(unit.pk, []), key=lambda vote: vote.worker))) for unit in units

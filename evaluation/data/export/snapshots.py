@@ -19,7 +19,7 @@ from annotation.models import Assignment, Judgment
 from annotation.models.assignments import EXCLUDED_BY_PERSON, EXCLUDED_STATES, UNKNOWN_TO_CROWD
 from annotation.snapshots import Snapshot, snapshot_from_json
 from common.rows.loads import last_row_id
-from evaluation.data.judgment_sets.loaders import decisions_of, excluded_workers, unconfirmed_work
+from evaluation.data.judgment_sets.loaders import decisions_of, unconfirmed_work, workers_below_pass_mark
 from evaluation.data.judgment_sets.signatures import MaterialCounts
 from evaluation.data.judgment_sets.study_signatures import material_of, signature_from, uncommon_fields
 from evaluation.data.judgment_sets.tallies import VoteCounts
@@ -108,7 +108,7 @@ def take_snapshot(study: Study) -> Snapshot:
             time.sleep(PAUSE_SECONDS)
         else:
             # This uses only the values read above, without a lock, because it may take long.
-            return replace(moment, excluded_workers=excluded_workers(study, moment=moment))
+            return replace(moment, workers_below_pass_mark=workers_below_pass_mark(study, moment=moment))
     raise ExportError(
         "Judgments or systems are being stored in one long step, such as an import; export again when it is over."
     )

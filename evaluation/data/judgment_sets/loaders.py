@@ -125,8 +125,11 @@ def _tally_controls(study: Study, unit: Ints, worker: Ints, value: Floats) -> li
     return [*tallies, *repeated_tallies(study)] if has_repeated else tallies
 
 
-def excluded_workers(study: Study, *, moment: Snapshot | None = None) -> frozenset[int]:
-    """Return the row ids of the workers whose judgments the rule on control items leaves out, now or at ``moment``."""
+def workers_below_pass_mark(study: Study, *, moment: Snapshot | None = None) -> frozenset[int]:
+    """Return the row ids of the workers who fail the rule on control items, now or at ``moment``.
+
+    Workers whom staff or a detector excluded are not among them, unless they fail it, too.
+    """
     records = control_records_of(study, moment=moment)
     return frozenset(worker for worker, record in records.items() if not record.is_used)
 
@@ -548,14 +551,14 @@ def included_votes(
         units: row ids of the units to read; None for all.
     """
     if moment is None:
-        excluded_ids, invalidated = excluded_workers(study), frozenset[UUID]()
+        excluded_ids, invalidated = workers_below_pass_mark(study), frozenset[UUID]()
         unconfirmed = frozenset(unconfirmed_work(study).values_list("pk", flat=True))
         judgments = Judgment.objects.current().filter(
             Q(assignment__study=study) if units is None else Q(unit__in=units)
         )
     else:
         excluded_ids, invalidated, unconfirmed = (
-            moment.excluded_workers,
+            moment.workers_below_pass_mark,
             frozenset(moment.invalidating_rules),
             moment.unconfirmed_assignments,
         )
