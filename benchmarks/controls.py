@@ -42,7 +42,7 @@ def print_suspects(rng: np.random.Generator) -> None:
 
     The stated answer of one item is wrong.
     """
-    from annotation.quality.control_item_tests import check_control_items
+    from annotation.quality.control_item_check import check_control_items
 
     print("judgments an item, chance to be right: wrong item suspected / any sound item suspected")
     for each in (3, 5, 10):

@@ -41,8 +41,8 @@ class PaidTime:
 
 
 @dataclass(frozen=True, slots=True)
-class _SubmittedPage:
-    """A submitted assignment.
+class _SubmittedAssignment:
+    """A submitted assignment, with the worker's earlier, expired assignments of the same HIT.
 
     Attributes:
         session, study: row ids.
@@ -69,24 +69,24 @@ def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
     claimed: defaultdict[int, float] = defaultdict(float)
     paid: defaultdict[int, float] = defaultdict(float)
     overclaiming_sessions: set[int] = set()
-    pages_by_worker = _pages_by_worker(sessions)
-    all_pages = chain.from_iterable(pages_by_worker.values())
-    max_lease_seconds = _max_lease_seconds(page.study for page in all_pages)
-    for pages in pages_by_worker.values():
-        held_time, paid_to_worker = _SpanUnion(), 0.0  # of the worker, over all pages so far
-        for page in sorted(pages, key=lambda page: page.submitted_at):
-            held_time.add(page.spans)
-            page_seconds = _SpanUnion.from_spans(page.spans).seconds
-            longest_span = max(((end - start).total_seconds() for start, end in page.spans), default=0.0)
+    assignments_by_worker = _assignments_by_worker(sessions)
+    all_assignments = chain.from_iterable(assignments_by_worker.values())
+    max_lease_seconds = _max_lease_seconds(assignment.study for assignment in all_assignments)
+    for assignments in assignments_by_worker.values():
+        held_time, paid_to_worker = _SpanUnion(), 0.0  # of the worker, over all assignments so far
+        for submitted in sorted(assignments, key=attrgetter("submitted_at")):
+            held_time.add(submitted.spans)
+            held_seconds = _SpanUnion.from_spans(submitted.spans).seconds
+            longest_span = max(((end - start).total_seconds() for start, end in submitted.spans), default=0.0)
             # a lease can be longer than the design allows, since staff can extend it
-            lease_limit = max(max_lease_seconds[page.study], longest_span)
+            lease_limit = max(max_lease_seconds[submitted.study], longest_span)
             unpaid_seconds = held_time.seconds - paid_to_worker
-            seconds = min(page.claimed_seconds, page_seconds, lease_limit, unpaid_seconds)
+            seconds = min(submitted.claimed_seconds, held_seconds, lease_limit, unpaid_seconds)
             paid_to_worker += seconds
-            claimed[page.session] += page.claimed_seconds
-            paid[page.session] += seconds
-            if page.claimed_seconds > seconds + CLOCK_TOLERANCE:
-                overclaiming_sessions.add(page.session)
+            claimed[submitted.session] += submitted.claimed_seconds
+            paid[submitted.session] += seconds
+            if submitted.claimed_seconds > seconds + CLOCK_TOLERANCE:
+                overclaiming_sessions.add(submitted.session)
     return {pk: PaidTime(claimed[pk], paid[pk], pk in overclaiming_sessions) for pk in claimed}
 
 
@@ -96,7 +96,7 @@ def _max_lease_seconds(studies: Iterable[int]) -> dict[int, float]:
     return {pk: 60.0 * crowd.lease_minutes * (1 + crowd.extensions) for pk, crowd in crowds.items()}
 
 
-def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_SubmittedPage]]:
+def _assignments_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_SubmittedAssignment]]:
     """Return the submitted assignments of the workers of ``sessions``, by the worker's row id."""
     # of sessions outside ``sessions``, include only confirmed ones: a session with an invented id would reduce the paid
     # time of the person with that id
@@ -115,31 +115,31 @@ def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Submit
         "session", "study", "hit", "worker", "state", "accepted_at", "expires_at", "submitted_at", "gaps"
     )
     in_order = assignments.order_by("session", "hit", "accepted_at", "pk").iterator()
-    pages: defaultdict[int, list[_SubmittedPage]] = defaultdict(list)
+    submitted_by_worker: defaultdict[int, list[_SubmittedAssignment]] = defaultdict(list)
     for _session_and_hit, assignments_of_hit in groupby(in_order, attrgetter("session_id", "hit_id")):
         expired_assignments: list[Assignment] = []
         for assignment in assignments_of_hit:
             claimed_seconds = claimed_seconds_by_assignment.get(assignment.pk) or 0.0
             if claimed_seconds:
-                page = _submitted_page(assignment, expired_assignments, claimed_seconds)
-                pages[assignment.worker_id].append(page)
+                submitted = _submitted_assignment(assignment, expired_assignments, claimed_seconds)
+                submitted_by_worker[assignment.worker_id].append(submitted)
             elif assignment.state == Assignment.State.EXPIRED:
                 # its answers and their seconds were moved to the later assignment of the same HIT
                 expired_assignments.append(assignment)
-    return pages
+    return submitted_by_worker
 
 
-def _submitted_page(
+def _submitted_assignment(
     submitted: Assignment, expired_assignments: Sequence[Assignment], claimed_seconds: float
-) -> _SubmittedPage:
-    """Return the page of a submitted assignment.
+) -> _SubmittedAssignment:
+    """Return a submitted assignment with the time in which its worker held the HIT.
 
     Args:
         expired_assignments: the worker's earlier assignments of the HIT, in order.
     """
     assert submitted.session_id is not None  # guaranteed by the query
     assert submitted.submitted_at is not None  # guaranteed by its judgments
-    return _SubmittedPage(
+    return _SubmittedAssignment(
         session=submitted.session_id,
         study=submitted.study_id,
         submitted_at=submitted.submitted_at,

@@ -15,7 +15,7 @@ from django.db.models import Count, Sum
 from django.utils.translation import gettext as _
 
 from annotation.models import StudyAlarm
-from annotation.quality.control_item_tests import ControlItemTest, check_control_items
+from annotation.quality.control_item_check import ControlItemTest, check_control_items
 from annotation.quality.controls import control_answers
 from annotation.snapshots import has_many_assignments
 from judgments.drawing.controls.makers import REPEATED

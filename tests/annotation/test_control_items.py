@@ -24,7 +24,7 @@ from annotation.models import (
     WrittenCaption,
 )
 from annotation.quality.control_figures import compute_control_figures
-from annotation.quality.control_item_tests import check_control_items
+from annotation.quality.control_item_check import check_control_items
 from annotation.quality.controls import (
     control_answers,
     control_record,
