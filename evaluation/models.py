@@ -23,7 +23,7 @@ DEFAULT_TOKENIZER = "ptb"
 BY_COMMAND_HELP = "Empty where a command did it."
 
 # In files of scores: the column with the id of a text, by the column with the text itself.
-ID_COLUMNS = {"caption": "caption_id", "first": "first_id", "second": "second_id"}
+ID_COLUMN_BY_TEXT = {"caption": "caption_id", "first": "first_id", "second": "second_id"}
 # The form of an imported metric's name, which occurs in signatures and in lists separated by commas.
 METRIC_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}")
 

@@ -15,7 +15,7 @@ from common.incoming import quote_value
 from common.texts import one_text
 from evaluation.data.imported_scores import NO_ROW_ID, KeyColumns, stable_number
 from evaluation.errors import EvaluationError
-from evaluation.models import ID_COLUMNS, ScoreKeys
+from evaluation.models import ID_COLUMN_BY_TEXT, ScoreKeys
 from judgments.models import Caption, Dataset, Item, Output, System
 from quorum.numeric.arrays import Ints
 
@@ -197,8 +197,8 @@ class RowMatcher:
 
         Return None instead of a list if the rows have neither the column ``name`` nor the column of its ids.
         """
-        if ID_COLUMNS[name] in rows.keys:
-            return [self._captions.get(key) for key in rows.keys[ID_COLUMNS[name]]]
+        if ID_COLUMN_BY_TEXT[name] in rows.keys:
+            return [self._captions.get(key) for key in rows.keys[ID_COLUMN_BY_TEXT[name]]]
         if name not in rows.keys:
             return None
         return [text if text in self._texts else None for text in map(one_text, rows.keys[name])]
@@ -238,5 +238,5 @@ class RowMatcher:
         if item is None:
             return rows.problem(row, "image", quote_value(image), f"an image {of_dataset}")
         side = "first" if first_text is None else "second"
-        column = ID_COLUMNS[side] if ID_COLUMNS[side] in rows.keys else side
+        column = ID_COLUMN_BY_TEXT[side] if ID_COLUMN_BY_TEXT[side] in rows.keys else side
         return rows.problem(row, column, quote_value(rows.keys[column][row]), f"a caption {of_dataset}")

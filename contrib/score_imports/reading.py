@@ -20,7 +20,7 @@ from common.incoming import quote_value, unpacked_name
 from contrib.score_imports.mt_metrics_eval import is_score_file, read_mt_metrics_eval
 from contrib.score_imports.rows import CHECK_INTERVAL, CompactTexts, ScoreRows, check_names, check_size
 from evaluation.errors import EvaluationError
-from evaluation.models import ID_COLUMNS, ScoreKeys
+from evaluation.models import ID_COLUMN_BY_TEXT, ScoreKeys
 from judgments.importers import TABLE_FORMATS, ColumnMapping
 from judgments.importers.mapped.mapped_records import mapped_reader
 from judgments.importers.notes import ImportNotes
@@ -36,7 +36,8 @@ Subject = ScoreKeys.Subject
 SCORE = "score"  # the column of scores if there is a single metric
 WMT_FORMAT = "mt-metrics-eval"
 FORMATS = (*TABLE_FORMATS, WMT_FORMAT)
-KEY_COLUMNS = ("image", "system", *ID_COLUMNS, *ID_COLUMNS.values())
+# the columns that say what is scored: images, systems, and texts by the text or by its id
+SUBJECT_COLUMNS = ("image", "system", *ID_COLUMN_BY_TEXT, *ID_COLUMN_BY_TEXT.values())
 
 
 def read_scores(
@@ -75,7 +76,7 @@ def score_records(
     reader: RecordReader, path: Path, metrics: Sequence[str], mapping: ColumnMapping | None
 ) -> Iterator[Record]:
     """Yield the records of a table. Columns are renamed by ``mapping`` to those that the module's docstring lists."""
-    columns = Columns((), (*KEY_COLUMNS, SCORE, *metrics), lenient=True)
+    columns = Columns((), (*SUBJECT_COLUMNS, SCORE, *metrics), lenient=True)
     if mapping is not None:
         mapping.check(path, columns.optional)
         reader = mapped_reader(mapping, reader)
@@ -97,7 +98,7 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
             score_columns = _metric_columns(record, metrics)
             keys = {name: CompactTexts() for name in columns}
         for name, column in keys.items():
-            read_value = read_name if name in ("image", "system", *ID_COLUMNS.values()) else read_output
+            read_value = read_output if name in ID_COLUMN_BY_TEXT else read_name
             column.append(record.read(name, read_value))
         lines.append(record.line or 0)
         cells.extend(_read_scores_of_row(record, score_columns))
@@ -123,14 +124,14 @@ def _key_columns(record: Record) -> tuple[str, tuple[str, ...]]:
     Args:
         record: the first record of the table.
     """
-    present_columns = {name for name in KEY_COLUMNS if record.get(name) is not None}
+    present_columns = {name for name in SUBJECT_COLUMNS if record.get(name) is not None}
     # without a system, an empty cell is an empty caption; otherwise the caption is the system's
     if "system" not in present_columns:
-        present_columns |= {name for name in ID_COLUMNS if name in record.values}
+        present_columns |= {name for name in ID_COLUMN_BY_TEXT if name in record.values}
     # the column that names a caption, "first" or "second": that of its id or, without one, that of its text
     text_columns = {
         name: next((column for column in (id_column, name) if column in present_columns), None)
-        for name, id_column in ID_COLUMNS.items()
+        for name, id_column in ID_COLUMN_BY_TEXT.items()
     }
     first, second, caption = text_columns["first"], text_columns["second"], text_columns["caption"]
     has_system = "system" in present_columns
@@ -140,7 +141,7 @@ def _key_columns(record: Record) -> tuple[str, tuple[str, ...]]:
         caption_columns = (caption,) if caption else ()
         system_columns = ("system",) if has_system else ()
         return Subject.CAPTIONS, ("image", *caption_columns, *system_columns)
-    if has_system and not present_columns & {"image", *ID_COLUMNS, *ID_COLUMNS.values()}:
+    if has_system and not present_columns & {"image", *ID_COLUMN_BY_TEXT, *ID_COLUMN_BY_TEXT.values()}:
         return Subject.SYSTEMS, ("system",)
     raise record.problem(
         None,
