@@ -151,7 +151,7 @@ def _schedule_periodic_tasks(sender: Celery, **_: Any) -> None:
 
     for periodic_task in periodic_tasks():
         seconds = periodic_task.every()
-        task = sender.tasks[periodic_task.task]
+        task = sender.tasks[periodic_task.task_name]
         # A task that has not begun by its next time is dropped, since tasks would pile up while no worker runs.
         sender.add_periodic_task(seconds, task.s(), name=task.name, expires=seconds)
 

@@ -87,9 +87,9 @@ def sweep_jobs() -> None:
 
 
 def _add_periodic_task(periodic_task: registry.PeriodicTask) -> None:
-    _queue_by_task[periodic_task.task] = periodic_task.queue
+    _queue_by_task[periodic_task.task_name] = periodic_task.queue
 
-    @shared_task(name=periodic_task.task)
+    @shared_task(name=periodic_task.task_name)
     def call() -> None:
         import_string(periodic_task.function)()
 

@@ -208,7 +208,7 @@ def _staff_texts() -> Iterator[tuple[str, str]]:
     for field in fields_with_choices():
         yield from (("models and lists", str(label)) for _, label in field.flatchoices)
     for model_admin in site._registry.values():
-        texts = (getattr(model_admin, "empty_words", ""), getattr(model_admin, "add_label", ""))
+        texts = (getattr(model_admin, "empty_list_text", ""), getattr(model_admin, "add_label", ""))
         yield from (("models and lists", text) for text in texts if text)
     for term, explanation in terms().items():
         yield from (("docs/glossary.md", text) for text in (term, explanation))

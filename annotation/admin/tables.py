@@ -38,7 +38,7 @@ def count_visible_assignments(person: Person) -> Coalesce:
 @admin.register(Worker)
 class WorkerAdmin(ReadOnlyAdmin):
     help = "workers.md"
-    empty_words = "This lists participants who joined a study."
+    empty_list_text = "This lists participants who joined a study."
     list_display = (
         "name",
         "source_label",
@@ -63,7 +63,7 @@ class WorkerAdmin(ReadOnlyAdmin):
 @admin.register(Assignment)
 class AssignmentAdmin(ReadOnlyAdmin):
     help = "work-page.md#seats"
-    empty_words = "A row is added whenever somebody takes a page of work."
+    empty_list_text = "A row is added whenever somebody takes a page of work."
     list_display = (
         "id",
         study_column,
@@ -98,7 +98,7 @@ class AssignmentAdmin(ReadOnlyAdmin):
 @admin.register(Judgment)
 class JudgmentAdmin(ReadOnlyAdmin):
     help = "evaluation.md#which-judgments-are-used"
-    empty_words = "This lists the answers of submitted pages of work."
+    empty_list_text = "This lists the answers of submitted pages of work."
     list_display = ("id", "study", "unit", "worker", "value", "presented", "rounded_seconds", "marks")
     list_filter = (ValueFilter, "set_aside", "unit__control", "assignment__simulated", "assignment__study")
     list_select_related = ("unit__study", "assignment__worker")
@@ -133,7 +133,7 @@ class JudgmentAdmin(ReadOnlyAdmin):
 @admin.register(ProblemReport)
 class ProblemReportAdmin(ReadOnlyAdmin):
     help = "quality.md#review"
-    empty_words = "Participants can report a problem beside every item."
+    empty_list_text = "Participants can report a problem beside every item."
     list_display = ("created_at", "what", "comment", "picture", "study", "worker")
     list_filter = ("what", "assignment__study")
     list_select_related = ("unit__item__dataset", "assignment__worker", "assignment__study")
@@ -157,7 +157,7 @@ class ProblemReportAdmin(ReadOnlyAdmin):
 @admin.register(Participation)
 class ParticipationAdmin(ReadOnlyAdmin):
     help = "workers.md"
-    empty_words = "This lists participants who joined a study."
+    empty_list_text = "This lists participants who joined a study."
     list_display = ("worker", study_column, "joined_at", "consented_at", "consent_version")
     list_filter = ("study",)
     list_select_related = ("worker", "study")
@@ -167,7 +167,7 @@ class ParticipationAdmin(ReadOnlyAdmin):
 @admin.register(Invitation)
 class InvitationAdmin(ReadOnlyAdmin):
     help = "crowds/panels.md#links-of-your-own"
-    empty_words = (
+    empty_list_text = (
         "Choose a study that only invited people can join. You can create invitations on its page "
         "“Participants”."
     )

@@ -41,7 +41,7 @@ def percent(share: float) -> str:
 
 
 @register.filter
-def digits(number: float | None) -> str:
+def form_number(number: float | None) -> str:
     """Format a number as form data, in the same notation for every language; "" for None."""
     return "" if number is None else number_text(number)
 

@@ -114,7 +114,9 @@ class ChallengeAdmin(QuorumAdmin):
     prepopulated_fields = {"slug": ("title",)}  # as ModelAdmin declares it
     actions = None
     add_label = "Make a challenge"
-    empty_words = "In a challenge, others submit outputs of their systems, and metrics rank the submissions."
+    empty_list_text = (
+        "In a challenge, others submit outputs of their systems, and metrics rank the submissions."
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Challenge]:
         return super().get_queryset(request).annotate(submission_count=Count("submissions"))
@@ -217,7 +219,7 @@ class ChallengeAdmin(QuorumAdmin):
 class SubmissionAdmin(ReadOnlyAdmin):
     """The admin pages of submissions, which are removed from the leaderboard with a reason, but never deleted."""
 
-    empty_words = "Participants of a challenge submit outputs of their systems."
+    empty_list_text = "Participants of a challenge submit outputs of their systems."
     filled_by = Challenge
     list_display = ("system", "team", "user", "challenge", "state", "public", "submission_time", "remove")
     list_display_links = None

@@ -44,8 +44,11 @@ class KernelValues(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Setting:
-    """The settings of a KCCA model, and its results on development items: R@k for the CUTOFFS, and the median rank."""
+class TriedSetting:
+    """Settings of a KCCA model that were tried, with their results on development items.
+
+    The results are ``recalls``, which are R@k for the CUTOFFS, and ``median_rank``.
+    """
 
     regularisation: float
     dimensions: int
@@ -64,12 +67,12 @@ def rank_by_neighbours(images: Floats, captions: Floats, task: Task) -> Ints:
     return rank_by_affinity(pool.T[nearest_training_items])
 
 
-def rank_by_kcca(images: KernelValues, captions: KernelValues, task: Task) -> tuple[Ints, list[Setting]]:
+def rank_by_kcca(images: KernelValues, captions: KernelValues, task: Task) -> tuple[Ints, list[TriedSetting]]:
     """Return the (queries, pool) positions in the pool for each query, best first.
 
-    Also return the settings of the models whose rankings are joined.
+    Also return the settings, with their results, of the models whose rankings are joined.
     """
-    trials: list[tuple[Setting, Projections]] = []
+    trials: list[tuple[TriedSetting, Projections]] = []
     for regularisation in REGULARISATIONS:
         model = fit_kcca(images.training, captions.training, regularisation)
         image_points = model.project_first(images.development)
@@ -78,7 +81,7 @@ def rank_by_kcca(images: KernelValues, captions: KernelValues, task: Task) -> tu
         for size, affinity in affinities(image_points, caption_points, sizes):
             ranks = ranks_of_originals(affinity if task == "annotation" else affinity.T)
             recalls = tuple(float((ranks <= k).mean()) for k in CUTOFFS)
-            trials.append((Setting(regularisation, size, recalls, float(np.median(ranks))), model))
+            trials.append((TriedSetting(regularisation, size, recalls, float(np.median(ranks))), model))
     best_indices = _best_settings([setting for setting, _ in trials])
     rankings = []
     for index in best_indices:
@@ -132,8 +135,8 @@ def _dimensions_to_try(max_dimension: int) -> list[int]:
     return sorted(set(np.rint(sizes).astype(int).tolist()))
 
 
-def _best_settings(settings: Sequence[Setting]) -> list[int]:
-    """Return the indices of the five best settings by each R@k, without repetition.
+def _best_settings(settings: Sequence[TriedSetting]) -> list[int]:
+    """Return the indices of the SETTINGS_PER_CUTOFF best settings by each R@k, without repetition.
 
     Ties go to the better median rank.
     """

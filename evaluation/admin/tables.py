@@ -23,7 +23,7 @@ MAX_ANSWER_LENGTH = 160  # characters of a consensus in the list
 @admin.register(Consensus)
 class ConsensusAdmin(ReadOnlyAdmin):
     help = "statistics.md#consensus-quorumstatisticsaggregation"
-    empty_words = "To fill this list, press “Compute now” on the page “Results” of a study."
+    empty_list_text = "To fill this list, press “Compute now” on the page “Results” of a study."
     list_display = (
         "subject",
         study_column,
@@ -86,7 +86,7 @@ class ConsensusAdmin(ReadOnlyAdmin):
 @admin.register(Analysis)
 class AnalysisAdmin(ReadOnlyAdmin):
     help = "evaluation.md"
-    empty_words = "To create analyses, press “Compute now” on the page “Results” of a study."
+    empty_list_text = "To create analyses, press “Compute now” on the page “Results” of a study."
     list_display = ("what", study_column, "signature", "created_at")
     list_filter = ("what", "study")
     list_select_related = ("study",)
@@ -112,7 +112,7 @@ class MetricFilter(KnownValuesFilter):
 @admin.register(MetricScore)
 class MetricScoreAdmin(ReadOnlyAdmin):
     help = "metrics.md"
-    empty_words = "To fill this list, press “Compute now” on the page “Results” of a study."
+    empty_list_text = "To fill this list, press “Compute now” on the page “Results” of a study."
     list_display = ("metric", "study", "subject", "first_short", "second_short")
     list_filter = (MetricFilter, "analysis__study")
     list_select_related = ("analysis__study", "pair", "unit")

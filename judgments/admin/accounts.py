@@ -111,7 +111,7 @@ class TokenForm(forms.Form):
 @admin.register(ApiToken)
 class ApiTokenAdmin(ReadOnlyAdmin):
     help = "api.md#tokens"
-    empty_words = "A token lets a program use the HTTP interface on your behalf."
+    empty_list_text = "A token lets a program use the HTTP interface on your behalf."
     list_display = ("token", "user", "scopes_and_studies", "created_at", "last_used", "validity", "revoke")
     list_display_links = None
     list_select_related = ("user",)

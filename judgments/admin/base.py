@@ -51,7 +51,7 @@ class QuorumAdmin(ModelAdmin):
 
     list_per_page = PER_PAGE
     add_label = ""  # the label of the button above a list; if empty, "Add ..."
-    empty_words = ""  # a sentence for an empty list, about where its rows come from
+    empty_list_text = ""  # a sentence for an empty list, about where its rows come from
     filled_by: type[Model] | None = None  # the model whose page for adding also adds rows of this list
     help = ""  # the documentation page about the list; if empty, that of its feature
     list_fullwidth = True

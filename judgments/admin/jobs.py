@@ -109,7 +109,7 @@ class QueueFilter(KnownValuesFilter):
 @admin.register(Job)
 class JobAdmin(ReadOnlyAdmin):
     help = "scale.md#several-processes"
-    empty_words = "This lists running and finished jobs, such as imports, computations and exports."
+    empty_list_text = "This lists running and finished jobs, such as imports, computations and exports."
     list_display = (
         *("work", "state_label", "describe_queue", "subject", "progress_bar"),
         *("created_by", "created_at", "finished_at"),

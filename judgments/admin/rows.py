@@ -31,7 +31,7 @@ from judgments.studies.study_page import study_page_address
 @admin.register(Item)
 class ItemAdmin(ReadOnlyAdmin):
     help = "formats.md#datasets"
-    empty_words = "Images are created when a dataset is imported."
+    empty_list_text = "Images are created when a dataset is imported."
     filled_by = Dataset
     list_display = ("name", "picture_small", "dataset", "split", "position")
     list_select_related = ("dataset",)
@@ -48,7 +48,7 @@ class ItemAdmin(ReadOnlyAdmin):
 @admin.register(Caption)
 class CaptionAdmin(ReadOnlyAdmin):
     help = "formats.md#datasets"
-    empty_words = "Captions are created when a dataset is imported."
+    empty_list_text = "Captions are created when a dataset is imported."
     filled_by = Dataset
     list_display = ("text", "role", "image_name", "dataset", "key")
     list_select_related = ("dataset", "item")
@@ -63,7 +63,7 @@ class CaptionAdmin(ReadOnlyAdmin):
 @admin.register(System)
 class SystemAdmin(ReadOnlyAdmin):
     help = "formats.md#candidates-what-one-system-says"
-    empty_words = "To add a system, press “Import candidates” on the page of a dataset."
+    empty_list_text = "To add a system, press “Import candidates” on the page of a dataset."
     filled_by = Dataset
     list_display = (
         "name",
@@ -91,7 +91,7 @@ class KindFilter(KnownValuesFilter):
 @admin.register(Unit)
 class UnitAdmin(ReadOnlyAdmin):
     help = "glossary.md#what-is-judged"
-    empty_words = "Items are created when a study's pages of work are generated."
+    empty_list_text = "Items are created when a study's pages of work are generated."
     list_display = (
         *("key", "picture", study_column, "kind", "first_text", "second_text", "role"),
         CountColumn(
@@ -133,7 +133,7 @@ class UnitAdmin(ReadOnlyAdmin):
 @admin.register(HIT)
 class HITAdmin(ReadOnlyAdmin):
     help = "designing.md#hits-by-hand"
-    empty_words = "To create pages of work, press “Generate pages of work” on the page of a study."
+    empty_list_text = "To create pages of work, press “Generate pages of work” on the page of a study."
     list_display = (
         "key",
         study_column,
@@ -158,7 +158,7 @@ class HITAdmin(ReadOnlyAdmin):
 @admin.register(StudyEvent)
 class StudyEventAdmin(ReadOnlyAdmin):
     help = "roles.md#the-log"
-    empty_words = (
+    empty_list_text = (
         "This list shows all changes to studies, with the person who made each change and the reason."
     )
     list_display = ("event_time", study_column, "what", "words", "why", "by")

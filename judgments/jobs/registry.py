@@ -51,7 +51,8 @@ class PeriodicTask:
     queue: str
 
     @property
-    def task(self) -> str:
+    def task_name(self) -> str:
+        """The name of its Celery task."""
         return task_name(self.function.rpartition(".")[2])
 
 

@@ -60,7 +60,7 @@ class StudyAdmin(QuorumAdmin):
     """The list of studies, and the addresses of their pages and steps (``judgments.studies.study_page``)."""
 
     help = "designing.md"
-    empty_words = "In a study, people judge the texts of a dataset."
+    empty_list_text = "In a study, people judge the texts of a dataset."
     list_display = (
         "study", "state_label", "protocol_title", "dataset", "progress", "created_by", "creation_time"
     )  # fmt: skip

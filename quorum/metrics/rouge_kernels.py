@@ -208,25 +208,26 @@ def count_weighted_hits(pairs: TextPairs, powers: Floats, table: LCSTable, hits:
 
 
 @compiled
-def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: LCSTable) -> None:
+def mark_best_path(row_words: Numbers, column_words: Numbers, powers: Floats, table: LCSTable) -> None:
     """Mark the words of the row text on the best path, where powers[k] is the weight of a run of k adjacent words.
 
-    Of equally good steps, the step that leaves out the row's word is taken.
+    row_words, column_words: codes of the words of both texts. The marks are stored in `table.is_marked`. Of equally
+    good steps, the step that leaves out the row's word is taken.
     """
     best, runs, upward, is_marked = table
     bit, none = np.int64(1), np.int64(0)
-    pieces = (columns.size + BITS - 1) // BITS
-    for column in range(columns.size + 1):
+    pieces = (column_words.size + BITS - 1) // BITS
+    for column in range(column_words.size + 1):
         best[column] = 0.0
         runs[column] = 0
-    for row in range(rows.size):
+    for row in range(row_words.size):
         value_before, run_before = 0.0, none  # the cell above and to the left
         left = 0.0
         for piece in range(pieces):
             bits = none
-            for column in range(piece * BITS, min(piece * BITS + BITS, columns.size)):
+            for column in range(piece * BITS, min(piece * BITS + BITS, column_words.size)):
                 above, run_above = best[column + 1], runs[column + 1]
-                if columns[column] == rows[row]:
+                if column_words[column] == row_words[row]:
                     # Keep the order of these sums: their last digit decides ties.
                     left = value_before + powers[run_before + 1] - powers[run_before]
                     runs[column + 1] = run_before + 1
@@ -238,12 +239,12 @@ def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: LCSTa
                 best[column + 1] = left
                 value_before, run_before = above, run_above
             upward[row * pieces + piece] = bits
-    for row in range(rows.size + 1):
+    for row in range(row_words.size + 1):
         is_marked[row] = False
     # Follow the best path back from the last cell.
-    row, column = rows.size - 1, columns.size - 1
+    row, column = row_words.size - 1, column_words.size - 1
     while row >= 0 and column >= 0:
-        if rows[row] == columns[column]:
+        if row_words[row] == column_words[column]:
             is_marked[row] = True
             row -= 1
             column -= 1

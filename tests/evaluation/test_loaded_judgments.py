@@ -172,7 +172,7 @@ def test_the_background_worker_stores_columns_of_studies_with_new_judgments(
     for study in (older, newer):
         work(study, joined(study, f"of {study.name}"), always_first)
     monkeypatch.setattr(blocks, "IDS_PER_BLOCK", Judgment.objects.of_study(newer).count())
-    (task,) = (task for task in periodic_tasks() if task.task == "quorum.extend_recent_blocks")
+    (task,) = (task for task in periodic_tasks() if task.task_name == "quorum.extend_recent_blocks")
     import_string(task.function)()
     stored = ColumnBlock.objects.filter(what="judgments")
     assert {block.study_id for block in stored} == {newer.pk}

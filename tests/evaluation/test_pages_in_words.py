@@ -121,7 +121,7 @@ def test_a_judgment_shows_its_value_or_its_answer(designer: Client) -> None:
 
 def test_empty_lists_say_where_their_rows_come_from(designer: Client) -> None:
     for model, one in admin.site._registry.items():
-        if not isinstance(one, QuorumAdmin) or not one.empty_words:
+        if not isinstance(one, QuorumAdmin) or not one.empty_list_text:
             continue
         page = designer.get(reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"))
         shown = words(page)
@@ -131,7 +131,7 @@ def test_empty_lists_say_where_their_rows_come_from(designer: Client) -> None:
         assert button, model
         assert designer.get(button[1]).status_code == 200, model
         assert "Nothing here yet." in shown, model
-        assert one.empty_words in shown, model
+        assert one.empty_list_text in shown, model
         assert "Create a new item" not in shown, model
 
 

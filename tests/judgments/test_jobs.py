@@ -131,7 +131,7 @@ def test_celery_knows_every_kind_of_job_and_every_round_by_its_name_and_queue() 
         assert app.amqp.router.route({}, f"quorum.{name}")["queue"].name == kind.queue
     for scheduled in registry.periodic_tasks():
         assert callable(import_string(scheduled.function))
-        assert app.amqp.router.route({}, scheduled.task)["queue"].name == scheduled.queue
+        assert app.amqp.router.route({}, scheduled.task_name)["queue"].name == scheduled.queue
     assert {queue.name for queue in app.conf.task_queues} == {*registry.QUEUES, pool.PARTS_QUEUE}
 
 

@@ -22,7 +22,7 @@ class CrowdListAdmin(ReadOnlyAdmin):
 
 @admin.register(Publication)
 class PublicationAdmin(CrowdListAdmin):
-    empty_words = "When a study is opened at a crowd, the crowd offers the pages of work of the study."
+    empty_list_text = "When a study is opened at a crowd, the crowd offers the pages of work of the study."
     list_display = (
         "__str__",
         study_column,
@@ -49,7 +49,7 @@ class PublicationAdmin(CrowdListAdmin):
 
 @admin.register(CrowdSession)
 class CrowdSessionAdmin(CrowdListAdmin):
-    empty_words = "A row is added whenever a crowd sends a person to a study."
+    empty_list_text = "A row is added whenever a crowd sends a person to a study."
     list_display = ("external_id", study_column, "worker", "status", "confirmed", "booked", "submission_time")
     ordering = ("-pk",)
     list_filter = ("platform", "status", "confirmed", "study")
@@ -64,7 +64,7 @@ class CrowdSessionAdmin(CrowdListAdmin):
 
 @admin.register(CrowdCall)
 class CrowdCallAdmin(CrowdListAdmin):
-    empty_words = "Requests to a crowd are stored here before they are sent."
+    empty_list_text = "Requests to a crowd are stored here before they are sent."
     list_display = ("call_time", study_column, "kind", "worker", "state", "problem", "why", "made_by")
     ordering = ("-pk",)
     list_filter = ("platform", "kind", "state", "study")
@@ -78,7 +78,7 @@ class CrowdCallAdmin(CrowdListAdmin):
 
 @admin.register(LedgerEntry)
 class LedgerEntryAdmin(CrowdListAdmin):
-    empty_words = "This lists each amount that is reserved or paid at a crowd."
+    empty_list_text = "This lists each amount that is reserved or paid at a crowd."
     list_display = ("entry_time", "study", "what", "reserved_money", "spent_money", "person", "key")
     ordering = ("-pk",)
     list_filter = ("what", "budget__platform", "budget__study")

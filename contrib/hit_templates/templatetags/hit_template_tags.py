@@ -32,10 +32,11 @@ def filled_page(design: StudyDesign, row: Any) -> SafeString:
 
 
 @register.simple_tag
-def default_answer(design: StudyDesign, row: Any) -> dict[str, Any]:
-    """Return the answer that the page shows at first.
+def default_answer_state(design: StudyDesign, row: Any) -> dict[str, Any]:
+    """Return the answer that the page shows at first, with the state of this answer.
 
-    ``can_submit`` says whether this answer is valid, and ``is_unchanged`` whether the worker submitted it as it was.
+    The keys are ``answer``, the answer itself; ``can_submit``, whether it is valid; and ``is_unchanged``, whether the
+    worker submitted it as it was.
     """
     questions = filled_questions(read_template(design.template.html).questions, row.shown["fields"])
     default = initial_answer(questions)

@@ -84,8 +84,8 @@ def _column_choices(use: TableUse, table: UploadTable) -> list[tuple[str, str]]:
     return columns + [(name, gettext(label)) for name, label in use.choices.items()]
 
 
-def name_controls(message: str) -> str:
-    """Return an error message with the labels of a page's controls instead of a command's options."""
+def replace_options_by_labels(message: str) -> str:
+    """Return an error message in which a command's options are replaced by the labels of the page's controls."""
     for option, label in CONTROL_LABELS.items():
         message = message.replace(option, f"“{gettext(label)}”")
     return message

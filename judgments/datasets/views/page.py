@@ -75,7 +75,7 @@ def add_dataset_page(page: DatasetPage) -> None:
 @admin.register(Dataset)
 class DatasetAdmin(UploadViews):
     help = "formats.md#one-upload"
-    empty_words = "A dataset contains pictures or texts, and what people and systems wrote about them."
+    empty_list_text = "A dataset contains pictures or texts, and what people and systems wrote about them."
     list_display = (
         "dataset",
         "source_format",

@@ -130,7 +130,8 @@ class UploadViews(QuorumAdmin):
             gettext("Correct the columns") if table.problems else gettext("Meaning of the columns"),
             table=column_form.mapping_context(pending_import["kind"], pending_import["args"], table),
             problems=[
-                problem | {"said": column_form.name_controls(problem["said"])} for problem in table.problems
+                problem | {"said": column_form.replace_options_by_labels(problem["said"])}
+                for problem in table.problems
             ],
         )
 
@@ -214,7 +215,7 @@ class UploadViews(QuorumAdmin):
             understood=form.inspection,
             tables=tables,
             may_add_study=request.user.has_perm("judgments.add_study"),
-            problems=list(map(column_form.name_controls, form.inspection.problems)),
+            problems=list(map(column_form.replace_options_by_labels, form.inspection.problems)),
         )
 
     def _import_inspected(

@@ -29,7 +29,7 @@ from judgments.design.editing.rows import (
     describe_rows,
     row_columns_of,
 )
-from judgments.design.tables.translations import ExampleTexts, QuestionTexts, StudyTexts
+from judgments.design.tables.translations import ExampleTexts, QuizQuestionTexts, StudyTexts
 
 TEXTS, EXAMPLES, QUESTIONS = "texts", "examples", "questions"
 TITLES = {
@@ -127,7 +127,7 @@ class TranslationsField(forms.Field):
         self.parts = {
             TEXTS: RowsField([LANGUAGE_COLUMN, *text_columns]),
             EXAMPLES: _numbered_rows_field(EXAMPLES, ExampleTexts),
-            QUESTIONS: _numbered_rows_field(QUESTIONS, QuestionTexts),
+            QUESTIONS: _numbered_rows_field(QUESTIONS, QuizQuestionTexts),
         }
         super().__init__(required=False, widget=TranslationsWidget(self.parts), **options)
 

@@ -40,7 +40,7 @@ class ExampleTexts(_TranslatedTexts):
     why: str = Field("", max_length=1000)
 
 
-class QuestionTexts(_TranslatedTexts):
+class QuizQuestionTexts(_TranslatedTexts):
     """A translated question of the quiz. Its options are in the order of the design's options."""
 
     text: str = Field(min_length=1, max_length=1000)
@@ -65,4 +65,4 @@ class StudyTexts(DesignTable):
         description="The design and each translation need the same number of labels.",
     )
     examples: Listed[ExampleTexts] = ()
-    questions: Listed[QuestionTexts] = Field((), description="Those of the quiz (quiz.questions).")
+    questions: Listed[QuizQuestionTexts] = Field((), description="Those of the quiz (quiz.questions).")

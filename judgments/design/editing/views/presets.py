@@ -24,7 +24,7 @@ class SavedPresetAdmin(QuorumAdmin):
     """Saved presets; a study's page "Use again" makes new ones."""
 
     help = "designing.md#use-again"
-    empty_words = "To save a design as a preset, open the page “Use again” of a study."
+    empty_list_text = "To save a design as a preset, open the page “Use again” of a study."
     filled_by = Study
     list_display = ("title", "slug", "description", "made_by", "made_at", "new_study_link")
     list_select_related = ("made_by",)
