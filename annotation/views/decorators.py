@@ -36,7 +36,10 @@ def see_other(to: str, *args: Any, fragment: str = "") -> SeeOther:
 
 
 def errors_as_pages(view: ViewFunction) -> ViewFunction:
-    """Decorate a view to show its QuorumErrors as pages. ObjectNotFound becomes a 404."""
+    """Decorate a view to show its QuorumErrors as pages with the error's status.
+
+    An ObjectNotFound becomes an ordinary 404 instead, except NotJoined, which is shown as a page with status 403.
+    """
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

@@ -77,7 +77,10 @@ def check_kind(kind: Kind) -> None:
 
 
 def has_orders(kind: Kind) -> bool:
-    """Return whether a unit shows several texts to choose from. Judges are then asked in both orders."""
+    """Return whether units show several texts, of which a judge chooses one.
+
+    Judges are then asked about each unit twice, with the texts in both orders.
+    """
     return kind.two_sided or kind.names_best
 
 

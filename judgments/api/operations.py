@@ -1,4 +1,7 @@
-"""Operations over HTTP: their addresses, and the actions of resources that do them."""
+"""Operations over HTTP: views that do an operation on a study, with their routes, and actions of resources.
+
+An action of a resource does an operation on one of its rows, or creates a row by an operation.
+"""
 
 from __future__ import annotations
 

@@ -129,10 +129,11 @@ def _true_flags(value: object) -> str | None:
 
 
 def selected_labels(schemes: object) -> dict[str, Any]:
-    """Return the columns of the labels that an annotator has selected.
+    """Return the labels that an annotator of Potato has selected, as cells by column.
 
-    ``schemes`` has the state of each label, such as ``{"quality": {"good": "true", "bad": "false"}}``. The column
-    ``quality`` then is "good", and the column ``quality.value`` is "true". For a text field, its state is the text.
+    ``schemes`` has the state of each label of each scheme, such as ``{"quality": {"good": "true", "bad": "false"}}``.
+    The result is then ``{"quality": "good", "quality.value": "true"}``. Several selected labels are joined by
+    ANSWER_SEPARATOR. A scheme without a selected label has no columns. For a text field, its state is the text.
     """
     columns: dict[str, Any] = {}
     for scheme, labels in schemes.items() if isinstance(schemes, dict) else ():

@@ -517,7 +517,10 @@ class Kind(ABC):
         return ""
 
     def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
-        """Return the study-file tables that correspond to a setting."""
+        """Return the study-file tables that correspond to the kind's setting, a text such as "both_bad,confidence".
+
+        The result is like ``{"answers": {"both_bad": True, "confidence": True}}``.
+        """
         return {}
 
     def scale_problem(self, scale: Scale) -> str:

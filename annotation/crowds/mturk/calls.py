@@ -250,7 +250,7 @@ def _send_bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _is_paid(client: TurkClient, call: CrowdCall, bonus: TurkBonus) -> bool:
-    """Return whether the service lists more equal bonuses than the outbox has marked as paid.
+    """Return whether this bonus was paid already: the service lists more bonuses equal to it than calls marked as done.
 
     The list has no tokens, so a bonus is recognised by its worker, assignment, amount and reason.
     """

@@ -116,19 +116,24 @@ class FreeingOutcome(Enum):
     """The outcome of an attempt to free a place."""
 
     FREED = "the session of somebody whom the panel does not know was ended"
-    ALL_KNOWN = "no place was freed, since the panel knows everybody who has one"
+    NONE_FREED = (
+        "nobody with a place proved unknown, or the panel was not asked, as signed ids cannot be invented"
+    )
     UNCLEAR = "the panel does not say whom it knows, so a session without answers may be replaced"
 
 
 def _free_place(study: Study, ids: PanelIds) -> FreeingOutcome:
-    """Free the place of a person whom the panel does not know, if the panel confirms ``ids``.
+    """Free one place that belongs to somebody whom the panel does not know, and return the outcome.
+
+    Args:
+        ids: those of the visitor who needs the place. Nothing is freed unless the panel confirms them.
 
     Raises:
-        AllSlotsTaken: the panel does not know ``ids``.
+        AllSlotsTaken: the panel says that it does not know the visitor.
     """
     publication, backend = _publications(study).last(), backend_of(study)
     if publication is None or design_of(study).panel.signature:  # the ids in signed links cannot be invented
-        return FreeingOutcome.ALL_KNOWN
+        return FreeingOutcome.NONE_FREED
     is_confirmed = backend.knows_work(publication, worker=ids.worker, work=ids.session)
     if is_confirmed is False:
         raise AllSlotsTaken(
@@ -143,7 +148,7 @@ def _free_place(study: Study, ids: PanelIds) -> FreeingOutcome:
     for session in _unconfirmed_sessions(publication):
         if session.external_id not in work_ids and _end_unknown_session(session, backend):
             return FreeingOutcome.FREED
-    return FreeingOutcome.ALL_KNOWN
+    return FreeingOutcome.NONE_FREED
 
 
 def _end_unknown_session(session: CrowdSession, backend: CrowdBackend) -> bool:

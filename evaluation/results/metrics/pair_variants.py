@@ -67,10 +67,14 @@ def accuracy_over_all(
 def accuracy_with_ties(
     scores: Floats, people: PeoplesWinners, is_judged: Flags, systems: Sequence[tuple[str, str]], seed: int
 ) -> dict[str, Any]:
-    """Return a metric's accuracies on the judged pairs. A metric's tie is right if people tie the pair, too.
+    """Return a metric's three accuracies on the judged pairs. A metric's tie is right if people tie the pair, too.
 
-    For ``plain``, equal scores are ties. For ``calibrated``, scores are ties if their gap is up to the value that is
-    best on these pairs (Deutsch et al. 2023). ``soft`` is the soft pairwise accuracy of systems (Thompson et al. 2024).
+    The result has these keys:
+
+        plain: equal scores are ties.
+        calibrated: scores are ties if their gap is up to the value that is best on these pairs (Deutsch et al. 2023).
+        soft: the soft pairwise accuracy of systems (Thompson et al. 2024). It has no interval, so ``low`` and ``high``
+            are None, and ``n`` is the number of pairs of systems.
 
     Args:
         scores: (N, 2) scores of both texts of all pairs.
@@ -107,9 +111,9 @@ def accuracy_with_ties(
     )
     accuracies["soft"] = {
         **as_json(soft, "value", "pairwise", "pairs", "comparisons", "reason", "signature"),
-        "low": None,  # soft accuracy has no interval
+        "low": None,
         "high": None,
-        "n": soft.pairs,  # pairs of systems
+        "n": soft.pairs,
     }
     return accuracies
 

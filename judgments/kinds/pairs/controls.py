@@ -29,12 +29,13 @@ from quorum.statistics.aggregation.pair_answers import FIRST, NEITHER, NO_DIFFER
 
 @dataclass(frozen=True, slots=True)
 class PairControls:
-    """Makes the control items of a kind of pairs.
+    """Makes the control items of a kind whose units are pairs of texts.
 
     Attributes:
-        min_references: the number of references that an image needs; if it is more than 1, one of them is shown.
-        other_reference: a function of an image, its caption that is the right candidate, and the random stream. It
-            returns the reference to show with the pair; None if the kind shows no reference.
+        min_references: the number of references that an image needs: one as the right candidate and, if the kind shows
+            a reference with the pair, another one.
+        other_reference: returns the reference to show with a control item, or None if the kind shows none. Its
+            arguments are the image, the caption of the image that is the right candidate, and the random stream.
     """
 
     kind: Kind

@@ -80,8 +80,8 @@ class PairChoiceKind(ChoiceKind):
     further_answers: tuple[str, ...] = ()  # members of FURTHER_ANSWERS that the design allows
 
     @abstractmethod
-    def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
-        """Return the units that ask about a pair. ``texts`` has the references by id."""
+    def units_of(self, pair: Pair, seed: int, references_by_key: dict[str, Text]) -> list[UnitSpec]:
+        """Return the units that ask about a pair."""
 
     def control_reference(self, image: Image, caption: Text, rng: np.random.Generator) -> Text | None:
         """Return the reference, sentence A, of a control item; None if the kind shows no reference."""
@@ -229,9 +229,11 @@ class PairChoiceKind(ChoiceKind):
             **options,
         )
         pairs = drawn_pairs.pairs
-        texts = {text.key: text for image in division.judged_images for text in image.references}
+        references_by_key = {text.key: text for image in division.judged_images for text in image.references}
         groups = [
-            Group(pair.image, (unit,)) for pair in pairs for unit in self.units_of(pair, design.seed, texts)
+            Group(pair.image, (unit,))
+            for pair in pairs
+            for unit in self.units_of(pair, design.seed, references_by_key)
         ]
         hits = self.hits(
             design,

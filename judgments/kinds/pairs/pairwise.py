@@ -48,7 +48,7 @@ class Pairwise(PairChoiceKind):
         worded.page = replace(worded.page, letters=("B", "C"))
         return worded
 
-    def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
+    def units_of(self, pair: Pair, seed: int, references_by_key: dict[str, Text]) -> list[UnitSpec]:
         return [
             UnitSpec(
                 key=content_key("unit", self.name, seed, pair.key),

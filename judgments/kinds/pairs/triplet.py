@@ -26,13 +26,13 @@ class Triplet(PairChoiceKind):
     better_system_wins = False
     control_references = 2
 
-    def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
+    def units_of(self, pair: Pair, seed: int, references_by_key: dict[str, Text]) -> list[UnitSpec]:
         keys = content_keys("unit", self.name, seed, pair.key, last=pair.references)
         return [
             UnitSpec(
                 key=unit,
                 image=pair.image,
-                reference=texts[key],
+                reference=references_by_key[key],
                 first=pair.first,
                 second=pair.second,
                 kind=pair.kind,

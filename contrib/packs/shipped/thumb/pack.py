@@ -94,7 +94,7 @@ def _read_json_number(value: Any) -> float:
 
 
 def _separate_words(text: str) -> str:
-    """Return the text with a blank between each two words of SacreBLEU."""
+    """Tokenise as SacreBLEU's 13a does; return the tokens joined by blanks."""
     return " ".join(_PUNCTUATION.sub(r" \g<0> ", text).split())
 
 
