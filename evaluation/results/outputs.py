@@ -228,21 +228,21 @@ class Outputs:
         position = places_in(rows, deletions.row)
         deletions, position = deletions.at(np.flatnonzero(position >= 0)), position[position >= 0]
         rater_count = deletions.rater_count
-        change_of_score = self.score[deletions.row] - deletions.value
-        # Sum the changes of the outputs of an item without a rater.
+        score_decreases = self.score[deletions.row] - deletions.value
+        # Sum the decreases of the outputs of an item without a rater.
         item_and_rater, group = np.unique(
             self.item[deletions.row] * np.int64(rater_count) + deletions.rater, return_inverse=True
         )
         item, rater = np.divmod(item_and_rater, rater_count)
-        changes: Floats = np.bincount(
-            group, np.nan_to_num(change_of_score) * weight[position], minlength=len(item)
+        decreases: Floats = np.bincount(
+            group, np.nan_to_num(score_decreases) * weight[position], minlength=len(item)
         ).astype(np.float64)
         # Without its only rater, an output has no score, and its item does not count.
-        is_lost = np.bincount(group, np.isnan(change_of_score), minlength=len(item)) > 0
-        changes[is_lost] = influence[item[is_lost]]
-        value = np.where(is_lost, math.nan, changes)
+        is_lost = np.bincount(group, np.isnan(score_decreases), minlength=len(item)) > 0
+        decreases[is_lost] = influence[item[is_lost]]
+        value = np.where(is_lost, math.nan, decreases)
         item_deletions = RaterDeletions(item, renumber_codes(rater), value, deletions.has_means)
-        return item_deletions.widen(spread, items, lambda: changes)[0]
+        return item_deletions.widen(spread, items, lambda: decreases)[0]
 
 
 def outputs_of_answers(

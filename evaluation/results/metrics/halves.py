@@ -176,14 +176,15 @@ class _SharesOfHalves:
         def widen(spread: Spread, clusters: Clusters) -> tuple[Spread, Clusters]:
             if winners is None or self.without_raters is None:
                 return spread, clusters
-            pair, halves_left = self.without_raters.deletions.row, self.without_raters.halves
+            deletions, halves_left = self.without_raters.deletions, self.without_raters.halves
+            pair = deletions.row
             # The excess of agreement over the share, with all votes and without the rater's.
             excess = chances - share * decided_chances
             excess_left = np.nan_to_num(
                 halves_left.chances_of(winners[pair]) - share * halves_left.decided_chances
             )
-            changes = (excess[pair] - excess_left)[is_included[pair]] / decided_sum
-            return self.without_raters.deletions.subset(is_included).widen(spread, clusters, lambda: changes)
+            decreases = (excess[pair] - excess_left)[is_included[pair]] / decided_sum
+            return deletions.subset(is_included).widen(spread, clusters, lambda: decreases)
 
         shares = np.divide(chances, decided_chances, out=np.zeros(len(chances)), where=decided_chances > 0)
         interval = share_of_rows(

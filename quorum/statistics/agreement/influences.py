@@ -180,7 +180,7 @@ def alpha_influences(patterns: UnitPatterns, level: str) -> PatternInfluences | 
 
 
 def _observed_slopes(compared: _ComparedCells, positions: Floats) -> Floats:
-    """Return the (V,) derivatives of O by the mid-rank of each value."""
+    """Return the (V,) derivatives of O, as in `alpha_influences`, by the mid-rank of each of V values."""
     cell_positions, sizes, pattern = positions[compared.code], compared.sizes, compared.pattern
     sums = np.bincount(pattern, weights=compared.weight * cell_positions, minlength=len(sizes))
     means = sums / np.maximum(compared.frequency, 1) / sizes
@@ -190,7 +190,7 @@ def _observed_slopes(compared: _ComparedCells, positions: Floats) -> Floats:
 
 
 def _rank_effects(slopes: Floats) -> Floats:
-    """Return the (V,) effects that one more judgment of each value has through the mid-ranks.
+    """Return the (V,) effects that one more judgment of each of V values has through the mid-ranks.
 
     The mid-rank of the value rises by 1/2, and the mid-ranks of higher values rise by 1. slopes: (V,) derivatives
     by the mid-ranks.
@@ -204,8 +204,8 @@ def percent_influences(
 ) -> PatternInfluences | None:
     """Return the influences on percent agreement, or None if no unit counts.
 
-    Percent agreement is the mean of 1 - P / (m (m - 1) D), with the `max_distance` D, and P and m as in
-    `alpha_influences`.
+    Percent agreement is the mean over units of 1 - P / (m (m - 1) `max_distance`), where a unit has m judgments, and P
+    is the sum of the distances over their ordered pairs.
     """
     compared = _ComparedCells.from_patterns(patterns, kind, positions)
     units, sizes = compared.frequency.sum(), compared.sizes

@@ -254,7 +254,7 @@ class PeoplesWinners:
         # The variance that other raters would add.
         deletions = (self.deletions or NO_DELETIONS).subset(pairs)
         spread, clusters = deletions.widen(
-            spread, clusters, lambda: _changes_by_raters(credit, mean, n, deletions, include_undecided)
+            spread, clusters, lambda: _decreases_without_votes(credit, mean, n, deletions, include_undecided)
         )
         inference = Inference(
             confidence=self.confidence, reason=clusters.reason, note=clusters.note, clusters=clusters.counts
@@ -275,14 +275,15 @@ class _MeanCredit(NamedTuple):
     inference: Inference
 
 
-def _changes_by_raters(
+def _decreases_without_votes(
     credit: Credit, mean: float, pair_count: int, deletions: RaterDeletions, include_undecided: bool
 ) -> Floats:
-    """Return the (V,) changes of the mean credit of `pair_count` pairs by the vote of each rater on each pair.
+    """Return the (V,) decreases of the mean credit of `pair_count` pairs if one rater's vote on one pair is left out.
 
-    `deletions.value` has the changes of the chances that the first candidate, and the second, wins. Each is multiplied
-    by what the win is worth: the credit with this winner minus the credit without a winner. Credits are relative to the
-    mean, because a pair with the mean credit does not change the mean. So an undecided pair that is left out counts 0.
+    V is the number of `deletions`. Their `value` has the decreases of the chances that the first candidate, and the
+    second, wins. Each is multiplied by what the win is worth: the credit with this winner minus the credit without a
+    winner. Credits are relative to the mean, because a pair with the mean credit does not change the mean. So an
+    undecided pair that is left out counts 0.
     """
 
     def credit_with(winner: int) -> Floats:
