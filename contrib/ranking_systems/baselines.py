@@ -29,8 +29,8 @@ from contrib.ranking_systems.kernels.word_similarity import alignment_similarity
 from contrib.ranking_systems.pools import SPLIT_NAMES, DatasetPart, read_parts
 from contrib.ranking_systems.ranking import (
     KernelValues,
-    Setting,
     Task,
+    TriedSetting,
     join_rankings,
     rank_by_kcca,
     rank_by_neighbours,
@@ -66,7 +66,7 @@ class RankedPool:
     queries: list[str]
     items: list[str]
     rankings: dict[str, Ints]
-    settings: dict[str, list[Setting]]
+    settings: dict[str, list[TriedSetting]]
     sizes: tuple[int, int, int]
 
     def run_lines(self) -> Iterator[str]:
@@ -107,7 +107,7 @@ def rank_pool(
     generator = np.random.default_rng(seed)
     image_kernels = _image_kernels(parts, image_kernel, image_power, generator, progress)
     rankings: dict[str, Ints] = {}
-    settings: dict[str, list[Setting]] = {}
+    settings: dict[str, list[TriedSetting]] = {}
     # one caption of each image at random, for the system that learns from single captions
     single_captions = [[document[int(generator.integers(len(document)))]] for document in training.documents]
     names = [name for name in SYSTEMS if name in systems and name != JOINED]
