@@ -122,7 +122,7 @@ def unwrap_value(value: Any) -> Any:
 
 
 def _true_flags(value: object) -> str | None:
-    """Return the names of the true flags of an object; None if the value is not an object of flags."""
+    """Return the joined names of the true flags of an object; None if the value is not an object of flags."""
     if isinstance(value, dict) and value and all(isinstance(state, bool) for state in value.values()):
         return ANSWER_SEPARATOR.join(name for name, state in value.items() if state)
     return None
@@ -164,7 +164,9 @@ def button_groups(names: Iterable[str], separator: str, prefix: str) -> ButtonGr
 
 
 def selected_values(buttons: Mapping[str, Any], *, flags: bool) -> str | None:
-    """Return the values of the selected radio buttons; None if all cells are empty, or if they are not of buttons.
+    """Return the values of the selected radio buttons, joined by ANSWER_SEPARATOR.
+
+    Return None if all cells are empty, or if they are not the cells of buttons.
 
     Args:
         buttons: the cells, by the button's value.
@@ -246,7 +248,7 @@ def command_line_answers(cells: Sequence[str], prefix: str) -> dict[str, str]:
 
 
 def split_marked_text(text: str) -> tuple[str, tuple[int, int] | None]:
-    """Return a text without the tags ``<v>`` and ``</v>``, and the offsets of the part between them, or None."""
+    """Return a text without the tags ``<v>`` and ``</v>``, and the (start, end) of the part between, or None."""
     text_before, *marked_parts = _SPAN_TAG.split(text)
     if not marked_parts:
         return text, None

@@ -134,7 +134,10 @@ def power_of(
 def _simulate_batch(
     shared: tuple[Question, VoterModel, Size, Sequence[Size], float], batch: tuple[np.random.Generator, int]
 ) -> list[Outcomes]:
-    """Return the outcomes of each size. `batch` has the generator and the number of simulations."""
+    """Return the outcomes of each size, in the order of the sizes in `shared`.
+
+    `batch` has the random generator and the number of simulations.
+    """
     question, people, largest_size, sizes, alpha = shared
     rng, count = batch
     votes = _draw_votes(question, people, count, largest_size, rng)
