@@ -30,7 +30,7 @@ _DAYS_TO_1904 = 1_462  # days from the end of 1899 to the beginning of 1904
 
 def is_date_format(code: str) -> bool:
     """Return whether a number format shows dates or times."""
-    parts = _PART.finditer(code.partition(";")[0]) if code.lower() != "general" else ()
+    parts = _PART.finditer(code.partition(";")[0])
     return any(part.group("token") or part.group("elapsed") for part in parts)
 
 
@@ -40,10 +40,13 @@ def shown_date(number: str, code: str, *, since_1904: bool = False) -> str:
         serial = float(number)
     except ValueError:
         return number
-    if not 0 <= serial < (_MAX_DAYS - _DAYS_TO_1904 if since_1904 else _MAX_DAYS):
+    # other formats for negative numbers and zero may follow
+    parts = list(_PART.finditer(code.partition(";")[0]))
+    decimals = max((len((part.group("token") or "").partition(".")[2]) for part in parts), default=0)
+    seconds = round(serial * _SECONDS_PER_DAY, decimals)
+    max_days = _MAX_DAYS - _DAYS_TO_1904 if since_1904 else _MAX_DAYS
+    if serial < 0 or not seconds < max_days * _SECONDS_PER_DAY:  # "not" refuses nan, too
         return number
-    code = code.partition(";")[0]  # other formats for negative numbers and zero may follow
-    seconds = round(serial * _SECONDS_PER_DAY, 3 if ".0" in code else 0)
     if since_1904:
         start = datetime(1904, 1, 1, tzinfo=UTC)  # Excel has no time zones
     elif serial < _FALSE_LEAP_DAY:
@@ -51,7 +54,7 @@ def shown_date(number: str, code: str, *, since_1904: bool = False) -> str:
     else:  # a day earlier, since the number includes the false leap day
         start = datetime(1899, 12, 30, tzinfo=UTC)
     moment = start + timedelta(seconds=seconds)
-    return _format_date(list(_PART.finditer(code)), moment, seconds)
+    return _format_date(parts, moment, seconds)
 
 
 def _format_date(parts: list[re.Match[str]], moment: datetime, seconds: float) -> str:

@@ -32,6 +32,8 @@ def may_view(user: Person, model: type[Model]) -> bool:
     """Return whether this person may open the lists of the model, which may be empty."""
     if sees_all(user, model) or (belongs_to_studies(model) and has_visible_study(user)):
         return True
+    if model is Job and isinstance(user, User) and user.is_active:
+        return Job.objects.filter(personal_jobs(user)).exists()
     if model not in DATASET_MODELS or user.pk is None:
         return False
     return DatasetRole.objects.filter(user=user.pk).exists()
@@ -46,6 +48,7 @@ def sees_all(user: Person, model: type[Model]) -> bool:
 
 
 def belongs_to_studies(model: type[Model]) -> bool:
+    """Return whether each row of the model is a study, or belongs to studies or to a dataset that studies may use."""
     return model in (Study, Job) or model in DATASET_MODELS or bool(study_lookups_of(model))
 
 
@@ -87,8 +90,8 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
 def personal_jobs(user: User) -> Q:
     """Return a filter for the jobs that a person started and that belong to no study, such as imports.
 
-    A job of a study is visible to people with a role in the study, and a role may end. An import of judgments belongs
-    to no study, although it names the study that it creates.
+    A job of a study is not personal, since it shall be visible only as long as the person has a role in the study. An
+    import of judgments is personal, although its arguments name a study: the one that it creates.
     """
     return Q(created_by=user.pk) & (Q(args__study__isnull=True) | Q(kind=JUDGMENT_IMPORT_KIND))
 

@@ -1,7 +1,8 @@
 """Prepare the HIT type of a study at Mechanical Turk: its terms, and the qualifications that it requires.
 
 A HIT type has the properties that all HITs of a study share, such as title and reward. HIT types and qualifications are
-created if they are missing. Their ids are kept in memory, since they never change.
+created if they are missing. Their ids never change, so this module keeps them in memory: those of HIT types, and of the
+qualifications and tests that a study requires.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from annotation.crowds.mturk.requirements import (
 )
 from annotation.crowds.people import installation_id
 from annotation.crowds.raw_ids import ids_with_unsent_qualification
-from annotation.work.quiz import quiz_backend
+from annotation.work.quiz import QualificationTest, quiz_backend
 from judgments.design.requirements import Workers
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
@@ -37,9 +38,10 @@ APPROVAL_MARGIN = timedelta(days=7)  # by how much later than Quorum the service
 TEST_SECONDS = 3600  # seconds in which a qualification test must be done
 RETRY_SECONDS = 3600  # seconds between two attempts at a test
 
-# ids of HIT types, by platform with address, and by the JSON of their properties and of the people to tell the service
+# Ids of HIT types. A key has the platform with its address, and JSON of the type's properties and of the WorkerIds of
+# people who have a qualification here that the service does not know yet.
 known_hit_types: dict[tuple[str, str], str] = {}
-# ids of the account's qualifications, by platform with address, and by Quorum's name
+# Ids of the account's qualifications. A key has the platform with its address, and the qualification's name there.
 known_qualifications: dict[tuple[str, str], str] = {}
 
 
@@ -54,7 +56,8 @@ def prepare_hit_type(client: TurkClient, platform: str, study: Study, design: St
     requirements += _requirements_of_named_qualifications(client, design.workers, platform=platform)
     if has_qualification_test(design):
         test = quiz_backend().qualification_test(design, title=title_of(design))
-        requirements.append(score_at_least(_prepare_test(client, study, design), test.required_score))
+        test_id = _prepare_test(client, study, design, test, platform=platform)
+        requirements.append(score_at_least(test_id, test.required_score))
     properties: dict[str, Any] = {
         "Title": title_of(design),
         "Description": description_of(design),
@@ -99,7 +102,7 @@ def _requirements_of_named_qualifications(
     requirements = []
     for name in (*workers.requires, *workers.forbids):
         is_required = name in workers.requires
-        known_id = _find_qualification(client, platform, name)
+        known_id = _find_qualification(client, platform, _qualification_name(name))
         if is_required and not known_id and not ids_with_unsent_qualification(platform, name):
             raise CrowdRefusal(
                 f"Nothing was published: workers.requires names {name!r}, which nobody has at Mechanical Turk; give "
@@ -111,10 +114,10 @@ def _requirements_of_named_qualifications(
 
 
 def _find_qualification(client: TurkClient, platform: str, name: str) -> str | None:
-    """Return the service's id of the qualification with this name in Quorum; None if it does not exist there."""
+    """Return the id of the account's qualification with this name at the service; None if it does not exist."""
     key = (f"{platform} {settings.MTURK_ENDPOINT}", name)
     if key not in known_qualifications:
-        qualification_id = client.find_qualification(_qualification_name(name))
+        qualification_id = client.find_qualification(name)
         if qualification_id is None:
             return None
         known_qualifications[key] = qualification_id
@@ -128,8 +131,10 @@ def _grant_qualifications(client: TurkClient, ids_by_name: Mapping[str, Collecti
         ids_by_name: the WorkerIds of the people who get each qualification, by its name in Quorum.
     """
     for name, worker_ids in ids_by_name.items():
-        for worker_id in worker_ids:
-            client.qualify(prepare_qualification(client, name), worker_id, 1)
+        if worker_ids:
+            qualification_id = prepare_qualification(client, name)
+            for worker_id in worker_ids:
+                client.qualify(qualification_id, worker_id, 1)
 
 
 def prepare_qualification(client: TurkClient, name: str) -> str:
@@ -138,7 +143,8 @@ def prepare_qualification(client: TurkClient, name: str) -> str:
         "Description": f"Given by the requester: {name}",
         "QualificationTypeStatus": "Active",
     }
-    return _find_or_create_qualification(client, _qualification_name(name), properties)
+    service_name = _qualification_name(name)
+    return client.find_qualification(service_name) or _create_qualification(client, service_name, properties)
 
 
 def _qualification_name(name: str) -> str:
@@ -149,14 +155,15 @@ def _qualification_name(name: str) -> str:
     return f"{name} ({installation_id()})"
 
 
-def _prepare_test(client: TurkClient, study: Study, design: StudyDesign) -> str:
+def _prepare_test(
+    client: TurkClient, study: Study, design: StudyDesign, test: QualificationTest, *, platform: str
+) -> str:
     """Return the id of the qualification that the study's quiz gives; create it if it is missing."""
-    quiz = design.quiz
-    test = quiz_backend().qualification_test(design, title=title_of(design))
-    retry = {"RetryDelayInSeconds": RETRY_SECONDS} if quiz.attempts > 1 else {}
-    return _find_or_create_qualification(
+    name = f"Test for {design.quiz.qualification or study.slug} ({installation_id()})"
+    retry = {"RetryDelayInSeconds": RETRY_SECONDS} if design.quiz.attempts > 1 else {}
+    return _find_qualification(client, platform, name) or _create_qualification(
         client,
-        f"Test for {quiz.qualification or study.slug} ({installation_id()})",
+        name,
         {
             "Description": f"A short test before the work: {title_of(design)}",
             "QualificationTypeStatus": "Active",
@@ -168,11 +175,8 @@ def _prepare_test(client: TurkClient, study: Study, design: StudyDesign) -> str:
     )
 
 
-def _find_or_create_qualification(client: TurkClient, name: str, properties: dict[str, Any]) -> str:
-    """Return the id of the account's qualification with this name; create it if it is missing."""
-    qualification_id = client.find_qualification(name)
-    if qualification_id is not None:
-        return qualification_id
+def _create_qualification(client: TurkClient, name: str, properties: dict[str, Any]) -> str:
+    """Create a qualification of the account, and return its id. If it was created meanwhile, return that id."""
     try:
         return client.create_qualification({"Name": name, **properties})
     except TurkRefusal as problem:

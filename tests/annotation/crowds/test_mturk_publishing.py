@@ -118,6 +118,7 @@ def test_a_quiz_of_questions_is_a_test_there_and_made_once(turk: MTurkEmulator) 
     study = make_turk_study(quiz={"questions": [question], "ask": 1, "pass_mark": 1.0})
     open_study(study=study)
     assert len(turk.calls("CreateQualificationType")) == 1
+    assert len(turk.calls("ListQualificationTypes")) == 2 < HIT.objects.count()
     (kind,) = turk.world.qualification_types.values()
     hit = up(study)[0].external_id
     ada = turk.turker("AADA")
