@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from common.rows.append_only import AppendOnlyRow
 from common.rows.figures import FiguresField
 from judgments.models import CandidatePair, Dataset, Study, Unit
-from judgments.models.datasets import account_key
+from judgments.models.fields import account_key
 
 MAX_METRIC_LENGTH = 80  # characters of a metric's name with its options
 # Metrics that an evaluation computes by default.
@@ -138,7 +138,7 @@ class MetricScore(models.Model):
     """The score that a metric gave a text, or the scores of both texts of a pair, in an evaluation."""
 
     # The lookups of the study, for the rights on rows (judgments.access.visible_rows).
-    of_study = ("analysis__study",)
+    study_lookups = ("analysis__study",)
 
     analysis = models.ForeignKey(Analysis, on_delete=models.CASCADE, related_name="scores")
     metric = models.CharField(max_length=MAX_METRIC_LENGTH)

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 from annotation.models.assignments import Assignment
 from annotation.models.people import Worker
 from judgments.models import HIT, Study
-from judgments.models.datasets import account_key
+from judgments.models.fields import account_key
 
 PLATFORM_LENGTH = 20
 TOKEN_LENGTH = 64  # the length of Mechanical Turk's UniqueRequestToken

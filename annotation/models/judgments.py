@@ -14,7 +14,7 @@ from annotation.models.assignments import EXCLUDED_STATES, Assignment
 from annotation.models.people import Worker
 from common.rows.append_only import AppendOnlyError
 from judgments.models import Caption, Study, Unit
-from judgments.models.datasets import NumberField
+from judgments.models.fields import NumberField
 
 # the name of a signal of imported judgments: how many earlier answers the file does not have
 IMPORTED_REVISION = "revision"
@@ -52,7 +52,7 @@ class Judgment(models.Model):
     """
 
     # lookups from a row to its studies (judgments.access.visible_rows)
-    of_study = ("assignment__study",)
+    study_lookups = ("assignment__study",)
 
     class Presented(models.TextChoices):
         FIRST_LEFT = "first-left", pgettext_lazy("staff", "first candidate on the left")
@@ -128,7 +128,7 @@ class ProblemReport(models.Model):
     """A worker's report that something is wrong with an item."""
 
     # lookups from a row to its studies (judgments.access.visible_rows)
-    of_study = ("assignment__study",)
+    study_lookups = ("assignment__study",)
 
     class Kind(models.TextChoices):
         PICTURE = "picture", _("The picture cannot be seen")

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from annotation.models.crowds import PLATFORM_LENGTH, CrowdCall, CrowdSession, Publication
 from common.rows.append_only import AppendOnlyRow
 from judgments.models import Study
-from judgments.models.datasets import account_key
+from judgments.models.fields import account_key
 
 KEY_LENGTH = 200
 CURRENCY_LENGTH = 3  # ISO 4217
@@ -67,7 +67,7 @@ class LedgerEntry(AppendOnlyRow):
     """One change of a budget. The sums of a budget's entries equal its counters; ``key`` prevents double entries."""
 
     # lookups from a row to its studies (judgments.access.visible_rows)
-    of_study = ("budget__study",)
+    study_lookups = ("budget__study",)
 
     budget = models.ForeignKey(Budget, on_delete=models.PROTECT, related_name="entries")
     key = models.CharField(
@@ -122,7 +122,7 @@ class Commitment(models.Model):
     """The part of a budget's reserved and spent money that an account ordered. All parts sum to the whole."""
 
     # lookups from a row to its studies (judgments.access.visible_rows)
-    of_study = ("budget__study",)
+    study_lookups = ("budget__study",)
 
     budget = models.ForeignKey(Budget, on_delete=models.PROTECT, related_name="commitments")
     account = account_key(

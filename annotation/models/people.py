@@ -25,7 +25,7 @@ class Worker(models.Model):
     """
 
     # lookups from a row to its studies (judgments.access.visible_rows)
-    of_study = ("participations__study", "study")
+    study_lookups = ("participations__study", "study")
 
     class Source(models.TextChoices):
         LOCAL = "local", gettext_lazy("joined here")
@@ -159,7 +159,7 @@ class Qualification(models.Model):
     """
 
     # lookups from a row to its studies (judgments.access.visible_rows)
-    of_study = ("worker__participations__study",)
+    study_lookups = ("worker__participations__study",)
 
     worker = models.ForeignKey(
         Worker, verbose_name="participant", on_delete=models.CASCADE, related_name="qualifications"

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from annotation.models.people import Worker
 from common.rows.append_only import AppendOnlyRow
 from judgments.models import Study
-from judgments.models.datasets import account_key
+from judgments.models.fields import account_key
 
 # Sent with ``study``, in the transaction that deletes its raw ids.
 ids_forgotten = Signal()

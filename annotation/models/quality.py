@@ -11,7 +11,7 @@ from django.utils.translation import pgettext_lazy
 
 from annotation.models.people import Worker
 from judgments.models import Study, Unit
-from judgments.models.datasets import NumberField, account_key
+from judgments.models.fields import NumberField, account_key
 
 worker_excluded = Signal()  # sent with ``exclusion``, in the transaction that stores it
 

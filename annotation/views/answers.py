@@ -19,7 +19,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.errors import AnswersMissing, TooLate, TooLateToChange
 from annotation.views.decorators import GET_POST, errors_as_pages, see_other
-from annotation.views.script_calls import answers_of_call, body_of_call, errors_as_json, view_by_content_type
+from annotation.views.json_requests import (
+    answers_of_request,
+    errors_as_json,
+    json_object_of,
+    view_by_content_type,
+)
 from annotation.views.sheet_page import read_form, render_sheet, save_form_draft, submit_answers
 from annotation.views.visitors import frame_of, own_assignment_of
 from annotation.work.answers.checks import unanswered_positions
@@ -33,7 +38,7 @@ from judgments.studies.designs import kind_of
 @errors_as_json
 def _save_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
-    answers = answers_of_call(request)
+    answers = answers_of_request(request)
     save_answers(assignment=assignment, answers=answers)
     reply: dict[str, Any] = {"saved": True}
     if advice := advice_on(assignment, answers):
@@ -50,9 +55,9 @@ def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     """
     assignment = own_assignment_of(request, slug, assignment_id)
     if frame_of(request) is not None:  # a frame shows only one assignment
-        submit_answers(request, assignment, answers_of_call(request))
+        submit_answers(request, assignment, answers_of_request(request))
         return JsonResponse({"next": None, "where": resolve_url("annotation:finish", slug)})
-    submission, claim = submit_and_claim(assignment=assignment, answers=answers_of_call(request))
+    submission, claim = submit_and_claim(assignment=assignment, answers=answers_of_request(request))
     message = _("Your page of work is submitted.")
     reply: dict[str, Any] = {"said": message, "next": None, "where": resolve_url("annotation:work", slug)}
     if claim is not None:
@@ -64,7 +69,9 @@ def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     if revision_deadline(submission.assignment) is not None:
         reply["change"] = resolve_url("annotation:change", slug, assignment_id)
     # a script that has fetched the next page ahead shows it without a request, so it shows the message itself
-    shows_prefetched_page = reply["next"] is not None and reply["next"] == body_of_call(request).get("ahead")
+    shows_prefetched_page = reply["next"] is not None and reply["next"] == json_object_of(request).get(
+        "ahead"
+    )
     if not shows_prefetched_page:
         messages.success(request, message)
     return JsonResponse(reply)
@@ -73,7 +80,7 @@ def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
 @errors_as_json
 def _change_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
-    changed_positions = revise_judgments(assignment=assignment, answers=answers_of_call(request))
+    changed_positions = revise_judgments(assignment=assignment, answers=answers_of_request(request))
     messages.success(request, _change_message(changed_positions))
     return JsonResponse({"next": None, "where": resolve_url("annotation:work", slug)})
 

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST
 from annotation.crowds.sessions import end_session
 from annotation.models import Assignment, CrowdSession
 from annotation.views.decorators import GET_POST, errors_as_pages, see_other, worker_page
-from annotation.views.script_calls import errors_as_json, view_by_content_type
+from annotation.views.json_requests import errors_as_json, view_by_content_type
 from annotation.views.sheet_page import render_sheet, save_form_draft
 from annotation.views.visitors import frame_of, own_assignment_of
 from annotation.work.leases import Lease, extend_lease, reserve_next

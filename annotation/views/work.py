@@ -21,7 +21,7 @@ from annotation.errors import ConsentChanged, NotAdmitted, NotJoined, WorkerExcl
 from annotation.models import Assignment, Judgment, Participation
 from annotation.views.decorators import GET, GET_POST, errors_as_pages, see_other, worker_page
 from annotation.views.forms import ReportForm
-from annotation.views.script_calls import errors_as_json, view_by_content_type
+from annotation.views.json_requests import errors_as_json, view_by_content_type
 from annotation.views.sheet_page import render_sheet, save_form_draft
 from annotation.views.visitors import frame_of, own_assignment_of, session_of, worker_of
 from annotation.work.answers.revisions import last_revisable_assignment

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from evaluation.models import Release
-from judgments.models.datasets import account_key
+from judgments.models.fields import account_key
 
 
 class Deposit(models.Model):
@@ -19,7 +19,7 @@ class Deposit(models.Model):
     The DOI and the address are stored here and not in the bundle of the release, which is signed and never changes.
     """
 
-    of_study = ("release__study",)
+    study_lookups = ("release__study",)
 
     class Archive(models.TextChoices):
         ZENODO = "zenodo", gettext_lazy("Zenodo")

@@ -17,7 +17,8 @@ from django.utils import timezone
 from common.rows.append_only import AppendOnlyRow
 from common.rows.figures import FiguresField
 from judgments.models import Dataset
-from judgments.models.datasets import Person, account_key
+from judgments.models.datasets import Person
+from judgments.models.fields import account_key
 
 
 class Challenge(models.Model):

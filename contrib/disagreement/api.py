@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from contrib.disagreement.cached import cached_disagreement
+from contrib.disagreement.cached_figures import cached_disagreement
 from contrib.disagreement.predictions import remove_predictions
 from evaluation.models import Prediction
 from judgments.access.permissions import require_right, staff_of, study_for

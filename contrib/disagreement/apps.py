@@ -36,5 +36,5 @@ class DisagreementConfig(Feature):
     def connect_erasing(self) -> None:
         from annotation.models.privacy import ids_forgotten
 
-        remove = lazy_function("contrib.disagreement.cached.remove_personal_figures")
+        remove = lazy_function("contrib.disagreement.cached_figures.remove_personal_figures")
         ids_forgotten.connect(remove, weak=False)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_safe
 
 from common.errors import QuorumError
-from contrib.disagreement.cached import cached_disagreement
+from contrib.disagreement.cached_figures import cached_disagreement
 from contrib.disagreement.predictions import PredictionsNameRequest, import_predictions, remove_predictions
 from contrib.disagreement.rater_groups import DEMOGRAPHIC_PREFIX
 from contrib.disagreement.soft_labels import has_soft_labels

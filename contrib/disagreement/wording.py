@@ -47,8 +47,8 @@ def describe_disagreement(disagreement: Mapping[str, Any]) -> str:
         share = (constant_excess - best["above_floor"]) / constant_excess if constant_excess > 0 else 0.0
         sentences.append(
             _(
-                "A constant prediction is worse than this entropy. The best metric, %(metric)s, removes "
-                "%(share)s of the difference."
+                "A constant prediction has a higher cross-entropy than this entropy. The best metric, %(metric)s, "
+                "removes %(share)s of the difference."
             )
             % {"metric": best["name"], "share": percent(min(max(share, 0.0), 1.0))}
         )

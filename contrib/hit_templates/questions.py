@@ -90,7 +90,7 @@ class FormQuestion:
 
 
 def find_questions(page: list[Element | str]) -> tuple[tuple[FormQuestion, ...], list[str]]:
-    """Return the questions of a page in order, and sentences about controls that are left out.
+    """Return the questions of a page in order, and notes, as sentences, about controls that are left out.
 
     Controls that cannot be used are removed from the page. In the others, ``question_index`` and ``option_index`` are
     set.
@@ -102,14 +102,14 @@ def find_questions(page: list[Element | str]) -> tuple[tuple[FormQuestion, ...],
     _drop_unusable_ids(page)
     labels = ControlLabels(page)
     questions: dict[str, FormQuestion] = {}
-    sentences: list[str] = []
-    _read_nodes(page, labels, questions, sentences)
+    notes: list[str] = []
+    _read_nodes(page, labels, questions, notes)
     if len(questions) > MAX_QUESTIONS:
         raise ValueError(f"The template asks {len(questions)} questions; expected at most {MAX_QUESTIONS}.")
     for question in questions.values():
         _check_options(question)
         question.label = question.label or question.name
-    return tuple(questions.values()), list(dict.fromkeys(sentences))
+    return tuple(questions.values()), list(dict.fromkeys(notes))
 
 
 def _drop_unusable_ids(page: list[Element | str]) -> None:
@@ -128,24 +128,24 @@ def _read_nodes(
     nodes: list[Element | str],
     labels: ControlLabels,
     questions: dict[str, FormQuestion],
-    sentences: list[str],
+    notes: list[str],
 ) -> None:
     """Add the questions of nodes to ``questions``, by name, and remove controls that cannot be used from ``nodes``.
 
-    Sentences about removed controls are added to ``sentences``.
+    Sentences about removed controls are added to ``notes``.
     """
     kept_nodes: list[Element | str] = []
     for node in nodes:
         if isinstance(node, str) or node.tag not in ("input", "select", "textarea"):
             if isinstance(node, Element):
-                _read_nodes(node.children, labels, questions, sentences)
+                _read_nodes(node.children, labels, questions, notes)
             kept_nodes.append(node)
             continue
         control = _control_type(node)
         if control in BUTTONS | UNSUPPORTED_TYPES:
             continue  # ``describe_omissions`` mentions those that matter
         if not node.attributes.get("name", "").strip():
-            sentences.append(
+            notes.append(
                 f"{CONTROL_WORDS[control][0].upper()}{CONTROL_WORDS[control][1:]} without a name: left out, "
                 "as an answer needs one."
             )
@@ -200,7 +200,7 @@ def _checked_name(name_attribute: str, control: str, questions: dict[str, FormQu
         )
     if len(name) > MAX_NAME_LENGTH or not name.isprintable():
         raise ValueError(
-            f"The name {name[:60]!r} is none; expected at most {MAX_NAME_LENGTH} visible characters."
+            f"The name {name[:60]!r} cannot be used; expected at most {MAX_NAME_LENGTH} visible characters."
         )
     existing_question = questions.get(name)
     if existing_question is not None and existing_question.control != control:
@@ -264,7 +264,8 @@ def _read_bounds(attributes: dict[str, str], question: FormQuestion) -> None:
             question.low if question.low is not None else 0.0,
             question.high if question.high is not None else 100.0,
         )
-        # A slider without a value counts as answered only after it was moved.
+        # If the template gives no value, the slider starts in the middle, which need not be anybody's answer. It then
+        # counts as answered only after it was moved, so the form must require an answer.
         question.required = question.required or not attributes.get("value", "").strip()
     step = attributes.get("step", "1").strip().lower()
     if step != "any":

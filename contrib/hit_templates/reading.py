@@ -2,7 +2,7 @@
 
 The result is a tree of plain elements, whose fields can be filled, and the questions that it asks. Only allowed
 elements are kept, and Amazon's elements are replaced by plain ones. Styles and classes are removed, so that all pages
-look alike, light or dark, and no step can cover its surroundings.
+look alike, in light and dark mode, and no part of a template can cover the rest of the page.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def read_template(source: str) -> TemplateForm:
         raise TemplateProblem(
             f"The template's elements stand {reader.max_depth} deep in each other; expected at most {MAX_DEPTH}."
         )
-    sentences: list[str] = []
+    radio_notes: list[str] = []
     try:
-        page = _plain_page(reader.root.children, sentences)
+        page = _plain_page(reader.root.children, radio_notes)
         _renumber_headings(page)
         questions, control_notes = find_questions(page)
     except ValueError as error:
@@ -83,7 +83,7 @@ def read_template(source: str) -> TemplateForm:
         page=tuple(page),
         questions=questions,
         fields=tuple(dict.fromkeys(fields_in(clean))),
-        omission_notes=(*describe_omissions(source), *sentences, *control_notes),
+        omission_notes=(*describe_omissions(source), *radio_notes, *control_notes),
     )
 
 
@@ -115,20 +115,20 @@ class _TreeReader(HTMLParser):
             siblings.append(data)
 
 
-def _plain_page(nodes: list[Element | str], sentences: list[str]) -> list[Element | str]:
+def _plain_page(nodes: list[Element | str], radio_notes: list[str]) -> list[Element | str]:
     """Return the nodes with Amazon's elements, landmarks and multiple select lists replaced by plain elements.
 
     Args:
-        sentences: gets a sentence for each group of radio buttons whose names differed.
+        radio_notes: gets a sentence for each group of radio buttons whose names differed.
     """
     plain_nodes: list[Element | str] = []
     for node in nodes:
         if isinstance(node, str):
             plain_nodes.append(node)
             continue
-        if node.tag == "crowd-radio-group" and (sentence := name_radio_group(node)):
-            sentences.append(sentence)
-        node.children = _plain_page(node.children, sentences)
+        if node.tag == "crowd-radio-group" and (note := name_radio_group(node)):
+            radio_notes.append(note)
+        node.children = _plain_page(node.children, radio_notes)
         if node.tag in ELEMENT_BUILDERS:
             plain_nodes += ELEMENT_BUILDERS[node.tag](node)
         elif node.tag in LANDMARKS:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from judgments.models import Study, Unit
-from judgments.models.datasets import NumberField, account_key
+from judgments.models.fields import NumberField, account_key
 
 
 class Judge(models.Model):
@@ -60,7 +60,7 @@ class JudgeAnswer(models.Model):
     reply to the same request can be used again.
     """
 
-    of_study = ("judge__study",)
+    study_lookups = ("judge__study",)
 
     class State(models.TextChoices):
         WAITING = "waiting", gettext_lazy("not asked yet")

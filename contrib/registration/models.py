@@ -8,7 +8,7 @@ from django.utils import timezone
 from common.rows.append_only import AppendOnlyRow
 from judgments.design.tables.plan import RegistrationPlan
 from judgments.models import Study
-from judgments.models.datasets import account_key
+from judgments.models.fields import account_key
 
 
 class Registration(AppendOnlyRow):

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy, gettext_noop
 
 from judgments.models import Study
-from judgments.models.datasets import account_key
+from judgments.models.fields import account_key
 
 SUBMITTED, COMPLETED, EXCLUDED = "assignment.submitted", "study.completed", "worker.excluded"
 PING = "ping"
@@ -82,7 +82,7 @@ class Webhook(models.Model):
 class WebhookDelivery(models.Model):
     """A message to a webhook. It is stored in the transaction of the event, and later sent at least once."""
 
-    of_study = ("webhook__study",)
+    study_lookups = ("webhook__study",)
 
     class State(models.TextChoices):
         WAITING = "waiting", gettext_lazy("waiting")

@@ -53,8 +53,12 @@ def belongs_to_studies(model: type[Model]) -> bool:
 
 
 def study_lookups_of(model: type[Model]) -> tuple[str, ...]:
-    """Return the lookups from a model's rows to their studies; () if the rows belong to no study."""
-    lookups: tuple[str, ...] = getattr(model, "of_study", ())
+    """Return the lookups from a model's rows to their studies, such as ("assignment__study",).
+
+    They are the model's attribute ``study_lookups`` or, without it, the foreign key ``study``. Return () if the rows
+    belong to no study.
+    """
+    lookups: tuple[str, ...] = getattr(model, "study_lookups", ())
     if lookups:
         return lookups
     fields = {field.name: field.related_model for field in model._meta.get_fields()}

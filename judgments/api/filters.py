@@ -35,6 +35,7 @@ class WholeNumber(filters.NumberFilter):
 class RowFilters(filters.FilterSet):
     """The filters of a list. Related rows are offered only if the requester may see them."""
 
+    # The classes of filters, by class of model field (django-filter). "extra" returns further arguments of the filter.
     FILTER_DEFAULTS = {
         **filters.FilterSet.FILTER_DEFAULTS,
         models.ForeignKey: {
@@ -68,20 +69,20 @@ def _visible_rows_of(model: type[models.Model], request: Request | None) -> Quer
 
 
 def filters_of(
-    model: type[models.Model], *fields: str, **paths: str | filters.Filter
+    model: type[models.Model], *fields: str, **named_filters: str | filters.Filter
 ) -> type[filters.FilterSet]:
     """Return the filters of a list.
 
     Args:
         fields: fields of the model, each of which becomes a filter.
-        paths: further filters by their names in the API. A path such as ``worker__name`` stands for a filter that
-            compares the related field with a text.
+        named_filters: further filters by their names in the API. A lookup, such as ``"worker__name"``, stands for a
+            filter that compares this related field with a text.
     """
     members = {
-        name: filters.CharFilter(field_name=path) if isinstance(path, str) else path
-        for name, path in paths.items()
+        name: filters.CharFilter(field_name=named_filter) if isinstance(named_filter, str) else named_filter
+        for name, named_filter in named_filters.items()
     }
-    meta = type("Meta", (), {"model": model, "fields": [*paths, *fields]})
+    meta = type("Meta", (), {"model": model, "fields": [*named_filters, *fields]})
     return type(f"{model.__name__}Filters", (RowFilters,), {**members, "Meta": meta})
 
 

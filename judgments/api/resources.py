@@ -15,7 +15,7 @@ from common.parameters import PlainNumberField
 from common.rows.ids import ID_REGEX
 from judgments.access.permissions import limited_token_of, staff_of
 from judgments.models import Dataset
-from judgments.models.datasets import NumberField as NumberColumn
+from judgments.models.fields import NumberField as NumberColumn
 from judgments.studies.studies import find_dataset
 
 Row = TypeVar("Row", bound=models.Model)

@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from common.rows.append_only import AppendOnlyRow
-from judgments.models.datasets import account_key
+from judgments.models.fields import account_key
 from judgments.models.studies import Study
 
 

@@ -5,55 +5,26 @@ Codes of papers: H13 is Hodosh et al. 2013, MC12 is Mason and Charniak 2012, WG1
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Exists, OuterRef, Q
 from django.dispatch import Signal
 from django.utils import timezone
 
 from judgments.drawing.documents import document_in
-from judgments.drawing.keys import text_key
+from judgments.models.fields import NumberField as NumberField  # migrations import it from this module
+from judgments.models.fields import TextKeyField, account_key
 
 Person = AbstractBaseUser | AnonymousUser
-if TYPE_CHECKING:
-    _CharField = models.CharField[str, str]
-else:
-    _CharField = models.CharField
 
 # Sent before a dataset is shared with people who are not its members. Receivers get ``dataset``, whose row is locked,
 # and raise WrongState to prevent the sharing.
 pre_share = Signal()
-
-
-def account_key(
-    on_delete: Any = models.SET_NULL, help_text: str = "", *, label: str | None = None
-) -> models.ForeignKey[User | None, User | None]:
-    """Return a nullable foreign key to the account that did something. It is null if a command did it."""
-    options: dict[str, Any] = {"related_name": "+", "null": True, "blank": True, "help_text": help_text}
-    return models.ForeignKey(settings.AUTH_USER_MODEL, on_delete, verbose_name=label, **options)
-
-
-class NumberField(models.FloatField):
-    """A number that is read as an int if it is whole, such as 3 instead of 3.0.
-
-    SQLite does this itself for a column of type "numeric", so only other databases need a converter.
-    """
-
-    def db_type(self, connection: BaseDatabaseWrapper) -> str | None:
-        return "numeric" if connection.vendor == "sqlite" else super().db_type(connection)
-
-    def get_db_converters(self, connection: BaseDatabaseWrapper) -> list[Any]:
-        return [] if connection.vendor == "sqlite" else [_int_if_whole]
-
-
-def _int_if_whole(value: float | None, expression: Any, connection: BaseDatabaseWrapper) -> float | None:
-    return int(value) if value is not None and value.is_integer() else value
 
 
 def picture_path(item: Item, filename: str) -> str:
@@ -136,10 +107,10 @@ class Dataset(models.Model):
 
     @property
     def known_in_part(self) -> dict[str, list[str]]:
-        """By task, the names of the systems whose outputs are known only from a file of judgments.
+        """By task, the names of the systems whose outputs are stored only in part, as a file of judgments had them.
 
-        Such a file may lack some of the outputs. The rank of an output is its position in the system's whole list, so
-        there may be gaps between the ranks of stored outputs.
+        Such a file may lack outputs that nobody judged. The rank of an output is its position in the system's whole
+        list, so there may be gaps between the ranks of stored outputs.
         """
         return dict(self.notes.get("known_in_part", {}))
 
@@ -190,7 +161,11 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
 
 class Item(models.Model):
-    """An image of a dataset. Its name, such as a file name or COCO's image id, is unique in the dataset."""
+    """An image of a dataset, or what is judged in its place, such as a segment of a document.
+
+    The name, such as a file name or COCO's image id, is unique in the dataset. For a HIT template, ``fields`` has the
+    row of inputs with which the template is filled.
+    """
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="items")
     name = models.CharField(max_length=200)
@@ -227,6 +202,7 @@ class Item(models.Model):
 
     @property
     def document(self) -> str:
+        """The name of the document or talk of which the item is a segment; "" if the inputs name none."""
         return document_in(self.fields)
 
 
@@ -247,15 +223,6 @@ class CaptionQuerySet(models.QuerySet["Caption"]):
                 is_visible |= Q(Exists(units))
         datasets = Dataset.objects.visible_to(user).order_by().values("pk")
         return self.filter(is_visible, dataset__in=datasets)
-
-
-class TextKeyField(_CharField):
-    """The key of the row's ``text`` in normal form (``text_key``). It is set when the row is saved."""
-
-    def pre_save(self, model_instance: models.Model, add: bool) -> str:
-        key = text_key(model_instance.text)  # type: ignore[attr-defined]
-        setattr(model_instance, self.attname, key)
-        return key
 
 
 class Caption(models.Model):
@@ -301,12 +268,13 @@ class SystemQuerySet(models.QuerySet["System"]):
             dataset__in=Dataset.objects.visible_to(user).order_by().values("pk")
         )
 
-    def open_to(self, maker: int | None) -> SystemQuerySet:
+    def open_to(self, account_id: int | None) -> SystemQuerySet:
         """Return the systems whose outputs a study of an account may use: published systems and the account's own.
 
-        ``maker`` is the row id of the account. It is None if a command made the study, or if the account was deleted.
+        ``account_id`` is the row id of the account. It is None if a command made the study, or if the account was
+        deleted.
         """
-        is_own = Q() if maker is None else Q(owner=maker)
+        is_own = Q() if account_id is None else Q(owner=account_id)
         return self.filter(Q(private=False) | is_own)
 
     def of_study(self, study: Any) -> SystemQuerySet:
@@ -365,9 +333,9 @@ class OutputQuerySet(models.QuerySet["Output"]):
             return self
         return self.filter(system__in=System.objects.visible_to(user).order_by().values("pk"))
 
-    def open_to(self, maker: int | None) -> OutputQuerySet:
+    def open_to(self, account_id: int | None) -> OutputQuerySet:
         """Return the outputs of the systems that ``SystemQuerySet.open_to`` returns."""
-        is_own = Q() if maker is None else Q(system__owner=maker)
+        is_own = Q() if account_id is None else Q(system__owner=account_id)
         return self.filter(Q(system__private=False) | is_own)
 
     def of_study(self, study: Any) -> OutputQuerySet:

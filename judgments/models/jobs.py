@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from common.rows.figures import FiguresField
-from judgments.models.datasets import account_key
+from judgments.models.fields import account_key
 from judgments.models.studies import Study
 
 JUDGMENT_IMPORT_KIND = "import_judgments"  # the kind of job that imports judgments as a new study

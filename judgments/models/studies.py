@@ -9,7 +9,8 @@ from django.db.models import Q
 from django.dispatch import Signal
 from django.utils import timezone
 
-from judgments.models.datasets import Dataset, account_key
+from judgments.models.datasets import Dataset
+from judgments.models.fields import account_key
 
 # Sent before a study opens. Receivers get ``study`` and return a sentence about why it cannot be opened yet, or "".
 # They also add a check to the page "Launch" (``annotation.launch.views.points.add_check``).

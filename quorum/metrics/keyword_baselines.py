@@ -278,8 +278,10 @@ def _by_count_and_name(entry: tuple[str, int]) -> tuple[int, str]:
 
 def _closest_sentence(sentences: Sequence[Terms], smoothing: float) -> int:
     """Return the position of the first sentence with the smallest divergence, or -1 if all sentences are empty."""
-    # Minimising KL(P_D || P_S) maximises sum_w P_D(w) log P_S(w). All words that are not in the sentence have the same
-    # P_S, so it is enough to sum over the sentence how much larger log P_S(w) is for its words.
+    # The divergence KL(P_D || P_S) of the sentence S from the document D is smallest where sum_w P_D(w) log P_S(w) is
+    # largest. With c(w) occurrences of w in S, log P_S(w) is log(c(w) + smoothing) minus a term that does not depend on
+    # w. If c(w) = 0, it is log(smoothing) minus this term. So sum, only over the words of S, how much larger it is than
+    # that, and leave out log(smoothing), which is the same for all sentences.
     document = Counter(chain.from_iterable(sentences))
     size, distinct_words = document.total(), len(document)
     best_position, best_likelihood = -1, -math.inf

@@ -11,7 +11,7 @@ from quorum.metrics.comparison import TextPairs
 from quorum.numeric.arrays import Flags, Floats, Ints, Numbers
 from quorum.numeric.compiling import compiled
 
-PRINTED_PRECISION = 1e5  # the script prints five digits
+PRINTED_PRECISION = 1e5  # the script ROUGE-1.5.5.pl prints five digits
 BITS = 62  # bits of an int64 used as a bit vector, so that the sum of two vectors and a carry fits
 # The columns that `fill_scores` fills; the first are those of MEASURES.
 RECALL, PRECISION, F, HITS, REFERENCE_TOTAL, CANDIDATE_TOTAL = range(6)
@@ -20,8 +20,9 @@ RECALL, PRECISION, F, HITS, REFERENCE_TOTAL, CANDIDATE_TOTAL = range(6)
 class GramRule(NamedTuple):
     """Which n-grams of a text count: single words, and pairs of words with a limited distance.
 
-    window: largest distance between the words of a pair; 1 for adjacent words, 0 if no pairs count. skipped_last:
-    number of words at the end of a text that do not count as single words; -1 if no single words count.
+    window: largest difference between the positions of a pair's words: 1 if only adjacent words form pairs, 0 if no
+    pairs count. skipped_last: number of words at the end of a text that do not count as single words; -1 if no single
+    words count.
     """
 
     window: int
@@ -33,7 +34,7 @@ class Overlap(NamedTuple):
 
     hits: (pairs,). recall_divisors, precision_divisors: (texts,) totals of a text as a reference, and as a candidate.
     rank_divisors: (texts,) divisors of a reference's hits that give its rank, by which the best reference is chosen.
-    power: exponent of all ratios. is_rounded: whether ranks are rounded to five digits, as in the script.
+    power: exponent of all ratios. is_rounded: whether ranks are rounded to five digits, as in ROUGE-1.5.5.pl.
     """
 
     hits: Floats
@@ -118,10 +119,14 @@ def count_gram_hits(pairs: TextPairs, rule: GramRule, no_word: int, max_grams: i
 def count_lcs_hits(pairs: TextPairs, vocabulary_size: int, max_words: int, hits: Floats) -> None:
     """Fill `hits` with the length of the longest common subsequence (LCS) of each pair, by bit vectors (Hyyrö 2004).
 
-    A bit vector stands for a piece of the candidate, of up to BITS words. After the words of a reference were added one
-    by one, its zero bits are the words at which the length of the LCS grows. Adding a word adds two vectors; `carries`
-    has the carry bits from one piece to the next, one for each word of the candidate's references. No candidate has
-    more than `max_words` words of references.
+    A candidate is divided into pieces of up to BITS words. For a piece, `state` is a bit vector with a bit for each of
+    its words, at first all 1. For each word of the reference, `matches` has the bits of the equal words of the piece:
+
+        state = (state + (state & matches)) | (state & ~matches).
+
+    Finally, the zero bits are the words at which the length of the LCS grows, so their number is the hits of the piece.
+    The sum can overflow the piece. `carries` has this carry bit for each word of all references of the candidate, at
+    most `max_words`, and it is added to the sum of the next piece.
     """
     tokens, starts, references, pair_starts = pairs
     positions = np.zeros(vocabulary_size, dtype=np.int64)  # bits of the positions of each word of the piece
@@ -137,16 +142,16 @@ def count_lcs_hits(pairs: TextPairs, vocabulary_size: int, max_words: int, hits:
             full = (lowest << width) - lowest
             for bit in range(width):
                 positions[tokens[piece + bit]] |= lowest << bit
-            carry = 0  # position in `carries`
+            carry_position = 0
             for pair in range(first_pair, last_pair):
                 state = full
                 for position in range(starts[references[pair]], starts[references[pair] + 1]):
                     matches = positions[tokens[position]]
                     total = state + (state & matches)
                     if piece > begin:
-                        total += carries[carry]
-                    carries[carry] = total >> width
-                    carry += 1
+                        total += carries[carry_position]
+                    carries[carry_position] = total >> width
+                    carry_position += 1
                     state = (total | (state & ~matches)) & full
                 grown = full & ~state  # its bits are counted
                 while grown:
@@ -162,9 +167,10 @@ class LCSTable(NamedTuple):
     A row is a word of the reference ("row text"), a column a word of the candidate. A cell is for the two prefixes that
     end at its words.
 
-    best_weights: (columns + 1,) best weight of the cells of a row. runs: (columns + 1,) length of the last run of this
-    best weight. upward: one bit for each cell, which says whether the best path comes from the row above. is_marked:
-    (rows + 1,) flags of the words of the row text on the best path.
+    best_weights: (columns + 1,) largest weight of a common subsequence of the prefixes of each cell of a row. runs:
+    (columns + 1,) length of the run of adjacent words with which this subsequence ends. upward: bits, one for each cell
+    of the table, which say whether the best path comes from the row above. is_marked: (rows + 1,) flags of the words of
+    the row text on the best path.
     """
 
     best_weights: Floats

@@ -28,9 +28,9 @@ SAME_ANSWER = "all answers are the same"
 class VarianceComponents(Result):
     """Variances of answers between items, between raters, and of the residual.
 
-    mean: the mean answer. standard_error: that of the mean. item, rater: the variances between items, and between
-    raters. residual: the variance due to the noise of single answers, and to differences between raters that depend on
-    the item. items, raters, judgments: numbers of items, raters and answers.
+    mean: the mean answer. standard_error: the standard error of the mean. item, rater: the variances between items, and
+    between raters. residual: the remaining variance, since single answers are noisy, and since raters differ more on
+    some items than on others. items, raters, judgments: numbers of items, raters and answers.
     """
 
     mean: float

@@ -477,8 +477,8 @@ def test_metrics_are_held_against_people_by_the_weights_of_the_audit(
     covariance = np.cov(metric, people, aweights=weights)
     r = covariance[0, 1] / math.sqrt(covariance[0, 0] * covariance[1, 1])
     assert figures["pearson"]["value"] == pytest.approx(r)
-    assert [note for note in result["notes"] if "counts 7.5 times" in note]
-    assert "Each audited text counts 7.5 times" in words(designer.get(page(made.study, "results")))
+    assert [note for note in result["notes"] if "stands for 7.5 texts" in note]
+    assert "Each audited text stands for 7.5 texts" in words(designer.get(page(made.study, "results")))
     Study.objects.filter(pk=made.study.pk).update(state=Study.State.CLOSED)
     made.study.refresh_from_db()
     path = tmp_path / "audited.zip"

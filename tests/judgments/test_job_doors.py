@@ -97,6 +97,16 @@ class TestWho:
         give_role(study=make_study(slug="another"), user=user, role="viewer")
         assert press(client, job, "retry") == ask(client, job, "retry") == 404
 
+    def test_who_has_only_personal_jobs_opens_their_list(self) -> None:
+        ada, client = somebody("ada")
+        job_list = reverse("admin:judgments_job_changelist")
+        other_job = enqueue(kind="import_dataset", args={"upload": "", "format": "csv", "name": "others"})
+        assert client.get(job_list).status_code == 403
+        job = enqueue(kind="import_dataset", args={"upload": "", "format": "csv", "name": "late"}, user=ada)
+        listed = client.get(job_list).content.decode()
+        assert job_page(job) in listed
+        assert job_page(other_job) not in listed
+
     def test_a_designer_does_not_repeat_what_only_owners_may(self) -> None:
         study = make_study(opened=False)
         _, client = member(study, "designer")

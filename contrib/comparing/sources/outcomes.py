@@ -59,8 +59,8 @@ def compare_winners(matched: MatchedSources, resampling: Resampling) -> dict[str
     """Return how often both sources name the same winner of a pair, by pair kind.
 
     Among pairs with different winners, also return how often the first source's winner is the text with more words.
-    This compares what people like with what is human-like (V15, appendix III). Return {} if a source does not
-    compare two candidates.
+    This compares what people like with what is human-like (Vedantam et al. 2015, appendix III). Return {} if a source
+    does not compare two candidates.
     """
     sources = (matched.first, matched.second)
     if not all(source.two_sided for source in sources):

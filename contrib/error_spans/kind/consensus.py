@@ -46,8 +46,8 @@ class MajorityOfCharacters(OpenAggregation):
 def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: MqmScheme = MQM) -> Consensus:
     """Return the consensus of the answers to a unit.
 
-    Its value is the mean score. Its spans are those that more than half of the answers mark, and a missing part if more
-    than half of the answers mark one.
+    Its value is the mean score. Its spans have the characters that more than half of the answers mark. If more than
+    half of the answers say that a part of the text is missing, there is also a span without offsets for it.
     """
     missing_marks = [
         [_mark_of(span) for span in answer["spans"] if span[START] is None] for answer in answers
@@ -75,7 +75,7 @@ def _mark_of(span: Span) -> _Mark:
 def _majority_spans(answers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the spans of the characters that more than half of the answers mark.
 
-    Adjacent characters form one span while the most frequent severity and category stay the same.
+    Adjacent characters form one span if their most frequent severities and categories are the same.
     """
     marks_by_offset: dict[int, list[_Mark]] = {}
     for answer in answers:
@@ -86,12 +86,17 @@ def _majority_spans(answers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
         if 2 * len(marks) <= len(answers):
             continue
         frequent_mark = _most_frequent_mark(marks)
-        # Extend the last span if it ends here and has the same mark. A mark without a category fits any category.
-        if spans and spans[-1] == {**spans[-1], END: offset, **frequent_mark}:
+        if spans and _continues(spans[-1], offset, frequent_mark):
             spans[-1][END] = offset + 1
         else:
             spans.append({START: offset, END: offset + 1, **frequent_mark})
     return spans
+
+
+def _continues(span: Mapping[str, Any], offset: int, mark: Mapping[str, str]) -> bool:
+    """Return whether a character with this mark extends the span. A mark without a category fits any category."""
+    has_same_mark = all(span.get(name) == value for name, value in mark.items())
+    return span[END] == offset and has_same_mark
 
 
 def _marks_of_characters(answer: Mapping[str, Any]) -> dict[int, _Mark]:

@@ -170,7 +170,7 @@ def _write_files(
     progress(0.2, "writing judgments")
     judged_rows = released_judgments(study, pseudonyms, texts=terms.texts, comments=terms.comments)
     writer.write_rows("judgments.jsonl", _pass_rows_through(judged_rows, rows.add_judgment))
-    progress(0.6, "computing what they say")
+    progress(0.6, "computing results")
     plan = find_registered_plan(study, with_sentences=False)
     findings = compute_findings(rows, plan)
     description = replace(description, signature=findings.signature)
@@ -218,10 +218,12 @@ def _release_settings(study: Study, evaluation: EvaluationResult | None, why_not
         evaluation=_evaluation_settings(evaluation) if evaluation else {"why_not": why_not},
         filter=_filter_counts(study),
         asked=kind.setting(design),
+        # the methods of this version; bundles of older versions may lack these settings
         cut_times=True,
         wording=WORDING_VERSION,
         winners_signed=True,
         clustered=True,
+        # what the study's kind and its data allow
         both_orders=kind.two_sided,
         raters_known=not is_anonymous(study),
         credited=kind.relevance is not None,
@@ -275,7 +277,7 @@ def _evaluation_settings(evaluation: EvaluationResult) -> dict[str, Any]:
 
 
 def _filter_counts(study: Study) -> dict[str, int]:
-    """Return the value of ``ReleaseSettings.filter``."""
+    """Return the numbers of image-caption pairs before and after the filter; {} if the filter was not audited."""
     notes = study.notes
     if not notes.get("audited"):
         return {}

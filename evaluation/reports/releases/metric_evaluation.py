@@ -114,10 +114,12 @@ def _pair_comparisons(
     if isinstance(clusters, str):  # NAIVE
         return {}
     pair_numbers = np.arange(len(rows.pairs), dtype=np.int64)
-    halves = halves_of_pairs(
+    halves, halves_without_rater = halves_of_pairs(
         inputs.table, inputs.consensus.units, pair_numbers, anonymous=not inputs.are_raters_known
     )
-    comparisons = {"halves": compare_on_same_halves(*halves, scores, by_kind, clusters[ITEM])}
+    comparisons = {
+        "halves": compare_on_same_halves(halves, halves_without_rater, scores, by_kind, clusters[ITEM])
+    }
     if texts := {row["caption"]: row["text"] for row in rows.captions}:
         candidates = [(texts[row["first"]], texts[row["second"]]) for row in rows.pairs]
         comparisons["longer"] = preference_for_longer(candidates, inputs.people_winners, by_kind)

@@ -36,14 +36,14 @@ from evaluation.results.metrics.study_texts import (
     judged_pairs,
     pair_clusters,
 )
-from evaluation.results.metrics.texts import kinds_with_unknown, weights_of_captions
+from evaluation.results.metrics.texts import PairMaterial, kinds_with_unknown, weights_of_captions
 from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields
 from judgments.kinds import Kind
 from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of
 from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.signatures import signature
-from quorum.statistics.crossed import ITEM, NAIVE, columns_and_deletions
+from quorum.statistics.crossed import ITEM, NAIVE, ClusterColumns, columns_and_deletions
 from quorum.statistics.meta import PeoplesWinners, kinds_of
 
 # Note on studies whose design selected items by their usefulness (contrib/choosing).
@@ -101,7 +101,8 @@ def compute_evaluation(
         EvaluationError: a metric or tokenizer is unknown, an option is of another protocol, or there is no consensus.
         NothingToCompare: there are no references.
     """
-    kind, clustered = compared_kind(study), clusters != NAIVE
+    kind, is_clustered = compared_kind(study), clusters != NAIVE
+    naive_fields = {} if is_clustered else {"clusters": NAIVE}
     options = EvaluationOptions(**option_values)
     options.check(compares_pairs=kind.compares_pairs)
     progress(0.05, "reading judgments")
@@ -111,6 +112,7 @@ def compute_evaluation(
     progress(0.3, "scoring captions")
     check_imported(study.dataset, metrics)
     imported = load_imported(study.dataset, metrics)
+    # Values are as in the signature, which joins the names of metrics; the stored settings list them.
     settings: dict[str, Any] = {"protocol": study.protocol, "metrics": ",".join(metrics), "tok": tokenizer}
     if imported.names:
         settings["imported"] = imported_hashes(study.dataset, metrics)
@@ -123,23 +125,22 @@ def compute_evaluation(
         metrics=metrics,
         tokenizer=tokenizer,
         imported_scores=imported,
-        is_clustered=clustered,
+        is_clustered=is_clustered,
     )
     if kind.compares_pairs:
         metric_results, kind_settings, result = _compare_on_pairs(inputs)
     else:
         metric_results, kind_settings, result = _compare_on_captions(inputs)
-    settings |= kind_settings | options.settings() | ({} if clustered else {"clusters": NAIVE})
+    settings |= kind_settings | options.settings() | naive_fields
     settings["split"] = "+".join(split or "all" for split in references.splits)
     notes = [NOTE_ON_CHOSEN_ITEMS] if design_of(study).chosen else []
-    if "audited" in settings:
-        notes.append(
-            f"Each audited text counts {settings['audited']:.3g} times: so many were left out for each one drawn."
-        )
+    audit_weight: float | None = kind_settings.get("audited")
+    if audit_weight is not None:
+        notes.append(f"Each audited text stands for {audit_weight:.3g} texts that the filter rejected.")
     result = {
         "metrics": metric_results.metrics,
         "signatures": metric_results.signatures,
-        **({} if clustered else {"clusters": NAIVE}),
+        **naive_fields,
         **result,
         "notes": [*metric_results.notes, *notes],
     }
@@ -176,56 +177,101 @@ class _EvaluationInputs:
 
 def _compare_on_pairs(inputs: _EvaluationInputs) -> tuple[MetricResults, dict[str, Any], dict[str, Any]]:
     """Return the metrics' figures on pairs, and the settings and results that only studies of pairs have."""
-    study, table, consensus, clustered = inputs.study, inputs.table, inputs.consensus, inputs.is_clustered
+    study, consensus = inputs.study, inputs.consensus
     material = judged_pairs(study, consensus, inputs.references)
-    pairs, documents, leading_count = material.pairs, material.documents, material.leading_count
-    kinds = kinds_with_unknown(pair.kind for pair in pairs)
-    clusters_by_name = pair_clusters(study, table, consensus, pairs) if clustered else NAIVE
-    images = clusters_by_name[ITEM] if isinstance(clusters_by_name, Mapping) else None
-    winners = PeoplesWinners.from_winners([pair.winner for pair in pairs], clusters=clusters_by_name)
-    shared_options: dict[str, Any] = {"tokenizer": inputs.tokenizer, "people": winners}
+    pairs = material.pairs
+    clusters = pair_clusters(study, inputs.table, consensus, pairs) if inputs.is_clustered else NAIVE
+    winners = PeoplesWinners.from_winners([pair.winner for pair in pairs], clusters=clusters)
     metric_results = evaluate_on_pairs(
-        pairs, documents, metrics=inputs.metrics, imported=inputs.imported_scores, **shared_options
+        pairs,
+        material.documents,
+        metrics=inputs.metrics,
+        imported=inputs.imported_scores,
+        tokenizer=inputs.tokenizer,
+        people=winners,
     )
-    refs = f"first-{leading_count}" if leading_count else "all"
-    settings = {"df": f"{len(documents)}-images", "refs": refs}
-    settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
+    settings = {
+        "df": f"{len(material.documents)}-images",
+        "refs": f"first-{material.leading_count}" if material.leading_count else "all",
+        "metric-ties": "wrong",
+        "no-consensus": "left-out",
+    }
+    return metric_results, settings, _results_on_pairs(inputs, material, metric_results, winners, clusters)
+
+
+def _results_on_pairs(
+    inputs: _EvaluationInputs,
+    material: PairMaterial,
+    metric_results: MetricResults,
+    winners: PeoplesWinners,
+    clusters: ClusterColumns,
+) -> dict[str, Any]:
+    """Return the results that only studies of pairs have, under the keys with which they are stored.
+
+    people: how well each person's judgments agree with those of the others; {} if no unit has several judgments.
+    halves: by pair kind, how often metrics, and half of the people, name the winner of the other half of the votes.
+    longer: by pair kind, how often people prefer the text with more words.
+    verdict: by pair kind, the best metrics, with tests of the differences to the others.
+    counts: the numbers of pairs, and of pairs without a consensus.
+    readings: by option, the variants of the accuracy that the options request; missing if they request none.
+    scope, raters: to which population the verdicts generalise, and the number of raters, if it is known.
+
+    Args:
+        winners: people's winners of the pairs.
+        clusters: the clusters of the pairs, as columns; NAIVE if pairs are regarded as independent.
+    """
+    study, table, consensus, pairs = inputs.study, inputs.table, inputs.consensus, material.pairs
+    kind_of_pair = kinds_with_unknown(pair.kind for pair in pairs)
+    flags_by_kind = kinds_of(kind_of_pair, len(pairs))
     agreement_of_people = one_against_rest(
         table,
         consensus.units,
         flag_judgments_for_agreement(table, loaders.full_depth_units(study)),
-        images=loaders.clusters_of_units(study, consensus.units) if clustered else None,
+        images=loaders.clusters_of_units(study, consensus.units) if inputs.is_clustered else None,
         anonymous=loaders.is_anonymous(study),
     )
-    result: dict[str, Any] = {"people": agreement_of_people if agreement_of_people["all"]["n"] else {}}
-    pair_ids = np.array([pair.pk for pair in pairs], dtype=np.int64)
-    without_raters = not clustered or loaders.is_anonymous(study)
-    halves = halves_of_pairs(table, consensus.units, pair_ids, anonymous=without_raters)
-    all_kinds = kinds_of(kinds, len(pairs))
-    result["halves"] = compare_on_same_halves(*halves, metric_results.scores, all_kinds, images)
-    result["longer"] = preference_for_longer(
-        [(pair.first, pair.second) for pair in pairs], winners, all_kinds
+    halves, halves_without_rater = halves_of_pairs(
+        table,
+        consensus.units,
+        np.array([pair.pk for pair in pairs], dtype=np.int64),
+        # without clusters, intervals do not cover other raters
+        anonymous=not inputs.is_clustered or loaders.is_anonymous(study),
     )
+    images = clusters[ITEM] if isinstance(clusters, Mapping) else None
     accuracy = {name: figures["accuracy"] for name, figures in metric_results.metrics.items()}
-    result["verdict"] = pair_verdicts(metric_results.scores, winners, kinds, accuracy)
-    result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
+    result: dict[str, Any] = {
+        "people": agreement_of_people if agreement_of_people["all"]["n"] else {},
+        "halves": compare_on_same_halves(
+            halves, halves_without_rater, metric_results.scores, flags_by_kind, images
+        ),
+        "longer": preference_for_longer(
+            [(pair.first, pair.second) for pair in pairs], winners, flags_by_kind
+        ),
+        "verdict": pair_verdicts(metric_results.scores, winners, kind_of_pair, accuracy),
+        "counts": {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)},
+    }
     variants = compute_pair_variants(
         inputs.options,
         pairs,
-        documents,
+        material.documents,
         metric_results,
         metrics=inputs.computed_metrics,
+        tokenizer=inputs.tokenizer,
         seed=design_of(study).seed,
-        clusters=clusters_by_name,
-        **shared_options,
+        people=winners,
+        clusters=clusters,
     )
     if variants:
         result["readings"] = variants
-    return metric_results, settings, result | scope_fields(winners.deletions)
+    return result | scope_fields(winners.deletions)
 
 
 def _compare_on_captions(inputs: _EvaluationInputs) -> tuple[MetricResults, dict[str, Any], dict[str, Any]]:
-    """Return the metrics' figures on captions, and the settings and results that only studies of captions have."""
+    """Return the metrics' figures on captions, and the settings and results that only studies of captions have.
+
+    A caption's own reference is a reference with the same text. The caption is scored without it or, if the options
+    say ``without_own``, is left out. If they say ``own_kept``, it is also scored with it.
+    """
     study, table, consensus, options = inputs.study, inputs.table, inputs.consensus, inputs.options
     comparison, seed = kind_of(study).comparison, design_of(study).seed
     captions, counts = judged_captions(
@@ -247,6 +293,7 @@ def _compare_on_captions(inputs: _EvaluationInputs) -> tuple[MetricResults, dict
         per_image=comparison.per_image,
         **shared_options,
     )
+    # what is removed: the captions that have an own reference ("left-out"), or only that reference ("dropped")
     own_references = "left-out" if options.without_own else "dropped"
     settings = {"df": f"{len(documents)}-images", "own": own_references, "seed": seed}
     tau_by_metric = {name: figures["kendall_tau_b"] for name, figures in metric_results.metrics.items()}
@@ -256,25 +303,25 @@ def _compare_on_captions(inputs: _EvaluationInputs) -> tuple[MetricResults, dict
     verdict = correlation_verdict(scores, people, clusters, tau_by_metric, weights)
     result: dict[str, Any] = {"counts": counts, "verdict": {"all": verdict}}
     if weights is not None:
-        settings["audited"] = float(weights.max())
+        settings["audited"] = float(weights.max())  # the weight of audited captions; that of others is 1
     cuts = options.people_at_least or comparison.cuts
     variants = compute_caption_variants(
         options, captions, metric_results, table, cuts=cuts, seed=seed, clusters=clusters
     )
-    # Also score with references that equal the caption (Hodosh et al. 2013, §4.1.1).
+    # Also score with own references (Hodosh et al. 2013, §4.1.1).
     if options.own_kept and inputs.computed_metrics:
         captions_with_all_references = [
             replace(caption, references=[text for _, text in inputs.references.of_item[caption.item]])
             for caption in captions
         ]
-        with_own = evaluate_on_captions(
+        results_with_own_references = evaluate_on_captions(
             captions_with_all_references,
             documents,
             metrics=inputs.computed_metrics,
             per_image=False,
             **shared_options,
         )
-        variants["own_kept"] = with_own.metrics
+        variants["own_kept"] = results_with_own_references.metrics
     if variants:
         result["readings"] = variants
     return metric_results, settings, result | scope_fields(columns_and_deletions(clusters)[1])

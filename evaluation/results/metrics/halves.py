@@ -31,7 +31,7 @@ SIDES = (1, -1, 0)  # a vote for the first, for the second, for neither
 
 
 @dataclass(frozen=True, slots=True)
-class HalvesWithoutRaters:
+class HalvesWithoutRater:
     """The halves of each pair's votes if one rater is left out.
 
     Attributes:
@@ -45,7 +45,7 @@ class HalvesWithoutRaters:
 
 def halves_of_pairs(
     table: JudgmentTable, units: Sequence[UnitRow], pairs: Ints, *, anonymous: bool
-) -> tuple[Halves, HalvesWithoutRaters | None]:
+) -> tuple[Halves, HalvesWithoutRater | None]:
     """Return the halves of (P,) pairs, given by row id, and the halves without each rater.
 
     The halves without each rater are None if raters are anonymous. The votes on a pair are split into halves. If pairs
@@ -75,7 +75,7 @@ def halves_of_pairs(
     votes_left = votes_by_side[pair[first]]
     np.subtract.at(votes_left, cell, split.decrease)
     deletions = RaterDeletions(pair[first], rater[first], votes_left.sum(axis=1).astype(np.float64))
-    return halves, HalvesWithoutRaters(deletions, halves_of_votes(*votes_left.T))
+    return halves, HalvesWithoutRater(deletions, halves_of_votes(*votes_left.T))
 
 
 class _SplitVotes(NamedTuple):
@@ -113,26 +113,29 @@ def _sides_of(votes: Ints | Floats) -> Ints:
 
 def compare_on_same_halves(
     halves: Halves,
-    without_raters: HalvesWithoutRaters | None,
+    halves_without_rater: HalvesWithoutRater | None,
     scores: Mapping[str, Floats],
-    kinds: Mapping[str, Any],
+    flags_by_kind: Mapping[str, Flags],
     images: Sequence[Any] | Ints | None,
 ) -> dict[str, Any]:
-    """Return ``people``, ``ceiling`` and ``metrics`` by name, for each pair kind; {} if no pair has two votes.
+    """Return how often the winner of a half of the votes is named, by pair kind; {} if no pair has two votes.
+
+    For each kind, there are the shares of ``people`` (the other half), of answers that always name the better
+    candidate (``ceiling``), and of ``metrics`` by name.
 
     Args:
         scores: by metric, (P, 2) scores of the candidates.
-        kinds: by pair kind, (P,) flags of its pairs.
+        flags_by_kind: by pair kind, (P,) flags of its pairs.
         images: (P,) images of the pairs; if None, pairs are regarded as independent.
     """
     is_known = halves.decided_chances > 0
     images = np.arange(len(is_known)) if images is None else np.array(images, dtype=object)
-    measure = _SharesOfHalves(halves, without_raters, {ITEM: images})
+    measure = _SharesOfHalves(halves, halves_without_rater, {ITEM: images})
     winners_by_metric = {
         name: metric_winners(pair_scores[:, 0], pair_scores[:, 1]) for name, pair_scores in scores.items()
     }
     figures: dict[str, Any] = {}
-    for kind, is_of_kind in kinds.items():
+    for kind, is_of_kind in flags_by_kind.items():
         is_included = is_known & is_of_kind
         if is_included.any():
             figures[kind] = {
@@ -152,12 +155,12 @@ class _SharesOfHalves:
 
     Attributes:
         halves: halves of the votes on (P,) pairs.
-        without_raters: the halves without each rater; None if raters are anonymous.
+        halves_without_rater: the halves without each rater; None if raters are anonymous.
         clusters: clusters of the pairs, as columns.
     """
 
     halves: Halves
-    without_raters: HalvesWithoutRaters | None
+    halves_without_rater: HalvesWithoutRater | None
     clusters: Mapping[str, Any]
 
     def share(self, chances: Floats, is_included: Flags, winners: Ints | None = None) -> dict[str, Any]:
@@ -174,9 +177,9 @@ class _SharesOfHalves:
         share = float(chances[is_included].sum()) / decided_sum
 
         def widen(spread: Spread, clusters: Clusters) -> tuple[Spread, Clusters]:
-            if winners is None or self.without_raters is None:
+            if winners is None or self.halves_without_rater is None:
                 return spread, clusters
-            deletions, halves_left = self.without_raters.deletions, self.without_raters.halves
+            deletions, halves_left = self.halves_without_rater.deletions, self.halves_without_rater.halves
             pair = deletions.row
             # The excess of agreement over the share, with all votes and without the rater's.
             excess = chances - share * decided_chances

@@ -23,7 +23,9 @@ Exchange = Callable[[Floats], Floats]
 def in_both_orders(data: Data, exchange: Exchange) -> Ratings:
     """Return the judgments, followed by copies in which the two texts of each unit are exchanged.
 
-    The copies count as judgments of other units.
+    The copies count as judgments of other units. This is for statistics of single judgments, such as the agreement of
+    each two raters. `BothOrdersCoefficient` computes a coefficient from patterns of answers, without copies of
+    judgments, and so that resamples draw both orders of a unit together.
     """
     ratings = ratings_of(data, numeric=True)
     labels, first, second = _labels_of_orders(ratings.labels, exchange)
@@ -56,7 +58,8 @@ class BothOrdersCoefficient:
     def read(self, data: Data | PatternedRatings) -> AgreementData:
         both_orders, _ = self._both_orders(patterns_of(data, numeric=True))
         data_of_orders = self.coefficient.read(both_orders)
-        # A resample draws a unit in both orders.
+        # These data have each unit twice, once in each half of the (2P,) patterns. Return each unit once, so that a
+        # resample draws both of its orders together: the statistic gives them the same weight.
         return replace(
             data_of_orders,
             statistic=lambda weights: data_of_orders.statistic(np.tile(weights, 2)),
@@ -69,14 +72,21 @@ class BothOrdersCoefficient:
         influences = self.coefficient.pattern_influences(both_orders)
         if influences is None:
             return None
-        # A judgment's influence is the sum of its influences in both orders.
+        # A judgment's influence is the sum of its influences in both orders. In `both_orders.counts`, the first `count`
+        # rows are the patterns in the given order, the others the same patterns in the other order.
         count, (pattern, label) = len(patterns.frequency), patterns.cells()
-        rows = np.arange(count), np.arange(count, 2 * count)
-        first, second = (
-            both_orders.values_at(influences.values, unit_rows, pattern, positions, label)
-            for unit_rows, positions in zip(rows, label_positions, strict=True)
+        first_positions, second_positions = label_positions
+        influences_in_given_order = both_orders.values_at(
+            influences.values, np.arange(count), pattern, first_positions, label
         )
-        return replace(influences, values=first + second, counts=influences.counts[:count])
+        influences_in_other_order = both_orders.values_at(
+            influences.values, np.arange(count, 2 * count), pattern, second_positions, label
+        )
+        return replace(
+            influences,
+            values=influences_in_given_order + influences_in_other_order,
+            counts=influences.counts[:count],
+        )
 
     def _both_orders(self, patterns: UnitPatterns) -> tuple[UnitPatterns, list[Ints]]:
         """Return the patterns in the given order, then in the other order, and the positions of labels in both."""
@@ -94,10 +104,10 @@ class BothOrdersCoefficient:
 
 
 def _labels_of_orders(labels: NDArray[Any], exchange: Exchange) -> tuple[Floats, Ints, Ints]:
-    """Return the (L,) labels of both orders, and two columns of (V,) positions in them.
+    """Return the (L,) labels that occur in either order, and where each given label is among them.
 
-    The first column has the positions of the given labels, the second the positions of their counterparts in the other
-    order.
+    The first (V,) positions are those of the given labels, the second those of the labels that they become if the texts
+    are exchanged.
     """
     values = labels.astype(np.float64)
     all_labels, positions = np.unique(np.stack([values, exchange(values)]), return_inverse=True)

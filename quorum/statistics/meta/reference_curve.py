@@ -1,4 +1,4 @@
-"""Accuracy of a metric by the number of references that it compares candidates with (V15 figure 3)."""
+"""Accuracy of a metric by the number of references to which it compares candidates (Vedantam et al. 2015, fig. 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agreement of two halves of people's votes with each other, and with a metric (V15 section 7.4).
+"""Agreement of two halves of people's votes with each other, and with a metric (Vedantam et al. 2015, section 7.4).
 
 The votes on a pair of candidates are split at random into two halves; if their number is odd, one half has a vote more.
 (If the pair has triplets, the triplets, each won, lost or tied, take the place of votes.) The winner in one half is the

@@ -41,6 +41,7 @@ def cached_disagreement(study: Study, by: Person) -> dict[str, Any]:
     if figures.value["refused"]:
         raise EvaluationError(figures.value["refused"])
     result: dict[str, Any] = figures.value["result"]
+    # "known" has a row for each known grouping of participants. Its "by" names what forms the groups.
     if "known" not in result or has_right(by, Right.CHANGE, study):
         return result
     return result | {
@@ -56,11 +57,17 @@ def _compute_result(study: Study) -> dict[str, Any]:
 
 
 def _version(study: Study) -> object:
-    """Return a value that changes when the figures must be computed again."""
+    """Return a value that changes when the figures must be computed again.
+
+    It has the newest analyses, whether there are demographics, and the imported predictions. A few analyses are enough,
+    since a new one, or one that was computed again, is always the newest.
+    """
     newest_analyses = Analysis.objects.filter(
         study=study, what__in=[Analysis.Kind.AGGREGATION, Analysis.Kind.META_EVALUATION, Analysis.Kind.JUDGES]
     ).order_by("-created_at", "-pk")
-    # A job that read demographics before their deletion may store its figures after it.
+    # A job that read demographics before they were deleted may store its figures afterwards. The figures are then
+    # outdated, as they say in their version that there are demographics. This is a column of the analyses, so that
+    # each page makes one query less; without an analysis there are no figures.
     has_demographics = Exists(Demographics.objects.filter(study=study))
     rows = newest_analyses.values_list("pk", "created_at", has_demographics)[:3]
     analyses = [[pk, str(created_at), demographics_exist] for pk, created_at, demographics_exist in rows]

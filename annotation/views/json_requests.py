@@ -61,13 +61,13 @@ def errors_as_json(view: ViewFunction) -> ViewFunction:
     return wrapped
 
 
-def body_of_call(request: HttpRequest) -> dict[str, Any]:
+def json_object_of(request: HttpRequest) -> dict[str, Any]:
     """Return the JSON object that a script sent. Raise QuorumError if it is too large, or is no object."""
     if len(request.body) > MAX_BYTES:
         raise QuorumError(_("Nothing was saved: the answers are too large for a page of work."))
     try:
         body = load_json(request.body)
-        # valid JSON has characters that cannot be stored only in escaped form, so mostly nothing need be checked
+        # Characters that cannot be stored, such as NUL, are in valid JSON only as escapes, which have a backslash.
         if b"\\" in request.body and not can_be_stored(body):
             raise QuorumError(_("Nothing was saved: a text contains characters that cannot be stored."))
     except ValueError:
@@ -77,9 +77,9 @@ def body_of_call(request: HttpRequest) -> dict[str, Any]:
     return body
 
 
-def answers_of_call(request: HttpRequest) -> Any:
+def answers_of_request(request: HttpRequest) -> Any:
     """Return what a script sent as "answers", unchecked. Raise QuorumError if there is nothing."""
-    body = body_of_call(request)
+    body = json_object_of(request)
     if "answers" not in body:
         raise QuorumError(_('Nothing was saved: expected JSON of the form {"answers": [...]}.'))
     return body["answers"]
