@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 
-from scripts import services as run
+from scripts import services
 from scripts.environment import (
     PYTHON,
     ROOT,
@@ -42,7 +42,7 @@ Ctrl-C stops all of it; the next start begins anew.
 
 
 def main() -> None:
-    with run.until_stopped() as services:
+    with services.until_stopped() as processes:
         folder = os.path.join(ROOT, os.path.expanduser(setting("DATA_DIR", "var")), "mturk-demo")
         empty_folder(folder)
         port = check_port(another=COMMAND + " PORT={}")
@@ -52,15 +52,15 @@ def main() -> None:
         environment = dict(os.environ) | separate_settings(folder) | emulator_settings(address, site)
         environment |= {"PORT": str(port), "PYTHONUNBUFFERED": "1"}
         environment.setdefault("OMP_NUM_THREADS", "1")
-        installation = run.Installation(PYTHON, run.QUORUM, environment)
-        account = run.prepare(installation)
-        run.COMMANDS[EMULATOR] = ["tests.fakes.mturk", "--quiet", "--port", str(emulator_port)]
-        run.start_service(services, EMULATOR, installation)
-        run.start_service(services, run.WEB, installation)
-        run.wait_for_answer(address, services)
-        run.wait_for_answer(site, services)
-        for name in (run.WORKER, run.HEAVY):
-            run.start_service(services, name, installation)
+        installation = services.Installation(PYTHON, services.QUORUM, environment)
+        account = services.prepare(installation)
+        services.COMMANDS[EMULATOR] = ["tests.fakes.mturk", "--quiet", "--port", str(emulator_port)]
+        services.start_service(processes, EMULATOR, installation)
+        services.start_service(processes, services.WEB, installation)
+        services.wait_for_answer(address, processes)
+        services.wait_for_answer(site, processes)
+        for name in (services.WORKER, services.HEAVY):
+            services.start_service(processes, name, installation)
         crowd = _publish_study(environment)
         print_line(
             BANNER.format(
@@ -68,10 +68,10 @@ def main() -> None:
                 site=site,
                 worker=secrets.token_hex(4).upper(),
                 crowd=crowd,
-                account=run.account_lines(account).splitlines()[0],
+                account=services.account_lines(account).splitlines()[0],
             )
         )
-        run.keep_running(services, installation)
+        services.keep_running(processes, installation)
 
 
 def separate_settings(folder: str) -> dict[str, str]:
@@ -106,9 +106,8 @@ def empty_folder(folder: str) -> None:
     Raises:
         SetupError: the folder has other contents.
     """
-    mark = os.path.join(
-        folder, "made-by-mturk-demo"
-    )  # the file by which a folder of an earlier run is recognised
+    # the file by which a folder of an earlier run is recognised
+    mark = os.path.join(folder, "made-by-mturk-demo")
     if os.path.exists(mark):
         shutil.rmtree(folder)
     if os.path.exists(folder) and os.listdir(folder):
@@ -120,11 +119,11 @@ def empty_folder(folder: str) -> None:
 
 def _publish_study(environment: dict[str, str]) -> str:
     """Publish the study. Return the path of the study's page about the crowd."""
-    print_line("Putting the study up ...")
+    print_line("Publishing the study ...")
     # do all steps in one process, since each process takes seconds to start
     program = (
         "from io import StringIO; from django.core.management import call_command; "
-        f"call_command('create_study', 'demo/studies/mturk.toml', stdout=StringIO()); "
+        "call_command('create_study', 'demo/studies/mturk.toml', stdout=StringIO()); "
         f"call_command('generate_hits', {STUDY!r}, stdout=StringIO()); "
         f"call_command('open_study', {STUDY!r}, stdout=StringIO()); "
         "from judgments.models import Study; from judgments.studies.study_page import study_page_address; "

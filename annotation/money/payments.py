@@ -190,5 +190,5 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
     message = f"Bonuses of {total} for {with_noun(len(calls), 'submission')} below the wage floor."
     if unpaid_workers:
         message += f" The budget does not reach for {', '.join(unpaid_workers)}."
-    note_event(study=study, what="top-up", sentence=message, by=by)
+    note_event(study=study, what="top-up", sentence=message, why=why.strip(), by=by)
     return TopUps(calls, unpaid_workers)

@@ -32,9 +32,13 @@ def describe_comparison(result: Mapping[str, Any]) -> str:
         "better": format_value(max(row["first"], row["second"])),
         "worse": format_value(min(row["first"], row["second"])),
         "n": thousands(row["n"]),
-        "p": "–" if p is None else p_in_text(p),
+        "p": "" if p is None else p_in_text(p),
     }
-    if p is None or p > SIGNIFICANCE_LEVEL:
+    if p is None:
+        sentence = _(
+            "The difference between %(ahead)s and %(behind)s was not tested: %(better)s and %(worse)s, n = %(n)s."
+        )
+    elif p > SIGNIFICANCE_LEVEL:
         sentence = _(
             "No significant difference between %(ahead)s and %(behind)s: %(better)s and %(worse)s, n = %(n)s (%(p)s)."
         )

@@ -9,6 +9,7 @@ import numpy as np
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext
 
+from common.amounts import with_noun
 from common.errors import DesignError
 from contrib.hit_templates.answers import answer_of_form, checked_answer
 from contrib.hit_templates.controls import (
@@ -78,7 +79,9 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
         random_answer = self.draw_truth(unit, [], rng)
         if right is None:
             return random_answer
-        if unit.control_kind == KNOWN_GOOD:  # the truth is expectations, not an answer
+        if (
+            unit.control_kind == KNOWN_GOOD
+        ):  # its truth is the expected answer of each question in the dataset
             return draw_control_answer(self._kind.questions(unit), truth, random_answer, right=right, rng=rng)
         if right:
             return dict(truth)
@@ -155,6 +158,7 @@ class HITTemplate(OpenKind):
         self.exchange = TemplateColumns(self)
         self.rehearsal = TemplateRehearsal(self)
 
+    # The setting of this kind is the template's HTML, which never depends on answers.
     def setting(self, design: StudyDesign) -> str:
         return design.template.html
 
@@ -181,14 +185,15 @@ class HITTemplate(OpenKind):
         try:
             template = read_template(design.template.html)
         except TemplateProblem as error:
-            yield pgettext("staff", "template.html cannot be used: %(rstrip)s") % {
-                "rstrip": str(error).rstrip(".")
+            yield pgettext("staff", "template.html cannot be used: %(problem)s") % {
+                "problem": str(error).rstrip(".")
             }
             return
         yield from control_contradictions(template, design)
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         """Return one unit for each row. If the design asks for it, rows with expected answers are control items."""
+        # an "image" of such a dataset is a row of inputs, and its fields are the cells
         rows = [image for image in material.images if image.fields]
         if not rows:
             raise DesignError(
@@ -207,9 +212,13 @@ class HITTemplate(OpenKind):
                 pgettext(
                     "staff",
                     "template.html has the field ${%(missing)s}, but dataset %(name)r has no such "
-                    "column; its columns are %(listed)s.",
+                    "column; its columns are %(columns)s.",
                 )
-                % {"missing": missing_fields[0], "name": material.name, "listed": ", ".join(sorted(columns))},
+                % {
+                    "missing": missing_fields[0],
+                    "name": material.name,
+                    "columns": ", ".join(sorted(columns)),
+                },
                 field="template.html",
             )
         has_controls = bool(design.controls.per_hit) and KNOWN_GOOD in design.controls.kinds
@@ -257,6 +266,7 @@ class HITTemplate(OpenKind):
         return checked_answer(self._kind_for(design).questions(unit), answer)
 
     def _kind_for(self, design: StudyDesign | None) -> HITTemplate:
+        """Return this kind or, if it is the entry of ``KINDS``, which has no template, one with the design's."""
         return self if self._source or design is None else HITTemplate(design.template.html)
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, Any] | None:
@@ -305,4 +315,4 @@ def _outcome_text(outcome: Mapping[str, Any]) -> str:
         return f"mean {outcome['mean']:g}"
     if "answer" in outcome:
         return "tied" if outcome["answer"] is None else _as_text(outcome["answer"])
-    return f"{outcome['n']} answers"
+    return with_noun(outcome["n"], "answer")

@@ -73,6 +73,12 @@ def test_two_metrics_are_compared_by_captions_and_over_systems(tmp_path: Path) -
     assert compare_metrics(study=study.study, first="good", second="poor") == found
 
 
+def test_a_difference_without_a_test_is_not_called_insignificant() -> None:
+    row = {"first": 0.6, "second": 0.4, "difference": 0.2, "p": None, "n": 3}
+    shown = describe_comparison({"metrics": ["comet", "clip"], "what": "captions", "rows": [row]})
+    assert shown == "The difference between comet and clip was not tested: .60 and .40, n = 3."
+
+
 def test_of_captions_that_people_judged_the_interval_is_by_item_and_rater() -> None:
     better_and_worse()
     study = rehearsed("graded", "graded", accuracy=0.6, judgments_per_unit=6, controls={"per_hit": 0})

@@ -54,6 +54,12 @@ def result(answered: Study) -> dict[str, Any]:
     return aggregate_study(study=answered)
 
 
+def test_one_answer_is_counted_in_the_singular() -> None:
+    outcomes = {"why": {"n": 1, "texts": ["first"]}, "place": {"n": 2, "texts": ["Ulm", "Bonn"]}}
+    shown = KINDS["template"].describe_consensus(outcomes, unit=None)
+    assert shown == ["why: 1 answer", "place: 2 answers"]
+
+
 def question(result: dict[str, Any], name: str) -> dict[str, Any]:
     found: list[dict[str, Any]] = result["figures"]["questions"]
     return next(one for one in found if one["name"] == name)

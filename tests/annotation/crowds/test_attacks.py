@@ -292,6 +292,7 @@ def test_a_bonus_of_which_nobody_knows_is_not_paid_a_second_time_as_a_top_up(tur
     approved_work(study, turk)
     Assignment.objects.update(accepted_at=F("submitted_at") - timedelta(minutes=5))
     (call,), _ = pay_top_ups(study=study, why="To the floor.")
+    assert study.events.get(what="top-up").why == "To the floor."
     CrowdCall.objects.filter(pk=call.pk).update(state="parked", problem="Nobody can tell.")
     assert [pay.top_up_cents for pay in pay_of_sessions(study)] == [0]
     with pytest.raises(WrongState, match="below"):
