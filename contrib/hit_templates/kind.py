@@ -124,7 +124,7 @@ class HITTemplate(OpenKind):
 
     name = "template"
     title = "HIT template: your own HTML page, with ${field} for the cells of a row"
-    no_source = "a HIT template shows what its own fields say"
+    no_source_reason = "a HIT template shows what its own fields say"
     defaults = {
         "question": "Please fill in this form.",
         "units_per_hit": 1,

@@ -392,7 +392,7 @@ class Kind(ABC):
         grouped: whether a HIT has images with several captions each.
         balances_page_lengths: whether the lengths of pages differ by at most one; otherwise all pages but the last
             are full.
-        no_source: why the page cannot show a source text; "" if it can.
+        no_source_reason: why the page cannot show a source text; "" if it can.
         wordings: the titles, questions and labels by type of judged text, such as "summary"; {} if all types have the
             same.
         wording: the member of ``wordings`` that is used now (``with_wording``).
@@ -435,7 +435,7 @@ class Kind(ABC):
     two_sided: ClassVar[bool] = False
     grouped: ClassVar[bool] = False
     balances_page_lengths: ClassVar[bool] = False
-    no_source: ClassVar[str] = ""
+    no_source_reason: ClassVar[str] = ""
     wordings: Mapping[str, Wording] = {}
     wording: Wording | None = None
 

@@ -220,7 +220,7 @@ class ShownText(ShownContent):
 class Keywords(OpenKind):
     name = "keywords"
     title = "Keywords: which words of the text describe the picture?"
-    no_source = "keywords shows the text of each item already"
+    no_source_reason = "keywords shows the text of each item already"
     defaults = {
         "question": "Which words of the text describe the picture?",
         "judgments_per_unit": 5,

@@ -39,7 +39,7 @@ from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
-SOURCED = [name for name, kind in KINDS.items() if not kind.no_source]
+SOURCED = [name for name, kind in KINDS.items() if not kind.no_source_reason]
 HOSTILE = '<script>alert("x")</script> & ${field} {{ design }} \u202eturned\n\n</div><img src=x onerror=1>'
 BLOCK = re.compile(r'<div class="source" role="region"([^>]*)>(.*?)</div>', re.DOTALL)
 
@@ -256,7 +256,7 @@ def test_a_control_item_needs_a_text_too() -> None:
         make_study(dataset, "graded", source={"show": True}, controls={"per_hit": 1})
 
 
-@pytest.mark.parametrize("protocol", [name for name, kind in KINDS.items() if kind.no_source])
+@pytest.mark.parametrize("protocol", [name for name, kind in KINDS.items() if kind.no_source_reason])
 def test_kinds_that_show_their_own_text_refuse_it(protocol: str) -> None:
     values: dict[str, Any] = {"name": "X", "dataset": "d", "protocol": protocol, "source": {"show": True}}
     with pytest.raises(DesignError) as refused:

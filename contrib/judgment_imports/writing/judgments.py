@@ -69,7 +69,7 @@ class JudgmentWriter:
         self.simulated = self.simulated or any(row.simulated for row in rows)
 
     def add_winners(self, rows: list[WinnerRow]) -> None:
-        """Add pairs whose winner was published without votes."""
+        """Add pairs with a winner but no votes."""
         self.captions.add_texts(text for row in rows for text in (row.first_text, row.second_text))
         self.pairs.add_winners(rows)
 

@@ -1,4 +1,4 @@
-"""Store the candidate pairs of a file of judgments, and pairs whose winner was published without votes."""
+"""Store the candidate pairs of a file of judgments, also those with a winner but no votes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,18 @@ class _Reference(NamedTuple):
 
 
 class PairWriter:
-    """A writer that adds candidate pairs of units, and pairs whose winner was published without votes.
+    """A writer that adds the candidate pairs that rows of the file compare, and pairs with a winner but no votes.
+
+    Call ``add`` or ``add_winners`` for each batch of rows, then ``finish`` once. A pair first gets the references of
+    the dataset. ``finish`` replaces them with those that the file says were shown.
+
+    Args:
+        items: the row ids of the dataset's images, by name.
 
     Attributes:
         ids: the row id of each pair, by its key.
         shown_references: the keys of the references that units of the pair showed, by key of the pair.
-        published_pairs: the published pairs of the dataset, by key.
+        dataset_pairs: the pairs that were published with the dataset, by key.
     """
 
     def __init__(
@@ -44,7 +50,7 @@ class PairWriter:
         self.items = items
         self.ids: dict[str, int] = {}
         self.shown_references: defaultdict[str, list[str]] = defaultdict(list)
-        self.published_pairs = {
+        self.dataset_pairs = {
             pair.key: pair for pair in PublishedPair.objects.filter(dataset=self.dataset).select_related()
         }
 
@@ -53,17 +59,21 @@ class PairWriter:
 
         If the row compares two captions but states no key, derive one from the image, the captions and their systems.
         """
-        if row.pair is not None or row.control or not self.compares_pairs:
+        if row.pair is not None:
             return row.pair
+        if row.control or not self.compares_pairs:
+            return None
         first = row.first_text if row.first is None else row.first
         second = row.second_text if row.second is None else row.second
         if first is None or second is None:
             return None
-        systems = row.systems()[: len(SIDES)] if isinstance(row, CreditedRow) else ()
-        return content_key("pair", row.image, first, second, *(systems if any(systems) else ()))
+        system_names = row.systems()[: len(SIDES)] if isinstance(row, CreditedRow) else ()
+        if not any(system_names):  # no system is credited, so the key has only the captions
+            return content_key("pair", row.image, first, second)
+        return content_key("pair", row.image, first, second, *system_names)
 
     def add(self, rows: Iterable[JudgmentRow]) -> None:
-        """Add the pairs of rows whose units are new."""
+        """Add the new pairs of a batch of rows. The caller passes only rows whose units are not stored yet."""
         first_rows: dict[str, JudgmentRow] = {}  # of new pairs
         for row in rows:
             key = self.key_of(row)
@@ -82,6 +92,7 @@ class PairWriter:
         self._store(pairs)
 
     def add_winners(self, rows: Iterable[WinnerRow]) -> None:
+        """Add pairs with a winner but no votes."""
         pairs = []
         for row in rows:
             first = self.captions.ids[text_key(row.first_text)]
@@ -90,7 +101,7 @@ class PairWriter:
         self._store(pairs)
 
     def finish(self) -> None:
-        """Store for each pair the references that its units showed."""
+        """Replace the references of pairs whose units showed some, according to the file, with these."""
         pairs = []
         for pair in CandidatePair.objects.filter(study=self.study, key__in=list(self.shown_references)):
             pair.references = list(dict.fromkeys(self.shown_references[pair.key]))
@@ -111,7 +122,7 @@ class PairWriter:
         systems_by_side = self._systems_by_side(row) if row is not None else {}
         if first is None or second is None:
             raise DataConflict(f"Pair {key!r} names fewer than two captions; expected first and second.")
-        published = self.published_pairs.get(key)
+        dataset_pair = self.dataset_pairs.get(key)
         human_texts = _human_texts(row, systems_by_side) if row is not None else frozenset()
         return CandidatePair(
             study=self.study,
@@ -120,9 +131,9 @@ class PairWriter:
             item_id=self.items[image],
             first_id=first,
             second_id=second,
-            first_system_id=published.first_system_id if published else systems_by_side.get("first"),
-            second_system_id=published.second_system_id if published else systems_by_side.get("second"),
-            references=self._references_of(image, published, (first, second), human_texts),
+            first_system_id=dataset_pair.first_system_id if dataset_pair else systems_by_side.get("first"),
+            second_system_id=dataset_pair.second_system_id if dataset_pair else systems_by_side.get("second"),
+            references=self._references_of(image, dataset_pair, (first, second), human_texts),
             published_winner=winner,
         )
 
@@ -136,7 +147,7 @@ class PairWriter:
         """Return the row id of the system that the row credits with the "first" and the "second" caption.
 
         Raises:
-            DataConflict: the dataset's published pair has another system.
+            DataConflict: the pair of the dataset has another system.
         """
         systems_by_side: dict[str, int] = {}
         if not isinstance(row, CreditedRow):
@@ -145,12 +156,12 @@ class PairWriter:
             if not (credits := row.of_side(side)):
                 continue
             system = self.systems.by_name[credits[0].system]
-            published = self.published_pairs.get(row.pair or "")
-            if published and getattr(published, f"{side}_system_id") != system.pk:
-                published_name = getattr(published, f"{side}_system").name
+            dataset_pair = self.dataset_pairs.get(row.pair or "")
+            if dataset_pair and getattr(dataset_pair, f"{side}_system_id") != system.pk:
+                credited_name = getattr(dataset_pair, f"{side}_system").name
                 raise DataConflict(
                     f"The file says that caption {getattr(row, side)!r} of pair {row.pair!r} is by system "
-                    f"{system.name!r}; in dataset {self.dataset.name!r} it is by {published_name!r}."
+                    f"{system.name!r}; in dataset {self.dataset.name!r} it is by {credited_name!r}."
                 )
             systems_by_side[side] = system.pk
         return systems_by_side
@@ -158,11 +169,11 @@ class PairWriter:
     def _references_of(
         self,
         image: str,
-        published: PublishedPair | None,
+        dataset_pair: PublishedPair | None,
         candidates: tuple[int, int],
         human_texts: frozenset[str],
     ) -> list[str]:
-        """Return the keys of a pair's references: those of the published pair or, if there is none, the image's.
+        """Return the keys of a pair's references: those of the dataset's pair or, if there is none, the image's.
 
         Of the image's references, the candidates and equal texts of people's candidates are left out, as when pairs
         are drawn.
@@ -172,8 +183,8 @@ class PairWriter:
             human_texts: the candidates that people wrote.
         """
         references = self._references_by_item[self.items[image]]
-        if published is not None:
-            reference_count = published.references  # None for all
+        if dataset_pair is not None:
+            reference_count = dataset_pair.references  # None for all
             return [reference.key for reference in references[:reference_count]]
         return [
             reference.key

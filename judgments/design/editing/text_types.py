@@ -52,7 +52,7 @@ def _shared_share(source: str, text: str) -> float:
 
 def can_ask_about_texts(kind: Kind) -> bool:
     """Return whether the page of a kind works without pictures."""
-    return not kind.page.shows_picture or ("text" in kind.wordings and not kind.no_source)
+    return not kind.page.shows_picture or ("text" in kind.wordings and not kind.no_source_reason)
 
 
 def card_title(preset: Preset, text_type: str) -> str:

@@ -73,9 +73,9 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
 
 
 def _contradictions_of_unused_tables(design: StudyDesign, kind: Kind) -> Iterator[str]:
-    if design.source.show and kind.no_source:
+    if design.source.show and kind.no_source_reason:
         yield gettext("source.show is true, but %(no_source)s; expected false") % {
-            "no_source": kind.no_source
+            "no_source": kind.no_source_reason
         }
     # `worst` is the only option for lists; all others are for pairs
     pair_options = design.answers.model_copy(update={"worst": True})

@@ -55,7 +55,7 @@ KEY_USES: dict[str, Callable[[Kind], object]] = {
     "sampling.source": lambda kind: kind.compares_pairs,
     "sampling.task": lambda kind: kind.judges_one_caption,
     "scale": lambda kind: kind.scale,
-    "source": lambda kind: not kind.no_source,
+    "source": lambda kind: not kind.no_source_reason,
     "stopping": lambda kind: kind.aggregation.supports_early_stopping,
     "units_per_hit": lambda kind: not kind.grouped,
     "writing": lambda kind: kind.writes_captions,
