@@ -5,5 +5,5 @@ from config.features import Feature
 
 class FollowUpConfig(Feature):
     name = "contrib.follow_up"
-    pages = ("contrib.follow_up.views",)
+    pages = ("contrib.follow_up.page",)
     calls = "contrib.follow_up.calls"

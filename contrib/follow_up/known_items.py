@@ -1,4 +1,4 @@
-"""Take known items for a draft from units of other studies for which all answers were equal."""
+"""Take known items for a draft from units of other studies whose votes agree, or which were adjudicated."""
 
 from __future__ import annotations
 
@@ -79,6 +79,11 @@ def units_for_known_items(study: Study) -> QuerySet[Consensus]:
         .select_related("unit__study", "unit__item", "unit__reference", "unit__first", "unit__second")
         .order_by("-n", "unit__study_id", "unit__position")
     )
+
+
+def visible_units_for_known_items(study: Study, visible_studies: QuerySet[Study]) -> QuerySet[Consensus]:
+    """Return those of ``units_for_known_items`` that are of visible studies."""
+    return units_for_known_items(study).filter(study__in=visible_studies.order_by().values("pk"))
 
 
 def candidate_of(kind: Kind, consensus: Consensus) -> CandidateItem | None:
