@@ -16,7 +16,7 @@ from annotation.models import Budget, CrowdCall, CrowdSession
 from annotation.money.ledger import budget_of, set_budget
 from annotation.money.orders import with_confirmation
 from annotation.money.parameters import BonusRequest, BudgetRequest, TopUpRequest
-from annotation.money.payments import lock_for_bonus, pay_bonus, pay_top_ups
+from annotation.money.payments import lock_for_next_bonus, pay_bonus, pay_top_ups
 from annotation.money.previews import (
     approved_session,
     check_confirmed,
@@ -54,7 +54,7 @@ def bonus(
 ) -> Outcome:
     """Ask the crowd to pay a bonus. The crowd is called in the background; /api/crowd-calls/ has the result."""
     session = approved_session(study, worker)
-    number = lock_for_bonus(session)
+    number = lock_for_next_bonus(session)
     current = preview_bonus(study=study, worker=worker, cents=cents)
     check_confirmed(current, confirm)
     if seen is not None:

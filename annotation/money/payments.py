@@ -1,6 +1,6 @@
-"""Decide on and pay work by outbox messages: approvals, rejections, bonuses, and top-ups to the wage floor.
+"""Decide on and pay work by outbox calls: approvals, rejections, bonuses, and top-ups to the wage floor.
 
-The keys of the messages are derived from what is decided, so that each is sent once.
+The keys of the calls are derived from what is decided, so that each is sent once.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def decide_session(
     )
 
 
-def lock_for_bonus(session: CrowdSession) -> int:
+def lock_for_next_bonus(session: CrowdSession) -> int:
     """Lock the session against simultaneous decisions, and return the number for its next bonus."""
     CrowdSession.objects.select_for_update(no_key=True).get(pk=session.pk)
     return _next_bonus_number(session)
@@ -90,32 +90,18 @@ def _next_bonus_number(session: CrowdSession) -> int:
 
 
 @transaction.atomic
-def pay_bonus(
-    *, session: CrowdSession, cents: int, why: str, number: int = 1, by: User | None = None
-) -> CrowdCall:
-    """Order a bonus that a person decided on, and write it to the log. See ``ask_for_bonus``."""
-    call = ask_for_bonus(session=session, cents=cents, why=why, number=number, by=by)
-    note_event(
-        study=session.study,
-        what="bonus",
-        sentence=f"A bonus of {spell_cents(cents, design_of(session.study).currency)} for {session.worker.name}.",
-        why=why.strip(),
-        by=by,
-        call=call.pk,
-    )
-    return call
-
-
-@transaction.atomic
 def ask_for_bonus(
     *, session: CrowdSession, cents: int, why: str, number: int = 1, by: User | None = None
 ) -> CrowdCall:
-    """Write an outbox call for a bonus of a session.
+    """Order a bonus for a session by an outbox call.
 
     Args:
         cents: the bonus without the crowd's fee.
         why: the message to the worker.
-        number: the number of the bonus. A repeated call with the same number returns the first call.
+        number: the number of the session's bonus. If a bonus of this number was ordered before, its call is returned.
+
+    Raises:
+        WrongState: the message is empty.
     """
     if not why.strip():
         raise WrongState(_("Nothing was paid: enter a message to the participant. Each bonus needs one."))
@@ -130,6 +116,23 @@ def ask_for_bonus(
         why=why.strip(),
         by=by,
     )
+
+
+@transaction.atomic
+def pay_bonus(
+    *, session: CrowdSession, cents: int, why: str, number: int = 1, by: User | None = None
+) -> CrowdCall:
+    """Order a bonus as ``ask_for_bonus`` does, and log it as the decision of a person."""
+    call = ask_for_bonus(session=session, cents=cents, why=why, number=number, by=by)
+    note_event(
+        study=session.study,
+        what="bonus",
+        sentence=f"A bonus of {spell_cents(cents, design_of(session.study).currency)} for {session.worker.name}.",
+        why=why.strip(),
+        by=by,
+        call=call.pk,
+    )
+    return call
 
 
 class TopUps(NamedTuple):
@@ -148,6 +151,7 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
 
     Raises:
         OverBudget: the budget does not suffice for anybody.
+        WrongState: no approved work is below the wage floor, or the message is empty.
     """
     # lock before reading the wages, so that a concurrent request finds these bonuses
     approved = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.APPROVED).order_by("pk")
@@ -168,6 +172,8 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
     problem: OverBudget | None = None
     for name, sessions in sessions_by_worker.items():
         try:
+            # If the budget does not suffice, this rolls back the calls of this person only: the inner block of the
+            # order subtracts their sum from it.
             with one_order(study, None), transaction.atomic():
                 calls_of_worker = [
                     ask_for_bonus(

@@ -68,12 +68,12 @@ def span_agreement_section(figures: Mapping[str, Any]) -> Section:
         seed=spans["f1"]["seed"],
     )
     panel = DotPanel(
-        "",
-        tuple(estimate_of(coefficient) for coefficient in coefficients.values()),
-        (Level("chance, of alpha", 0.0), FULL_AGREEMENT),
+        title="",
+        estimates=tuple(estimate_of(coefficient) for coefficient in coefficients.values()),
+        levels=(Level("chance, of alpha", 0.0), FULL_AGREEMENT),
     )
     sentence = render_sentence("spans", f1=spans["f1"]["value"], alpha=spans["alpha_u"]["value"])
-    drawing = DotPlot(tuple(coefficients), (panel,), "coefficient, 95 % interval")
+    drawing = DotPlot(labels=tuple(coefficients), panels=(panel,), axis="coefficient, 95 % interval")
     tables = [agreement_table, errors_table] if errors_table.rows else [agreement_table]
     return section("spans", [sentence], [plot(sentence, drawing, agreement_table)], tables)
 
@@ -93,30 +93,32 @@ def marked_systems_section(study: Study) -> Section | None:
     outputs = outputs_of_segments(segments)
     assert outputs is not None, "there are scores"
     standings = outputs.standings(MEAN)
-    best = standings.compare()
-    leaders = best.leaders
+    comparison = standings.compare()
+    leaders = comparison.leaders
     sentence = render_sentence(
         "systems-by-errors",
         best=scores[0],
         names=join_names(leaders),
-        alone=len(leaders) == 1,
+        is_single_leader=len(leaders) == 1,
         systems=len(scores),
-        known=scores[0].low is not None,
+        has_interval=scores[0].low is not None,
     )
     drawing = DotPlot(
-        tuple(score.system for score in scores),
-        (DotPanel("", tuple(Estimate(score.score, score.low, score.high) for score in scores)),),
-        "mean score of the segments, 95 % interval",
-        "number",
-        tuple(leaders),
+        labels=tuple(score.system for score in scores),
+        panels=(DotPanel("", tuple(Estimate(score.score, score.low, score.high) for score in scores)),),
+        axis="mean score of the segments, 95 % interval",
+        shows="number",
+        accent=tuple(leaders),
     )
+    # the stored form of a comparison of the best system with the others, as in ``evaluation.results.verdict``
     verdict = {
         "leaders": leaders,
-        "rest": best.significantly_worse,
-        "compared": best.compared,
+        "rest": comparison.significantly_worse,
+        "compared": comparison.compared,
         "scope": standings.scope,
     }
-    # The key "" stands for all segments, which are not divided here.
+    # One group of results, named "" since it contains all segments. The heading of the groups' names is "", too, so the
+    # tables have no such column.
     tests = comparison_tables(
         {"": verdict}, {"": standings.figures}, headings=("", "system"), column=("score", "fixed")
     )

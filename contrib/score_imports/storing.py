@@ -98,9 +98,12 @@ def store_metric_scores(
         raise EvaluationError(
             f"better is {better!r} and unknown {unknown!r}; expected higher or lower, and {' or '.join(UNKNOWN_RULES)}."
         )
-    from quorum.metrics.registry import METRICS, package_names  # imported lazily, since it loads a compiler
+    from quorum.metrics.registry import (
+        METRICS,
+        package_metric_names,
+    )  # imported lazily, since it loads a compiler
 
-    computed_names = {*METRICS, *package_names()}
+    computed_names = {*METRICS, *package_metric_names()}
     stored_metrics: list[ImportedMetric] = []
     unchanged_metrics: list[str] = []
     skipped_row_count = 0

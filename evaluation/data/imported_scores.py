@@ -273,9 +273,9 @@ def check_imported(dataset: Dataset, names: Iterable[str]) -> None:
     names_of_others = sorted(set(metrics.values_list("name", flat=True)) - names_of_dataset)
     if not names_of_others:
         return
-    from quorum.metrics.registry import package_names
+    from quorum.metrics.registry import package_metric_names
 
-    packages = package_names()
+    packages = package_metric_names()
     missing = [name for name in names_of_others if name not in packages]
     if missing:
         raise EvaluationError(

@@ -61,10 +61,10 @@ def metric_choices(study: Study) -> list[tuple[str, str]]:
     """Return the metrics that a form offers, each with its label."""
     # Import late, because the metrics load a compiler that most pages do not need.
     from quorum.metrics.inputs import MetricsError
-    from quorum.metrics.registry import METRICS, metric_named, package_names
+    from quorum.metrics.registry import METRICS, metric_named, package_metric_names
 
     choices = []
-    for name in (*METRICS, *package_names()):
+    for name in (*METRICS, *package_metric_names()):
         try:
             metric = metric_named(name)
             metric.check(metric.settings({}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from django.conf import settings
@@ -17,13 +18,13 @@ from judgments.datasets.picture_checks import SUFFIXES, PictureProblem, picture_
 MAX_SIMILAR_NAMES = 5  # similar names that a sentence lists
 
 
-def is_address(images: str) -> bool:
-    return images.startswith(("http://", "https://"))
+def is_address(folder_or_address: str) -> bool:
+    return folder_or_address.startswith(("http://", "https://"))
 
 
-def picture_file_address(images: str, file: str) -> str:
-    """Return the address of a picture's file below ``images``. Raise PictureProblem if it is too long to store."""
-    address = f"{images.rstrip('/')}/{quote(file)}"
+def picture_file_address(base_address: str, file: str) -> str:
+    """Return the address of a picture's file. Raise PictureProblem if it is too long to store."""
+    address = f"{base_address.rstrip('/')}/{quote(file)}"
     if len(address) > ADDRESS_LIMIT:
         raise PictureProblem(
             gettext(
@@ -50,22 +51,15 @@ def checked_pictures(folder: Path, file_names: Iterable[tuple[str, str]]) -> dic
         raise PictureProblem(
             gettext("%(folder)s is not a folder; expected the pictures of the dataset.") % {"folder": folder}
         )
-    root = folder.resolve()
     paths: dict[str, Path] = {}
     missing_names: list[str] = []
     pairs = list(file_names)
+    # lazily: the folder is only searched if a file is not found under its name
     picture_files = SimpleLazyObject(
-        lambda: find_pictures([compose_name(file) for _, file in pairs], _files_in(root))
+        lambda: find_pictures([compose_name(file) for _, file in pairs], _files_in(folder.resolve()))
     )
     for image, file in pairs:
-        path = (folder / file).resolve()
-        if not path.is_file() and (respelled_file := picture_files.files.get(compose_name(file))):
-            path = (folder / respelled_file).resolve()
-        if not path.is_relative_to(root):
-            raise PictureProblem(
-                gettext("%(file)r is outside the folder %(folder)s; expected a file in this folder.")
-                % {"file": file, "folder": folder}
-            )
+        path = _find_file(folder, file, picture_files)
         if path.is_file():
             paths[image] = path
         else:
@@ -86,8 +80,28 @@ def checked_pictures(folder: Path, file_names: Iterable[tuple[str, str]]) -> dic
             }
         )
     for path in paths.values():
-        picture_format(path)
+        picture_format(path)  # raises PictureProblem if the file is not a suitable picture
     return paths
+
+
+def _find_file(folder: Path, file: str, picture_files: Any) -> Path:
+    """Return the path of a file of the folder, also if it is spelled differently there. It may not exist.
+
+    Args:
+        picture_files: the result of `find_pictures`, with the spelling in the folder by composed name.
+
+    Raises:
+        PictureProblem: the path is outside the folder.
+    """
+    path = (folder / file).resolve()
+    if not path.is_file() and (respelled_file := picture_files.files.get(compose_name(file))):
+        path = (folder / respelled_file).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise PictureProblem(
+            gettext("%(file)r is outside the folder %(folder)s; expected a file in this folder.")
+            % {"file": file, "folder": folder}
+        )
+    return path
 
 
 def describe_unclear_name(name: str, similar_names: Sequence[str]) -> str:

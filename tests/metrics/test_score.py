@@ -34,7 +34,13 @@ from quorum.metrics.held_out import (
     score_held_out,
     select_long_texts,
 )
-from quorum.metrics.registry import METRICS, check_metrics, metric_named, package_metrics, package_names
+from quorum.metrics.registry import (
+    METRICS,
+    check_metrics,
+    metric_named,
+    package_metric_names,
+    package_metrics,
+)
 from quorum.metrics.text.tokenizers import tokenizer_named
 from quorum.numeric.signatures import parse, placeholder_of_texts
 from tests.refusals import refuses
@@ -471,7 +477,7 @@ def test_names_are_unknown_options_are_checked_and_two_packages_may_not_share_a_
     install(package, "quorum-grams", "1.0", "[quorum.metrics]\ntrigrams = trigram_metric:metric\n")
     with refuses(PackageFailed, "quorum-grams-1.0", "quorum-trigrams-0.2"):
         package_metrics()
-    assert package_names() == []
+    assert package_metric_names() == []
 
 
 SIGNED = ["a dog runs", "two cats", "the children's horses jump"]

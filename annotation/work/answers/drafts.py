@@ -84,13 +84,19 @@ def lock_assignment(assignment: Assignment) -> Assignment:
     if locked_row is None:
         raise ObjectNotFound("There is no such assignment.")
     locked_row.study = assignment.study
-    # an annotation cannot have the name of an attribute of the model
+    # The query cannot annotate ``has_detectors`` itself, since the model has an attribute of this name.
     locked_row.has_detectors = locked_row.has_enabled_rules
     return locked_row
 
 
 def refuse_ended_assignment(assignment: Assignment) -> None:
-    """Raise AlreadyEnded or TooLate unless the assignment is in progress."""
+    """Refuse an assignment that is not in progress.
+
+    Raises:
+        AlreadyEnded: the assignment was returned or submitted, or it waits until the current page has ended.
+        TooLate: its time is over.
+        WorkerExcluded: the worker is excluded from the study.
+    """
     if assignment.state == Assignment.State.RETURNED:
         raise AlreadyEnded(_("Nothing was changed: you returned this page of work."))
     if assignment.state == Assignment.State.INVALIDATED:
@@ -101,14 +107,16 @@ def refuse_ended_assignment(assignment: Assignment) -> None:
         raise AlreadyEnded(_("Your answers were submitted and stay as they are."))
     # the page of a local worker, who has no session, may be ended early because no answers came (silent_leases)
     is_over = assignment.expires_at is not None and assignment.expires_at <= timezone.now()
-    if assignment.state == Assignment.State.EXPIRED and not is_over and assignment.session_id is None:
+    is_expired = assignment.state == Assignment.State.EXPIRED
+    was_ended_early = is_expired and not is_over and assignment.session_id is None
+    if was_ended_early:
         raise TooLate(
             _(
                 "You sent no answers for a while, so somebody else got your place on this page of work. "
                 "Your saved answers are kept. Take the page again, or open the study again."
             )
         )
-    if assignment.state == Assignment.State.EXPIRED or is_over:
+    if is_expired or is_over:
         raise TooLate(
             _(
                 "The time for this page of work is over, and somebody else may have your place. Your saved "
@@ -144,12 +152,13 @@ def _has_new_answer(
 def merge_answers(
     saved_answers: Mapping[str, dict[str, Any]], answers: Mapping[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Merge new answers into saved ones, by position. An answer keeps the saved fields that it lacks.
+    """Merge new answers into saved ones, by position.
 
+    A new answer replaces the saved one. Other saved fields, such as a comment, are kept unless the new answer has them.
     For example, ``{"1": {"value": 2, "comment": "blurred"}}`` and ``{"1": {"value": 3}}`` give
     ``{"1": {"comment": "blurred", "value": 3}}``.
     """
-    # an answer replaces unfinished input, and unfinished input an answer
+    # These fields are not kept: an answer replaces unfinished input, and unfinished input replaces an answer.
     replaced_names = {"value", "answer", "unfinished"}
     all_answers = dict(saved_answers)
     for position, answer in answers.items():

@@ -8,7 +8,7 @@ in `METRICS` (`built_in`). A package of your own adds one by an entry point of t
 from quorum.metrics.registry.built_in import METRICS
 from quorum.metrics.registry.calls import MetricCall, call_of
 from quorum.metrics.registry.declaration import Metric, Option
-from quorum.metrics.registry.packages import metric_named, package_metrics, package_names, text_metric
+from quorum.metrics.registry.packages import metric_named, package_metric_names, package_metrics, text_metric
 from quorum.metrics.registry.scoring import (
     VERSION,
     MetricScore,
@@ -20,5 +20,5 @@ from quorum.metrics.registry.scoring import (
 
 __all__ = [
     "METRICS", "VERSION", "Metric", "MetricCall", "MetricScore", "Option", "PreparedReferences", "Scores", "call_of",
-    "check_metrics", "metric_named", "package_metrics", "package_names", "score", "text_metric",
+    "check_metrics", "metric_named", "package_metric_names", "package_metrics", "score", "text_metric",
 ]  # fmt: skip

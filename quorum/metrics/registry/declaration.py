@@ -97,6 +97,11 @@ class Metric:
     check: Callable[[MetricSettings], None] = lambda settings: None
     cuts_words: bool = True
 
+    @property
+    def has_mean_as_corpus_score(self) -> bool:
+        """Whether the corpus score is the mean of the candidates' scores, as the default of `statistics` says."""
+        return self.statistics == Metric.statistics
+
     def settings(self, options: Mapping[str, object]) -> dict[str, OptionValue]:
         """Return the value of each option: of `options`, else the default. Raise InvalidInput for a wrong value."""
         return {

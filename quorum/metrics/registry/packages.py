@@ -21,8 +21,17 @@ ENTRY_POINT_GROUP = "quorum.metrics"
 
 # Exceptions that faulty code of a package may raise.
 FAILURES = (
-    *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError, OSError),
-    *(RuntimeError, SyntaxError, TypeError, ValueError),
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    NameError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
 )
 
 TextScorer = Callable[[Sequence[str], Sequence[Sequence[str]], MetricSettings], Sequence[float] | Floats]
@@ -55,6 +64,7 @@ def text_metric(
             raise PackageFailed(f"metric {name!r} gives no finite number for each of {n} candidates")
         return mean_over_images(scores)
 
+    # `cuts_words` is false, because the function gets whole texts.
     return Metric(name, what, compute, options=dict(options or {}), cuts_words=False)
 
 
@@ -66,18 +76,18 @@ def package_metrics() -> dict[str, EntryPoint]:
     points: dict[str, EntryPoint] = {}
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=_package_of):
         package = _package_of(point)
-        first_package = _package_of(points.get(point.name, point))
-        if package != first_package:
+        earlier_point = points.get(point.name)
+        if earlier_point is not None and _package_of(earlier_point) != package:
             raise PackageFailed(
-                f"packages {first_package} and {package} both have a metric {point.name!r}, expected one of the "
-                "two to be installed"
+                f"packages {_package_of(earlier_point)} and {package} both have a metric {point.name!r}, expected "
+                "one of the two to be installed"
             )
         if point.name not in METRICS:
             points[point.name] = point
     return points
 
 
-def package_names() -> list[str]:
+def package_metric_names() -> list[str]:
     """Return the names of the metrics in `package_metrics`.
 
     If two packages share a name, return an empty list; `metric_named` reports this error.
@@ -101,10 +111,10 @@ def metric_named(text: str) -> Metric:
     name = text.partition("|")[0]
     if name in METRICS:
         return METRICS[name]
-    packages = package_metrics()
-    if name not in packages:
-        raise UnknownName("metric", name, [*METRICS, *packages])
-    point = packages[name]
+    entry_points_by_name = package_metrics()
+    if name not in entry_points_by_name:
+        raise UnknownName("metric", name, [*METRICS, *entry_points_by_name])
+    point = entry_points_by_name[name]
     try:
         metric = point.load()
     except FAILURES as error:
@@ -127,15 +137,13 @@ def _score_empty_as_zero(metric: Metric) -> Compute:
     ) -> ComputedScores:
         if not comparison.is_empty.any():
             return metric.compute(comparison, tokenization, settings)
-        images = np.zeros(comparison.candidate_count)
+        candidate_scores = np.zeros(comparison.candidate_count)
         if comparison.is_empty.all():
-            return ComputedScores(0.0, images)
-        filled_scores = metric.compute(comparison.without_empty(), tokenization, settings)
-        images[~comparison.is_empty] = filled_scores.images
-        # The default of `statistics` says that the corpus score is the mean. Empty candidates are part of that mean.
-        is_mean = metric.statistics == Metric.statistics
-        return replace(
-            filled_scores, corpus=float(images.mean()) if is_mean else filled_scores.corpus, images=images
-        )
+            return ComputedScores(0.0, candidate_scores)
+        computed = metric.compute(comparison.without_empty(), tokenization, settings)
+        candidate_scores[~comparison.is_empty] = computed.images
+        # Empty candidates are part of the mean.
+        corpus_score = float(candidate_scores.mean()) if metric.has_mean_as_corpus_score else computed.corpus
+        return replace(computed, corpus=corpus_score, images=candidate_scores)
 
     return compute

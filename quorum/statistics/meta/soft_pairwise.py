@@ -1,9 +1,13 @@
-"""Soft pairwise accuracy: how well a metric orders systems as people do, with regard to how certain both are.
+"""Soft pairwise accuracy: how well a metric orders systems as people do, given how certain both orders are.
 
 The soft pairwise accuracy of two systems is 1 - |p - q|, where p and q are the one-sided p values that the first system
 is better, by people and by the metric. Source: Thompson, Mathur, Deutsch, Khayrallah 2024, *Improving Statistical
 Significance in Human Evaluation of Automatic Metrics via Soft Pairwise Accuracy*. It is the system-level figure of
 WMT's metrics task since 2024.
+
+The two functions test differently. `soft_pairwise_accuracy` counts the observed difference itself, so that no p is 0.
+`soft_accuracy_of_comparisons` counts equal sums half, so that the p of both directions add up to 1. Its result then
+does not depend on which of two systems comes first.
 """
 
 from __future__ import annotations
@@ -69,8 +73,8 @@ def soft_pairwise_accuracy(
 ) -> SoftAccuracyResult:
     """Return SPA = mean over i < j of 1 - |p_ij(people) - p_ij(scores)| of (S, N) scores of systems on items.
 
-    p_ij is from a permutation test: (c + 1) / (n + 1), where system i is ahead of system j by at least the observed
-    difference in c of n `reassignments`. A reassignment tosses a coin for each item, which says whether the two systems
+    p_ij is from a permutation test: (c + 1) / (R + 1), where system i is ahead of system j by at least the observed
+    difference in c of R `reassignments`. A reassignment tosses a coin for each item, which says whether the two systems
     exchange their scores. The coins are the same for the metric, for people, and for all pairs of systems.
 
     Args:
@@ -93,7 +97,7 @@ def soft_pairwise_accuracy(
     reason = TOO_FEW_SYSTEMS if systems < 2 else "" if n else NO_ITEM
     if not reason:
         all_scores = np.concatenate([metric, people_scores])
-        p_scores, p_people = _one_sided_ps(all_scores, systems, reassignments, generator)
+        p_scores, p_people = _ps_with_observed(all_scores, systems, reassignments, generator)
         value = float(1 - np.abs(p_people - p_scores)[upper].mean())
         metric_order, people_order = np.sign(_score_gaps(metric)), np.sign(_score_gaps(people_scores))
         pairwise = float((metric_order[upper] == people_order[upper]).mean())
@@ -137,10 +141,10 @@ def _rounding_tolerance(table: Floats) -> float:
     return ROUNDING * float(np.abs(table).max(initial=0.0)) * table.shape[1]
 
 
-def _one_sided_ps(
+def _ps_with_observed(
     all_scores: Floats, systems: int, reassignments: int, generator: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Return the (S, S) one-sided p of the metric, and of people.
+    """Return the (S, S) one-sided p of the metric, and of people. They count the observed difference itself.
 
     `all_scores` (2 S, N) are the metric's scores, followed by people's.
     """
@@ -220,7 +224,7 @@ def soft_accuracy_of_comparisons(
     for pair in range(len(pairs)):
         pair_differences = differences[pair_of_row == pair]
         metric_sum, people_sum = sums = pair_differences.sum(axis=0)
-        p[pair] = _p_values(pair_differences, sums, reassignments, generator)
+        p[pair] = _ps_with_half_ties(pair_differences, sums, reassignments, generator)
         is_same_order[pair] = np.sign(metric_sum) == np.sign(people_sum)
     return SoftComparisonsResult(
         value=float(1 - np.abs(p[:, 0] - p[:, 1]).mean()) if len(pairs) else math.nan,
@@ -235,10 +239,13 @@ def soft_accuracy_of_comparisons(
     )
 
 
-def _p_values(
+def _ps_with_half_ties(
     differences: Floats, sums: Floats, reassignments: int, generator: np.random.Generator
 ) -> Floats:
-    """Return the (2,) p of both columns of (C, 2) differences, whose observed sums are `sums` (2,)."""
+    """Return the (2,) one-sided p of both columns of (C, 2) differences, whose observed sums are `sums` (2,).
+
+    Sums equal to the observed one count half.
+    """
     tolerance = ROUNDING * np.abs(differences).sum(axis=0)
     larger_counts = np.zeros(2)
     batch_size = max(1, _COIN_CELLS // len(differences))
