@@ -37,7 +37,7 @@ from contrib.rehearsals.copies import copy_for_rehearsal
 from contrib.prolific.tests.panel import panel_study
 from contrib.registration.plans import parse_plan, register_study
 from contrib.second_factor.devices import get_or_create_pending_device
-from contrib.webhooks.operations import add_webhook, ping_webhook
+from contrib.webhooks.operations import store_webhook, write_test_message
 from evaluation.models import Release
 from tests.annotation.casting import joined
 from tests.annotation.sourcing import side_by_side
@@ -62,7 +62,7 @@ assumptions = read_assumptions({"simulations": 20, "pairs": [50]})
 store_power_plan(study=planned, assumptions=assumptions, result=compute_plan(assumptions=assumptions))
 copy_for_rehearsal(study=planned)
 panel_study()
-ping_webhook(webhook=add_webhook(study=study, url="https://192.0.32.10/", events=["study.completed"]))
+write_test_message(webhook=store_webhook(study=study, url="https://192.0.32.10/", events=["study.completed"]))
 rehearse(study=make_template_study(Path(mkdtemp())), crowd=RehearsalCrowd(workers=3))
 rehearse(study=side_by_side(), crowd=RehearsalCrowd(workers=3))
 submit(a_challenge(), participant("grace"), good=7)

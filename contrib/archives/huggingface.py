@@ -57,7 +57,7 @@ def send_to_huggingface(
     recorder.store(state=State.FILLING, address=f"{site.url}/datasets/{repository}")
     if not _has_all_files(site, api_path, plan.files):
         progress(0.2, "sending files")
-        recorder.check()
+        recorder.check_may_send()
         stale_names = _names_of_stale_files(deposit, plan, remote_files)
         _commit(site, repository, plan, stale_names, str(info.get("sha") or ""))
         if not _has_all_files(site, api_path, plan.files):
@@ -68,7 +68,7 @@ def send_to_huggingface(
     progress(0.95, "naming the version")
     _tag_version(site, api_path, plan.release.version, commit)
     if plan.publish:
-        recorder.check()
+        recorder.check_may_send()
         site.call("PUT", f"{api_path}/settings", what="to make it public", body={"private": False})
     is_private = bool(site.call("GET", api_path, what="to read the repository").get("private"))
     if plan.publish and is_private:

@@ -19,7 +19,8 @@ State = Deposit.State
 class DepositRecorder:
     """A recorder of the progress of a deposit.
 
-    Several runs may send the same release. Each of them only changes a row that is still as the run left it.
+    Several runs may send the same release at once. A run changes the deposit's row only if no other run has changed it
+    since.
     """
 
     def __init__(self, deposit: Deposit, plan: DepositPlan) -> None:
@@ -44,7 +45,7 @@ class DepositRecorder:
             elif deposit.state == State.DRAFT and not self._is_logged():
                 self._log("deposited-release", "is a draft")
 
-    def check(self) -> None:
+    def check_may_send(self) -> None:
         """Check that the release may still be sent.
 
         Raises:

@@ -25,7 +25,9 @@ class RegistrationSerializer(RowSerializer[Registration]):
     """A registered plan, and the design at the time of the registration."""
 
     study = Related("study.slug")
-    content = serializers.DictField(read_only=True, help_text="Its canonical JSON has the SHA-256.")
+    content = serializers.DictField(
+        read_only=True, help_text="The plan and the design. `sha256` is the hash of its canonical JSON."
+    )
 
     class Meta:
         model = Registration
@@ -41,9 +43,10 @@ class OutcomeSerializer(serializers.Serializer[Any]):
     first_only = serializers.IntegerField(help_text="Pairs on which only the first metric is right.")
     second_only = serializers.IntegerField()
     p = serializers.FloatField(
-        allow_null=True, help_text="Of t over items and people; null where nothing was tested."
+        allow_null=True,
+        help_text="p of a t test that generalises to items and participants; null if nothing was tested.",
     )
-    adjusted = serializers.FloatField(allow_null=True, help_text="After Holm.")
+    adjusted = serializers.FloatField(allow_null=True, help_text="p adjusted by Holm's method.")
     words = serializers.CharField()
 
 
@@ -77,7 +80,7 @@ class RegistrationResource(Resource):
 
     @extend_schema(
         responses=OutcomesSerializer,
-        description="What became of the hypotheses, and what was done otherwise.",
+        description="The results of the hypotheses, and the deviations from the plan.",
     )
     @action(detail=True, methods=["get"])
     def outcomes(self, request: Request, pk: str) -> Response:

@@ -98,10 +98,8 @@ def store_metric_scores(
         raise EvaluationError(
             f"better is {better!r} and unknown {unknown!r}; expected higher or lower, and {' or '.join(UNKNOWN_RULES)}."
         )
-    from quorum.metrics.registry import (
-        METRICS,
-        package_metric_names,
-    )  # imported lazily, since it loads a compiler
+    # imported lazily, since it loads a compiler
+    from quorum.metrics.registry import METRICS, package_metric_names
 
     computed_names = {*METRICS, *package_metric_names()}
     stored_metrics: list[ImportedMetric] = []

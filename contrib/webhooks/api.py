@@ -71,11 +71,12 @@ class DeliverySerializer(RowSerializer[WebhookDelivery]):
         ]  # fmt: skip
 
 
-@extend_schema_view(destroy=extend_schema(description=operations.remove.description))
+@extend_schema_view(destroy=extend_schema(description=operations.remove_webhook.description))
 class WebhookResource(mixins.DestroyModelMixin, Resource):
     """Addresses to which a study's events are sent."""
 
-    reading, scope = PERMISSIONS[Right.CHANGE], "webhooks"
+    reading = PERMISSIONS[Right.CHANGE]
+    scope = "webhooks"
     queryset = Webhook.objects.select_related("study", "made_by")
     serializer_class = WebhookSerializer
     filterset_class = filters_of(Webhook, study=study_filter())
@@ -86,25 +87,29 @@ class WebhookResource(mixins.DestroyModelMixin, Resource):
         return queryset.filter(study__in=changeable_studies(studies, request))
 
     create = create_action(
-        operations.add,
+        operations.add_webhook,
         reply=WebhookWithSecret,
         route="api:webhooks-detail",
         responses={404: bodies.Problem, 409: bodies.Problem},
     )
     ping = row_action(
-        operations.ping, "ping", reply=DeliverySerializer, status=201, responses={409: bodies.Problem}
+        operations.ping_webhook, "ping", reply=DeliverySerializer, status=201, responses={409: bodies.Problem}
     )
     rotate = row_action(operations.rotate_secret, "rotate", reply=WebhookWithSecret)
     switch = row_action(operations.switch_webhook, "switch", reply=WebhookSerializer)
 
     def perform_destroy(self, instance: Webhook) -> None:
-        operations.remove.run(instance.study, {"webhook": str(instance.pk)}, by=staff_of(self.request))
+        operations.remove_webhook.run(
+            instance.study, {"webhook": str(instance.pk)}, by=staff_of(self.request)
+        )
 
 
 class DeliveryResource(Resource):
     """The messages of webhooks, sent and waiting."""
 
-    reading, study_path, scope = PERMISSIONS[Right.CHANGE], "webhook__study", "webhooks"
+    reading = PERMISSIONS[Right.CHANGE]
+    study_path = "webhook__study"
+    scope = "webhooks"
     queryset = WebhookDelivery.objects.select_related("webhook__study")
     serializer_class = DeliverySerializer
     filterset_class = filters_of(

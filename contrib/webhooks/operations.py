@@ -28,7 +28,7 @@ State = WebhookDelivery.State
 
 
 @transaction.atomic
-def add_webhook(*, study: Study, url: str, events: Collection[str], by: User | None = None) -> Webhook:
+def store_webhook(*, study: Study, url: str, events: Collection[str], by: User | None = None) -> Webhook:
     """Store a webhook for ``events``, which are keys of EVENTS.
 
     Raises:
@@ -66,7 +66,7 @@ def add_webhook(*, study: Study, url: str, events: Collection[str], by: User | N
 
 
 @transaction.atomic
-def ping_webhook(*, webhook: Webhook, by: User | None = None) -> WebhookDelivery:
+def write_test_message(*, webhook: Webhook, by: User | None = None) -> WebhookDelivery:
     """Write a test message, which is sent even if the webhook is suspended. Raise WrongState if it is disabled."""
     if not Webhook.objects.filter(pk=webhook.pk, active=True).update(rests_until=None):
         raise WrongState(_("Nothing was sent, because the webhook is disabled."))
@@ -90,16 +90,16 @@ class WebhookRequest(Parameters):
 
 
 @operation("add-webhook", "Add a webhook", parameters=WebhookRequest, scope="webhooks")
-def add(*, study: Study, by: User | None, url: str, events: Collection[str]) -> Outcome:
+def add_webhook(*, study: Study, by: User | None, url: str, events: Collection[str]) -> Outcome:
     """Add a webhook. Only this response has its secret."""
-    webhook = add_webhook(study=study, url=url, events=events, by=by)
+    webhook = store_webhook(study=study, url=url, events=events, by=by)
     return Outcome(_("The webhook was added."), webhook)
 
 
 @operation("ping-webhook", "Test a webhook", scope="webhooks", row="webhook")
-def ping(*, study: Study, by: User | None, webhook: str) -> Outcome:
+def ping_webhook(*, study: Study, by: User | None, webhook: str) -> Outcome:
     """Write a test message. It is sent within seconds."""
-    delivery = ping_webhook(webhook=_find_webhook(study, webhook), by=by)
+    delivery = write_test_message(webhook=_find_webhook(study, webhook), by=by)
     return Outcome(
         _("A test message will be sent within seconds; reload this page to see the response."), delivery
     )
@@ -151,7 +151,7 @@ def switch_webhook(*, study: Study, by: User | None, webhook: str, active: bool)
 
 @operation("remove-webhook", "Remove a webhook", scope="webhooks", row="webhook")
 @transaction.atomic
-def remove(*, study: Study, by: User | None, webhook: str) -> Outcome:
+def remove_webhook(*, study: Study, by: User | None, webhook: str) -> Outcome:
     """Remove a webhook and its log."""
     count, _rows = Webhook.objects.filter(pk=_find_webhook(study, webhook).pk).delete()
     if count:

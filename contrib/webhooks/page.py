@@ -50,9 +50,9 @@ def show_secret(request: HttpRequest, study: Study, outcome: Outcome) -> HttpRes
     return answer
 
 
-add_operation(operations.add, label="Add a webhook", fields=(), show_result=show_secret)
-add_operation(operations.ping, label="Test a webhook", fields=())
+add_operation(operations.add_webhook, label="Add a webhook", fields=(), show_result=show_secret)
+add_operation(operations.ping_webhook, label="Test a webhook", fields=())
 add_operation(operations.rotate_secret, label="Change a webhook's secret", fields=(), show_result=show_secret)
 add_operation(operations.switch_webhook, label="Turn a webhook on or off", fields=())
-add_operation(operations.remove, label="Remove a webhook", fields=())
+add_operation(operations.remove_webhook, label="Remove a webhook", fields=())
 add_operation(operations.retry_delivery, label="Send a message again", fields=())

@@ -15,7 +15,8 @@ ALLOWED_ELEMENTS = {
     "summary", "sup", "table", "tbody", "td", "textarea", "tfoot", "th", "thead", "time", "tr", "track", "tt", "u",
     "ul", "var", "video", "wbr",
 }  # fmt: skip
-# Landmarks of the page are reserved for our own page, so a template's landmarks become plain boxes.
+# Elements that structure a whole page. Templates may have them, but a filled page has plain boxes in their place,
+# because it is part of Quorum's page.
 LANDMARKS = {"address", "article", "aside", "center", "footer", "header", "hgroup", "main", "nav", "section"}
 # Elements that are removed with their content.
 REMOVED_ELEMENTS = {
@@ -63,7 +64,8 @@ ATTRIBUTES = {
     "crowd-tab": {"header"},
     "crowd-card": {"heading", "image"},
 }  # fmt: skip
-# The same for filled pages, which have no elements of Amazon's, and some attributes that Quorum sets.
+# The attributes that are kept in filled pages. These contain plain HTML elements in place of Amazon's, and have some
+# attributes that Quorum sets.
 FILLED_PAGE_ATTRIBUTES = {
     **{
         tag: names

@@ -65,14 +65,19 @@ def histograms_of(pictures: Iterable[Points], codebooks: Mapping[str, Floats]) -
                 shares = _shares(regions, codes, region_count=4**level, word_count=len(centres))
                 shares_by_level[name][level].append(shares)
     return Histograms(
-        {name: [np.stack(pictures) for pictures in levels] for name, levels in shares_by_level.items()}
+        {
+            name: [np.stack(shares_of_pictures) for shares_of_pictures in levels]
+            for name, levels in shares_by_level.items()
+        }
     )
 
 
 def _regions(positions: Floats, per_side: int) -> Ints:
     """Return the region of each point, if the picture is divided into ``per_side`` x ``per_side`` regions."""
+    # The minimum is for positions on the last edge. Regions are numbered row by row.
     cells = np.minimum((positions * per_side).astype(np.int64), per_side - 1)
-    return cells[:, 0] * per_side + cells[:, 1]
+    rows, columns = cells.T
+    return rows * per_side + columns
 
 
 def _shares(regions: Ints, codes: Ints, *, region_count: int, word_count: int) -> Floats:

@@ -16,14 +16,14 @@ from annotation.work.claims import (claim_assignment)
 from annotation.work.submissions import submit_and_claim
 from contrib.webhooks.delivery import send_webhooks
 from contrib.webhooks.models import WebhookDelivery
-from contrib.webhooks.operations import add_webhook
+from contrib.webhooks.operations import store_webhook
 from tests.annotation.voting import always_first, answers_of, joined, work
 from tests.forking import all_at_once
 from tests.studies import make_study
 study = make_study(
     "pairwise", controls={{"per_hit": 0}}, judgments_per_unit=2, stopping={{"rule": {rule!r}, "full_depth": 1}},
 )
-add_webhook(study=study, url={url!r}, events=["assignment.submitted", "study.completed"])
+store_webhook(study=study, url={url!r}, events=["assignment.submitted", "study.completed"])
 people = [joined(study, name) for name in ("ada", "bela")]
 hits = study.hits.count()
 for worker in people:

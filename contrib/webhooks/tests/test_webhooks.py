@@ -31,12 +31,12 @@ from contrib.webhooks.events import note_completions
 from contrib.webhooks.models import COMPLETED, EVENTS, EXCLUDED, SUBMITTED, Webhook, WebhookDelivery
 from contrib.webhooks.operations import (
     add,
-    add_webhook,
-    ping_webhook,
     remove,
     retry_delivery,
     rotate_secret,
+    store_webhook,
     switch_webhook,
+    write_test_message,
 )
 from contrib.webhooks.tests.listening import Heard, Listener, listening
 from judgments.access.roles import give_role
@@ -66,7 +66,7 @@ def study() -> Study:
 
 
 def hook(study: Study, listener: Listener, *events: str) -> Webhook:
-    return add_webhook(study=study, url=listener.url, events=events or [*EVENTS])
+    return store_webhook(study=study, url=listener.url, events=events or [*EVENTS])
 
 
 def taken(study: Study, name: str = "Grace Hopper") -> Assignment:
@@ -213,7 +213,7 @@ def test_what_fails_is_tried_again_under_its_id_until_it_is_given_up(
 ) -> None:
     webhook = hook(study, listener)
     listener.status, listener.more = status, {"Location": listener.url}
-    ping_webhook(webhook=webhook)
+    write_test_message(webhook=webhook)
     for attempt in range(1, MAX_ATTEMPTS + 1):
         assert send_webhooks() == 0
         assert send_webhooks() == 0  # not due yet
@@ -227,7 +227,7 @@ def test_what_fails_is_tried_again_under_its_id_until_it_is_given_up(
     assert len({one.body for one in listener.heard}) == 1
     listener.status = 204
     with pytest.raises(WrongState):
-        retry_delivery.run(study, {"delivery": str(ping_webhook(webhook=webhook).pk)}, by=None)
+        retry_delivery.run(study, {"delivery": str(write_test_message(webhook=webhook).pk)}, by=None)
     retry_delivery.run(study, {"delivery": str(found.pk)}, by=None)
     assert send_webhooks() == 2
     assert listener.heard[0].headers["webhook-id"] in {
@@ -240,7 +240,7 @@ def test_what_fails_is_tried_again_under_its_id_until_it_is_given_up(
 def test_pauses_grow_and_what_the_other_side_asks_for_is_kept(study: Study, listener: Listener) -> None:
     webhook = hook(study, listener)
     listener.status, listener.more = 503, {"Retry-After": "7200"}
-    ping_webhook(webhook=webhook)
+    write_test_message(webhook=webhook)
     before = timezone.now()
     send_webhooks(rng=random.Random(1))
     assert only(webhook).next_at >= before + timedelta(hours=2)
@@ -261,7 +261,7 @@ def test_pauses_grow_and_what_the_other_side_asks_for_is_kept(study: Study, list
 def test_a_server_that_wants_no_more_is_left_alone(study: Study, listener: Listener) -> None:
     webhook = hook(study, listener)
     listener.status = 410
-    ping_webhook(webhook=webhook)
+    write_test_message(webhook=webhook)
     hand_in(taken(study))
     send_webhooks()
     webhook.refresh_from_db()
@@ -270,10 +270,10 @@ def test_a_server_that_wants_no_more_is_left_alone(study: Study, listener: Liste
     assert set(WebhookDelivery.objects.values_list("state", flat=True)) == {State.GIVEN_UP}
     assert StudyEvent.objects.filter(study=study, what="webhook-gone").count() == 1
     with pytest.raises(WrongState, match="webhook is disabled"):
-        ping_webhook(webhook=webhook)
+        write_test_message(webhook=webhook)
     switch_webhook.run(study, {"webhook": str(webhook.pk), "active": True}, by=None)
     listener.status = 200
-    ping_webhook(webhook=webhook)
+    write_test_message(webhook=webhook)
     assert send_webhooks() == 1
 
 
@@ -295,8 +295,8 @@ def test_one_that_fails_does_not_keep_others_from_hearing(study: Study, listener
         bad.status = 500
         failing, fine = hook(study, bad), hook(study, listener)
         for _ in range(5):
-            ping_webhook(webhook=failing)
-        ping_webhook(webhook=fine)
+            write_test_message(webhook=failing)
+        write_test_message(webhook=fine)
         assert send_webhooks() == 1
         assert len(bad.heard) == 1
 
@@ -327,13 +327,13 @@ GOOD_URLS = [
 def test_addresses_that_lead_inside_or_are_none_are_refused(study: Study) -> None:
     for url in BAD_URLS:
         with refuses(DesignError, field="url"):
-            add_webhook(study=study, url=url, events=[SUBMITTED])
+            store_webhook(study=study, url=url, events=[SUBMITTED])
     assert Webhook.objects.count() == 0
 
 
 def test_public_addresses_are_taken(study: Study) -> None:
     for url in GOOD_URLS:
-        assert add_webhook(study=study, url=url, events=[SUBMITTED]).url == url
+        assert store_webhook(study=study, url=url, events=[SUBMITTED]).url == url
 
 
 @pytest.mark.parametrize("inside", ["127.0.0.1", "10.0.0.7", "::1", "169.254.169.254", "::ffff:10.0.0.7"])
@@ -367,14 +367,14 @@ def test_what_cannot_be_added_changes_nothing(study: Study, listener: Listener) 
     with pytest.raises(DataConflict, match="this address already"):
         hook(study, listener)
     for number in range(9):
-        add_webhook(study=study, url=f"{listener.url}{number}", events=[SUBMITTED])
+        store_webhook(study=study, url=f"{listener.url}{number}", events=[SUBMITTED])
     with pytest.raises(DataConflict, match="10 webhooks"):
-        add_webhook(study=study, url=f"{listener.url}x", events=[SUBMITTED])
+        store_webhook(study=study, url=f"{listener.url}x", events=[SUBMITTED])
     assert Webhook.objects.count() == 10
 
 
 def test_the_database_keeps_nothing_twice_and_no_secret(study: Study, listener: Listener) -> None:
-    webhook = add_webhook(study=study, url=listener.url, events=[SUBMITTED])
+    webhook = store_webhook(study=study, url=listener.url, events=[SUBMITTED])
     secret = secret_of(webhook)
     assert secret.removeprefix("whsec_") not in str(Webhook.objects.values().get())
     assert secret == secret_of(webhook)
@@ -382,7 +382,7 @@ def test_the_database_keeps_nothing_twice_and_no_secret(study: Study, listener: 
     WebhookDelivery.objects.create(**same)
     with pytest.raises(IntegrityError), transaction.atomic():
         WebhookDelivery.objects.create(**same)
-    ping_webhook(webhook=webhook)
+    write_test_message(webhook=webhook)
     rotate_secret.run(study, {"webhook": str(webhook.pk)}, by=None)
     webhook.refresh_from_db()
     other = secret_of(webhook)
@@ -400,9 +400,9 @@ def test_the_database_keeps_nothing_twice_and_no_secret(study: Study, listener: 
 
 def test_old_messages_are_forgotten_and_what_waits_is_not(study: Study, listener: Listener) -> None:
     webhook = hook(study, listener)
-    ping_webhook(webhook=webhook)
+    write_test_message(webhook=webhook)
     send_webhooks()
-    waits = ping_webhook(webhook=webhook)
+    waits = write_test_message(webhook=webhook)
     WebhookDelivery.objects.update(made_at=timezone.now() - timedelta(days=31))
     assert delete_old_deliveries() == 1
     assert only(webhook).pk == waits.pk
@@ -416,9 +416,9 @@ def test_a_sender_that_is_killed_before_it_noted_the_answer_sends_again_under_th
         installation.env["WEBHOOK_PRIVATE"] = "true"
         installation.python(
             "from tests.studies import make_study\n"
-            "from contrib.webhooks.operations import add_webhook, ping_webhook\n"
-            f"webhook = add_webhook(study=make_study('pairwise'), url={there.url!r}, events=['study.completed'])\n"
-            "ping_webhook(webhook=webhook)"
+            "from contrib.webhooks.operations import store_webhook, write_test_message\n"
+            f"webhook = store_webhook(study=make_study('pairwise'), url={there.url!r}, events=['study.completed'])\n"
+            "write_test_message(webhook=webhook)"
         )
         started: Queue[int] = Queue()
         there.before = lambda: os.kill(started.get(), signal.SIGKILL)
@@ -455,7 +455,7 @@ def paged_study() -> Study:
 
 @pytest.fixture
 def webhook(paged_study: Study) -> Webhook:
-    return add_webhook(study=paged_study, url=URL, events=[SUBMITTED])
+    return store_webhook(study=paged_study, url=URL, events=[SUBMITTED])
 
 
 def person(paged_study: Study | None, role: str = "") -> User:
@@ -466,7 +466,7 @@ def person(paged_study: Study | None, role: str = "") -> User:
 
 
 def given_up(webhook: Webhook) -> WebhookDelivery:
-    made = ping_webhook(webhook=webhook)
+    made = write_test_message(webhook=webhook)
     WebhookDelivery.objects.filter(pk=made.pk).update(
         state="given-up", problem="The answer was 500.", status=500
     )

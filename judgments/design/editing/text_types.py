@@ -1,4 +1,4 @@
-"""Guess whether a dataset's texts are captions, translations, summaries or others, and word the titles of presets."""
+"""Guess from a dataset without pictures whether its judged texts are translations, summaries or other texts."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ import re
 from statistics import median
 
 from django.db.models import Q
-from django.utils.translation import gettext
 
-from judgments.design.reading.presets import PRESETS, Preset
-from judgments.design.wordings import CAPTION
-from judgments.kinds import KINDS, Kind
+from judgments.kinds import Kind
 from judgments.models import Caption, Dataset, Output
 
 MAX_TEXTS_READ = 200  # texts of a dataset from which the type of its texts is guessed
@@ -51,25 +48,8 @@ def _shared_share(source: str, text: str) -> float:
 
 
 def can_ask_about_texts(kind: Kind) -> bool:
-    """Return whether the page of a kind works without pictures."""
-    return not kind.page.shows_picture or ("text" in kind.wordings and not kind.no_source_reason)
+    """Return whether the page of a kind works without pictures.
 
-
-def card_title(preset: Preset, text_type: str) -> str:
-    """Return the title of a preset, worded for the type of judged text unless the preset is made for one type."""
-    wordings = KINDS[preset.values["protocol"]].wordings
-    if text_type == CAPTION or text_type not in wordings or preset.values.get("judged", CAPTION) != CAPTION:
-        return gettext(preset.title)
-    return gettext(wordings[text_type].title)
-
-
-def preset_titles(text_type: str) -> dict[str, str]:
-    """Return the titles of presets by name, worded for the type of judged text.
-
-    For texts other than captions, leave out presets whose page needs pictures.
+    It does if it shows no picture, or if it can show a source text instead and its question has a wording for texts.
     """
-    return {
-        name: card_title(preset, text_type)
-        for name, preset in PRESETS.items()
-        if text_type == CAPTION or can_ask_about_texts(KINDS[preset.values["protocol"]])
-    }
+    return not kind.page.shows_picture or ("text" in kind.wordings and not kind.no_source_reason)

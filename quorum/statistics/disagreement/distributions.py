@@ -179,10 +179,11 @@ def divergence(shares: ArrayLike, predictions: ArrayLike) -> DivergenceResult:
         )
     with np.errstate(divide="ignore"):
         cross_entropy = -scipy.special.xlogy(people_shares, predicted_shares).sum(axis=1)
-    middle = (people_shares + predicted_shares) / 2
-    divergences = scipy.special.rel_entr(people_shares, middle)
-    divergences = divergences + scipy.special.rel_entr(predicted_shares, middle)
-    jensen_shannon = divergences.sum(axis=1) / 2
+    # Jensen-Shannon: the mean of the relative entropies of both distributions from their mean
+    mean_shares = (people_shares + predicted_shares) / 2
+    people_entropy = scipy.special.rel_entr(people_shares, mean_shares)
+    predicted_entropy = scipy.special.rel_entr(predicted_shares, mean_shares)
+    jensen_shannon = (people_entropy + predicted_entropy).sum(axis=1) / 2
     return DivergenceResult(
         cross_entropy=cross_entropy,
         jensen_shannon=jensen_shannon,
@@ -226,9 +227,10 @@ def metric_probabilities(
     probabilities = np.empty_like(table)
     for number in range(int(fold.max()) + 1):
         held_out = fold == number
-        middle = 0.0 if symmetric else float(score[~held_out].mean())
-        spread = float(np.sqrt(((score[~held_out] - middle) ** 2).mean())) or 1.0
-        scaled = (score - middle) / spread
+        # Standardise the scores. A symmetric difference keeps its zero; equal scores are not scaled.
+        centre = 0.0 if symmetric else float(score[~held_out].mean())
+        spread = float(np.sqrt(((score[~held_out] - centre) ** 2).mean())) or 1.0
+        scaled = (score - centre) / spread
         coefficients = _fit_logistic(scaled[~held_out], table[~held_out], symmetric)
         probabilities[held_out] = scipy.special.softmax(_logits(coefficients, scaled[held_out]), axis=1)
     return probabilities
@@ -243,19 +245,21 @@ def _fit_logistic(score: Floats, counts: Floats, symmetric: bool) -> Floats:
     free_labels = counts.shape[1] - 1
 
     def coefficients(point: Floats) -> Floats:
+        """Return the table of coefficients, from the vector of those that are not zero by definition."""
         table = np.zeros((2, free_labels + 1))
         free_rows = table[1:] if symmetric else table
         free_rows[:, :free_labels] = point.reshape(-1, free_labels)
         return table
 
     def objective(point: Floats) -> tuple[float, Floats]:
-        """Return the logarithm of the posterior, and its slope."""
+        """Return the logarithm of the posterior, and its gradient."""
         logs = scipy.special.log_softmax(_logits(coefficients(point), score), axis=1)
+        # counts of answers minus those that the model expects
         surplus = (counts - counts.sum(axis=1, keepdims=True) * np.exp(logs))[:, :free_labels]
-        slopes = [score @ surplus] if symmetric else [surplus.sum(axis=0), score @ surplus]
+        gradient = [score @ surplus] if symmetric else [surplus.sum(axis=0), score @ surplus]
         deviation = point / _LOGIT_DEVIATION
         log_posterior = float((counts * logs).sum() - 0.5 * (deviation * deviation).sum())
-        return log_posterior, np.concatenate(slopes) - deviation / _LOGIT_DEVIATION
+        return log_posterior, np.concatenate(gradient) - deviation / _LOGIT_DEVIATION
 
     start = np.zeros(free_labels if symmetric else 2 * free_labels)
     return coefficients(find_optimum(objective, [start], max_iterations=1000, tolerance=1e-5).point)
@@ -270,9 +274,13 @@ def _logits(coefficients: Floats, score: Floats) -> Floats:
 def judge_probabilities(answers: Iterable[int], counts: ArrayLike) -> Floats:
     """Return the (U, L) probabilities of people's answers that a judge's single answers predict.
 
-    answers: (U,) the judge's labels, from 0 to L - 1. counts: (U, L) people's answers. The probabilities are
-    people's shares on the other units to which the judge gave this answer, plus one answer, which is divided among
-    the labels like people's answers to all other units, after one answer is added to each label.
+    Let the judge give a unit the label j. Its probabilities are the shares of people's answers to the other units with
+    j, together with one more answer. This answer is divided among the labels in the shares of people's answers to all
+    other units, after one is added to the count of each label.
+
+    Args:
+        answers: (U,) the judge's labels, from 0 to L - 1.
+        counts: (U, L) people's answers.
     """
     table = floats_of(counts, "counts")
     answer = np.asarray(list(answers))

@@ -19,8 +19,8 @@ from judgments.design.editing.form.design_form import DesignForm
 from judgments.design.editing.form.fields import html_name
 from judgments.design.editing.form.sections import DESIGN_STEPS, UNFOLDED_FIELDS
 from judgments.design.editing.form.values import values_from_toml
+from judgments.design.editing.preset_titles import preset_titles
 from judgments.design.editing.previews import find_preview, store_preview
-from judgments.design.editing.text_types import preset_titles
 from judgments.design.editing.views.description import SectionSettings, describe_design
 from judgments.design.editing.views.numbers import numbers_address, numbers_context
 from judgments.design.editing.views.saving import PREVIEW_BUTTONS, REHEARSAL, is_save, show_next, store_design

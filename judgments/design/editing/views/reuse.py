@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 from common.errors import QuorumError
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.design.editing.form.sections import sections_for
-from judgments.design.editing.text_types import preset_titles
+from judgments.design.editing.preset_titles import preset_titles
 from judgments.design.named_designs import NamedDesign, earlier_designs, find_design
 from judgments.design.reading.comparing import DesignDifference, compare_designs
 from judgments.design.saved_presets import newest_presets

@@ -15,7 +15,8 @@ from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.design.editing.dataset_counts import count_contents
 from judgments.design.editing.fitting import fit_to_dataset
 from judgments.design.editing.form.values import starting_values
-from judgments.design.editing.text_types import can_ask_about_texts, card_title, judged_text_type
+from judgments.design.editing.preset_titles import preset_title
+from judgments.design.editing.text_types import can_ask_about_texts, judged_text_type
 from judgments.design.editing.views.editor import EditorPage, edit_design, form_context
 from judgments.design.reading.completing import slugify_name
 from judgments.design.reading.presets import PRESETS, Preset
@@ -98,7 +99,7 @@ def _show_start(
             {
                 "name": name,
                 "preset": preset,
-                "title": card_title(preset, text_type),
+                "title": preset_title(preset, text_type),
                 "thumbnail": f"judgments/thumbnails/{preset.values['protocol']}.html",
                 "seconds": starting_values(preset=name, saved_presets=saved_presets)["seconds_per_unit"],
                 "missing": counts.missing_for(preset) if counts else "",
