@@ -1,7 +1,7 @@
 """Resources of the API, for staff: workers, their work and captions, and publications, sessions and money at crowds.
 
-Each resource has a serializer for its rows. In a resource, ``reading`` is the permission to read all rows, ``scope``
-the scope that an API token needs, and ``study_path`` the lookup from a row to its study.
+Each resource has a serializer for its rows. In a resource, ``read_permission`` is the permission to read all rows,
+``scope`` the scope that an API token needs, and ``study_path`` the lookup from a row to its study.
 
 Most fields have the names of the models. Three have other names, which clients rely on: ``place`` is the platform of a
 crowd, ``places`` are slots of HITs or sessions, and ``seat`` is the number of a slot.
@@ -147,7 +147,7 @@ ASSIGNMENTS = Assignment.objects.select_related("study", "hit", "worker")
 class WorkerResource(Resource):
     """Workers, including those of rehearsals and the raters of imported judgments, without their tokens."""
 
-    reading, scope = "annotation.view_worker", "workers"
+    read_permission, scope = "annotation.view_worker", "workers"
     study_path = "participations__study"
     has_several_studies = True
     queryset = Worker.objects.select_related("study")
@@ -163,7 +163,7 @@ class AssignmentResource(mixins.ListModelMixin, GenericViewSet[Assignment]):
 
     # This resource only lists; `AssignmentView` reads and saves single assignments, at addresses with a UUID.
 
-    reading, scope = "annotation.view_assignment", "judgments"
+    read_permission, scope = "annotation.view_assignment", "judgments"
     study_path = "study"
     queryset = ASSIGNMENTS
     serializer_class = AssignmentSerializer
@@ -176,7 +176,7 @@ class AssignmentResource(mixins.ListModelMixin, GenericViewSet[Assignment]):
 class AssignmentView(APIView):
     """A single assignment: staff read it, and its worker saves answers in it."""
 
-    reading, scope = "annotation.view_assignment", "judgments"
+    read_permission, scope = "annotation.view_assignment", "judgments"
     study_path = "study"
     worker_methods = ("PATCH",)
 
@@ -210,7 +210,7 @@ class JudgmentResource(Resource):
     Only exports say which judgments the study's rules include.
     """
 
-    reading, scope = "annotation.view_judgment", "judgments"
+    read_permission, scope = "annotation.view_judgment", "judgments"
     study_path = "assignment__study"
     queryset = Judgment.objects.select_related(
         "assignment__worker", "assignment__hit", "assignment__study", "unit__item", "unit__reference",
@@ -244,7 +244,7 @@ class ParticipationSerializer(RowSerializer[Participation]):
 class ParticipationResource(Resource):
     """Workers' participation in studies, and their status."""
 
-    reading, scope = "annotation.view_participation", "workers"
+    read_permission, scope = "annotation.view_participation", "workers"
     queryset = Participation.objects.select_related("study", "worker")
     serializer_class = ParticipationSerializer
     filterset_class = filters_of(
@@ -271,7 +271,7 @@ class InvitationSerializer(RowSerializer[Invitation]):
 class InvitationResource(Resource):
     """Invitations, each with a personal code."""
 
-    reading, scope = "annotation.view_invitation", "workers"
+    read_permission, scope = "annotation.view_invitation", "workers"
     queryset = Invitation.objects.select_related("study", "worker")
     serializer_class = InvitationSerializer
     filterset_class = filters_of(
@@ -304,7 +304,7 @@ class ProblemReportSerializer(RowSerializer[ProblemReport]):
 class ProblemReportResource(Resource):
     """Problems that workers reported, such as a picture that cannot be seen or a broken sentence."""
 
-    reading, scope = "annotation.view_problemreport", "judgments"
+    read_permission, scope = "annotation.view_problemreport", "judgments"
     study_path = "assignment__study"
     queryset = ProblemReport.objects.select_related("assignment__study", "assignment__worker", "unit")
     serializer_class = ProblemReportSerializer
@@ -334,7 +334,7 @@ class WrittenCaptionSerializer(RowSerializer[WrittenCaption]):
 class WrittenCaptionResource(Resource):
     """Captions that workers wrote and that are part of a dataset."""
 
-    reading, scope = "annotation.view_writtencaption", "judgments"
+    read_permission, scope = "annotation.view_writtencaption", "judgments"
     study_path: ClassVar[str] = "judgment__assignment__study"
     queryset = WrittenCaption.objects.select_related(
         "caption__dataset", "worker", "judgment__assignment__study"
@@ -366,7 +366,7 @@ class BudgetSerializer(RowSerializer[Budget]):
 class BudgetResource(Resource):
     """The budgets of studies at each platform, with reserved and spent money."""
 
-    reading, scope = "annotation.view_budget", "money"
+    read_permission, scope = "annotation.view_budget", "money"
     queryset = Budget.objects.select_related("study")
     serializer_class = BudgetSerializer
     filterset_class = filters_of(Budget, study=study_filter(), place="platform")
@@ -391,7 +391,7 @@ class LedgerSerializer(RowSerializer[LedgerEntry]):
 class LedgerResource(Resource):
     """Ledger entries, one for each change of a budget. The counters of a budget are the sums of its entries."""
 
-    reading, scope = "annotation.view_ledgerentry", "money"
+    read_permission, scope = "annotation.view_ledgerentry", "money"
     study_path = "budget__study"
     queryset = LedgerEntry.objects.select_related("budget__study", "by")
     serializer_class = LedgerSerializer
@@ -433,7 +433,7 @@ class PublicationSerializer(RowSerializer[Publication]):
 class PublicationResource(Resource):
     """Publications at crowds: of a HIT at Mechanical Turk, or of a whole study at a panel."""
 
-    reading, scope = "annotation.view_publication", "money"
+    read_permission, scope = "annotation.view_publication", "money"
     queryset = Publication.objects.select_related("study", "hit").annotate(currency=currency_of_budget())
     serializer_class = PublicationSerializer
     filterset_class = filters_of(Publication, "state", study=study_filter(), hit="hit__key", place="platform")
@@ -457,7 +457,7 @@ class SessionSerializer(RowSerializer[CrowdSession]):
 class SessionResource(Resource):
     """Sessions of people sent by a crowd, with their outcome."""
 
-    reading, scope = "annotation.view_crowdsession", "money"
+    read_permission, scope = "annotation.view_crowdsession", "money"
     queryset = CrowdSession.objects.select_related("study", "worker")
     serializer_class = SessionSerializer
     filterset_class = filters_of(
@@ -490,7 +490,7 @@ class CrowdCallSerializer(RowSerializer[CrowdCall]):
 class CrowdCallResource(Resource):
     """Outbox messages to crowds. Each is delivered once."""
 
-    reading, scope = "annotation.view_crowdcall", "money"
+    read_permission, scope = "annotation.view_crowdcall", "money"
     queryset = CrowdCall.objects.select_related("study", "worker", "made_by").annotate(
         currency=currency_of_budget()
     )

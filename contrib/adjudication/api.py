@@ -50,7 +50,7 @@ class AdjudicationSerializer(RowSerializer[Adjudication]):
 class AdjudicationResource(Resource):
     """Disputed units on which a person decides."""
 
-    reading, scope = "annotation.view_adjudication", "workers"
+    read_permission, scope = "annotation.view_adjudication", "workers"
     queryset = Adjudication.objects.select_related("study", "unit", "adjudicator", "sent_by", "withdrawn_by")
     serializer_class = AdjudicationSerializer
     filterset_class = filters_of(

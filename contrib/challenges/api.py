@@ -78,7 +78,7 @@ class IsParticipant(BasePermission):
 class OpenToParticipants:
     """A mixin for resources that every account may use. Their rows belong to no study, so no role restricts them."""
 
-    reading: ClassVar[str] = "judgments.view_study"
+    read_permission: ClassVar[str] = "judgments.view_study"
     permission_classes: Any = (IsParticipant,)
 
     def rows_for(self, queryset: QuerySet[Any], studies: Any, request: Request) -> QuerySet[Any]:

@@ -45,7 +45,7 @@ class QuizAttemptSerializer(RowSerializer[QuizAttempt]):
 class QuizAttemptResource(Resource):
     """Attempts at quizzes, including those in progress."""
 
-    reading, scope = "annotation.view_quizattempt", "workers"
+    read_permission, scope = "annotation.view_quizattempt", "workers"
     queryset = QuizAttempt.objects.select_related("study", "worker")
     serializer_class = QuizAttemptSerializer
     filterset_class = filters_of(

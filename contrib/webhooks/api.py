@@ -75,7 +75,7 @@ class DeliverySerializer(RowSerializer[WebhookDelivery]):
 class WebhookResource(mixins.DestroyModelMixin, Resource):
     """Addresses to which a study's events are sent."""
 
-    reading = PERMISSIONS[Right.CHANGE]
+    read_permission = PERMISSIONS[Right.CHANGE]
     scope = "webhooks"
     queryset = Webhook.objects.select_related("study", "made_by")
     serializer_class = WebhookSerializer
@@ -107,7 +107,7 @@ class WebhookResource(mixins.DestroyModelMixin, Resource):
 class DeliveryResource(Resource):
     """The messages of webhooks, sent and waiting."""
 
-    reading = PERMISSIONS[Right.CHANGE]
+    read_permission = PERMISSIONS[Right.CHANGE]
     study_path = "webhook__study"
     scope = "webhooks"
     queryset = WebhookDelivery.objects.select_related("webhook__study")

@@ -89,7 +89,7 @@ class IsStaff(BasePermission):
     The permission to add studies suffices, too; ``VisibleRows`` then shows only the rows that the person may see.
 
     Attributes of the view:
-        reading: the permission to see all of its rows.
+        read_permission: the permission to see all of its rows.
         scope: the scope that a token needs, without the verb.
         needed_permissions: the permission by action, for actions that no role allows.
         published: whether everybody may read some of its rows, also without an account.
@@ -105,8 +105,8 @@ class IsStaff(BasePermission):
         permission = getattr(view, "needed_permissions", {}).get(getattr(view, "action", None))
         if permission is not None:
             return user.has_perm(permission) and limited_token_of(request) is None
-        reading = getattr(view, "reading", PERMISSIONS[Right.VIEW])
-        if user.has_perm(reading) or user.has_perm("judgments.add_study"):
+        read_permission = getattr(view, "read_permission", PERMISSIONS[Right.VIEW])
+        if user.has_perm(read_permission) or user.has_perm("judgments.add_study"):
             return True  # a person who may create studies gets empty lists, not a refusal
         if getattr(view, "published", False) and request.method in SAFE_METHODS:
             return True
@@ -144,7 +144,7 @@ class VisibleRows(BaseFilterBackend):
             if token is None:
                 return rows
             return rows.filter(**{f"{view.dataset_path}__in": token.studies.order_by().values("dataset")})
-        if token is None and staff_of(request).has_perm(view.reading):
+        if token is None and staff_of(request).has_perm(view.read_permission):
             return queryset  # all rows
         studies = studies_of(request)
         if hasattr(view, "rows_for"):

@@ -75,7 +75,7 @@ def job_action(refusal: str) -> Callable[[Any], Any]:
 class JobResource(Resource):
     """Background jobs with their progress and results."""
 
-    reading = "judgments.view_job"
+    read_permission = "judgments.view_job"
     queryset = Job.objects.select_related("created_by")
     serializer_class = JobSerializer
     filterset_class = filters_of(Job, "kind", "queue", "state")

@@ -56,7 +56,7 @@ class Resource(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[
     """A read-only resource: a list in pages, and single rows.
 
     Attributes:
-        reading: the permission to read all rows.
+        read_permission: the permission to read all rows.
         study_path: the lookup from a row to its study; a role in the study allows to read the row.
         has_several_studies: whether a row can belong to several studies.
         scope: the scope that a token needs, without the verb.
@@ -64,7 +64,7 @@ class Resource(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[
         orderings: the fields to order by, by public name; the first is the default.
     """
 
-    reading: ClassVar[str] = "judgments.view_study"
+    read_permission: ClassVar[str] = "judgments.view_study"
     study_path: ClassVar[str] = "study"
     has_several_studies: ClassVar[bool] = False
     scope: ClassVar[str] = "studies"

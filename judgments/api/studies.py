@@ -69,7 +69,7 @@ class DesignSerializer(serializers.Serializer[Any]):
 class StudyResource(mixins.CreateModelMixin, Resource):
     """Studies."""
 
-    reading, study_path = "judgments.view_study", "pk"
+    read_permission, study_path = "judgments.view_study", "pk"
     queryset = Study.objects.select_related("dataset")
     serializer_class = StudySerializer
     filterset_class = filters_of(Study, "protocol", "state", "source", "simulated", dataset=dataset_filter())
@@ -127,7 +127,7 @@ class UnitSerializer(RowSerializer[Unit]):
 class UnitResource(Resource):
     """The units of studies. Participants cannot read them, since control items have their right answers."""
 
-    reading = "judgments.view_unit"
+    read_permission = "judgments.view_unit"
     queryset = Unit.objects.select_related("study", "item", "reference", "first", "second", "pair")
     serializer_class = UnitSerializer
     filterset_class = filters_of(
@@ -168,7 +168,7 @@ class PairSerializer(RowSerializer[CandidatePair]):
 class PairResource(Resource):
     """Candidate pairs with the systems that gave the candidates. Participants cannot read them."""
 
-    reading = "judgments.view_candidatepair"
+    read_permission = "judgments.view_candidatepair"
     queryset = CandidatePair.objects.select_related(
         "study", "item", "first", "second", "first_system", "second_system"
     )
@@ -210,7 +210,7 @@ class HITFilters(RowFilters):
 class HITResource(Resource):
     """Pages of work with their units."""
 
-    reading = "judgments.view_hit"
+    read_permission = "judgments.view_hit"
     serializer_class = HITSerializer
     filterset_class = HITFilters
     orderings = {"id": "pk", "position": "position"}

@@ -73,7 +73,7 @@ class DatasetRowResource(Resource):
     ``dataset_path`` is the lookup from a row to its dataset.
     """
 
-    reading, published = "judgments.view_dataset", True
+    read_permission, published = "judgments.view_dataset", True
     dataset_path = "dataset"
 
 
@@ -109,7 +109,7 @@ class DatasetRoleSerializer(RowSerializer[DatasetRole]):
 class DatasetRoleResource(Resource):
     """The roles that people have in datasets."""
 
-    reading, dataset_path = "judgments.view_dataset", "dataset"
+    read_permission, dataset_path = "judgments.view_dataset", "dataset"
     queryset = DatasetRole.objects.select_related("dataset", "user", "given_by")
     serializer_class = DatasetRoleSerializer
     filterset_class = filters_of(DatasetRole, "role", dataset=dataset_filter(), user="user__username")

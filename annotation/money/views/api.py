@@ -103,7 +103,7 @@ class MoneyView(APIView):
     """
 
     scope: ClassVar[str] = "money"
-    reading: ClassVar[str] = "annotation.view_budget"
+    read_permission: ClassVar[str] = "annotation.view_budget"
     operation: ClassVar[Operation]
     preview_type: ClassVar[type[Parameters]]
     confirm_type: ClassVar[type[Parameters]]

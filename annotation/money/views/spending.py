@@ -52,7 +52,7 @@ DECISION_RESPONSES = {200: SpendingRequestSerializer, 403: bodies.Problem, 409: 
 class SpendingRequestResource(Resource):
     """Spending requests: orders that a second person confirms."""
 
-    reading, scope = CONFIRM_PERMISSION, "money"
+    read_permission, scope = CONFIRM_PERMISSION, "money"
     queryset = SpendingRequest.objects.select_related("study", "asked_by", "decided_by")
     serializer_class = SpendingRequestSerializer
     filterset_class = filters_of(SpendingRequest, "state", "operation", study=study_filter())

@@ -231,7 +231,7 @@ class ErasureRequestSerializer(RowSerializer[ErasureRequest]):
 class ErasureRequestResource(Resource):
     """Requests to be erased that are waiting or were declined."""
 
-    reading, scope = "annotation.view_erasurerequest", "workers"
+    read_permission, scope = "annotation.view_erasurerequest", "workers"
     queryset = ErasureRequest.objects.select_related("study", "worker")
     serializer_class = ErasureRequestSerializer
     filterset_class = filters_of(ErasureRequest, "state", study=study_filter())

@@ -42,7 +42,7 @@ class ExclusionSerializer(RowSerializer[Exclusion]):
 class ExclusionResource(Resource):
     """Exclusions, including lifted ones."""
 
-    reading, scope = "annotation.view_exclusion", "workers"
+    read_permission, scope = "annotation.view_exclusion", "workers"
     queryset = Exclusion.objects.select_related("study", "worker", "made_by", "lifted_by")
     serializer_class = ExclusionSerializer
     filterset_class = filters_of(
@@ -73,7 +73,7 @@ class CaseSerializer(RowSerializer[Case]):
 class CaseResource(Resource):
     """The flags of detectors, and the decisions on them."""
 
-    reading, scope = "annotation.view_case", "workers"
+    read_permission, scope = "annotation.view_case", "workers"
     queryset = Case.objects.select_related("study", "worker", "decided_by")
     serializer_class = CaseSerializer
     filterset_class = filters_of(Case, "rule", "state", study=study_filter(), worker="worker__name")

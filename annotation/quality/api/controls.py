@@ -55,7 +55,7 @@ def control_figures_of(study: Study) -> ControlFigures:
 class ControlItemResource(Resource):
     """The control items of a study with workers' results."""
 
-    reading, scope = "annotation.view_judgment", "judgments"
+    read_permission, scope = "annotation.view_judgment", "judgments"
     queryset = Unit.objects.none()
     serializer_class = ControlItemSerializer
     orderings: ClassVar[dict[str, str]] = {"position": "position", "id": "pk"}

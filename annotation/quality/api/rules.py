@@ -30,7 +30,7 @@ class RuleSerializer(RowSerializer[QualityRule]):
 class RuleResource(Resource):
     """The detectors that watch studies; their findings are in ``cases``."""
 
-    reading, scope = "annotation.view_qualityrule", "workers"
+    read_permission, scope = "annotation.view_qualityrule", "workers"
     queryset = QualityRule.objects.select_related("study", "changed_by")
     serializer_class = RuleSerializer
     filterset_class = filters_of(QualityRule, "rule", "action", "enabled", study=study_filter())
