@@ -101,7 +101,8 @@ def ask_for_bonus(
         number: the number of the session's bonus. If a bonus of this number was ordered before, its call is returned.
 
     Raises:
-        WrongState: the message is empty.
+        WrongState: the message is empty, or the crowd cannot pay bonuses.
+        OverBudget, OverLimit, NeedsConfirmation: see ``write_message``.
     """
     if not why.strip():
         raise WrongState(_("Nothing was paid: enter a message to the participant. Each bonus needs one."))
@@ -151,7 +152,7 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
 
     Raises:
         OverBudget: the budget does not suffice for anybody.
-        WrongState: no approved work is below the wage floor, or the message is empty.
+        WrongState: no approved work is below the wage floor, the message is empty, or the crowd cannot pay bonuses.
     """
     # lock before reading the wages, so that a concurrent request finds these bonuses
     approved = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.APPROVED).order_by("pk")

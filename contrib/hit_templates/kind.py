@@ -79,9 +79,7 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
         random_answer = self.draw_truth(unit, [], rng)
         if right is None:
             return random_answer
-        if (
-            unit.control_kind == KNOWN_GOOD
-        ):  # its truth is the expected answer of each question in the dataset
+        if unit.control_kind == KNOWN_GOOD:  # its truth is the expectation of each question, not an answer
             return draw_control_answer(self._kind.questions(unit), truth, random_answer, right=right, rng=rng)
         if right:
             return dict(truth)

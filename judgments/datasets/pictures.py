@@ -51,15 +51,21 @@ def checked_pictures(folder: Path, file_names: Iterable[tuple[str, str]]) -> dic
         raise PictureProblem(
             gettext("%(folder)s is not a folder; expected the pictures of the dataset.") % {"folder": folder}
         )
+    root = folder.resolve()
     paths: dict[str, Path] = {}
     missing_names: list[str] = []
     pairs = list(file_names)
     # lazily: the folder is only searched if a file is not found under its name
     picture_files = SimpleLazyObject(
-        lambda: find_pictures([compose_name(file) for _, file in pairs], _files_in(folder.resolve()))
+        lambda: find_pictures([compose_name(file) for _, file in pairs], _files_in(root))
     )
     for image, file in pairs:
-        path = _find_file(folder, file, picture_files)
+        path = _find_file(root, file, picture_files)
+        if not path.is_relative_to(root):
+            raise PictureProblem(
+                gettext("%(file)r is outside the folder %(folder)s; expected a file in this folder.")
+                % {"file": file, "folder": folder}
+            )
         if path.is_file():
             paths[image] = path
         else:
@@ -85,22 +91,14 @@ def checked_pictures(folder: Path, file_names: Iterable[tuple[str, str]]) -> dic
 
 
 def _find_file(folder: Path, file: str, picture_files: Any) -> Path:
-    """Return the path of a file of the folder, also if it is spelled differently there. It may not exist.
+    """Return the path of a file in its spelling in the folder. It may not exist, or be outside the folder.
 
     Args:
         picture_files: the result of `find_pictures`, with the spelling in the folder by composed name.
-
-    Raises:
-        PictureProblem: the path is outside the folder.
     """
     path = (folder / file).resolve()
     if not path.is_file() and (respelled_file := picture_files.files.get(compose_name(file))):
-        path = (folder / respelled_file).resolve()
-    if not path.is_relative_to(folder.resolve()):
-        raise PictureProblem(
-            gettext("%(file)r is outside the folder %(folder)s; expected a file in this folder.")
-            % {"file": file, "folder": folder}
-        )
+        return (folder / respelled_file).resolve()
     return path
 
 

@@ -94,7 +94,7 @@ def refuse_ended_assignment(assignment: Assignment) -> None:
 
     Raises:
         AlreadyEnded: the assignment was returned or submitted, or it waits until the current page has ended.
-        TooLate: its time is over.
+        TooLate: its time is over, or it was ended early because no answers came.
         WorkerExcluded: the worker is excluded from the study.
     """
     if assignment.state == Assignment.State.RETURNED:
@@ -155,6 +155,7 @@ def merge_answers(
     """Merge new answers into saved ones, by position.
 
     A new answer replaces the saved one. Other saved fields, such as a comment, are kept unless the new answer has them.
+
     For example, ``{"1": {"value": 2, "comment": "blurred"}}`` and ``{"1": {"value": 3}}`` give
     ``{"1": {"comment": "blurred", "value": 3}}``.
     """
