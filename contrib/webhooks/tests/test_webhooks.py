@@ -30,8 +30,8 @@ from contrib.webhooks.delivery import MAX_ATTEMPTS, delete_old_deliveries, secre
 from contrib.webhooks.events import note_completions
 from contrib.webhooks.models import COMPLETED, EVENTS, EXCLUDED, SUBMITTED, Webhook, WebhookDelivery
 from contrib.webhooks.operations import (
-    add,
-    remove,
+    add_webhook,
+    remove_webhook,
     retry_delivery,
     rotate_secret,
     store_webhook,
@@ -360,9 +360,9 @@ def test_numbers_that_resolvers_take_for_addresses_lead_nowhere_inside() -> None
 
 def test_what_cannot_be_added_changes_nothing(study: Study, listener: Listener) -> None:
     with pytest.raises(ValidationError, match="'lunch'"):
-        add.read({"url": listener.url, "events": [SUBMITTED, "lunch"]})
+        add_webhook.read({"url": listener.url, "events": [SUBMITTED, "lunch"]})
     with pytest.raises(ValidationError, match="at least 1"):
-        add.read({"url": listener.url, "events": []})
+        add_webhook.read({"url": listener.url, "events": []})
     hook(study, listener)
     with pytest.raises(DataConflict, match="this address already"):
         hook(study, listener)
@@ -391,9 +391,9 @@ def test_the_database_keeps_nothing_twice_and_no_secret(study: Study, listener: 
     heard: Heard = listener.heard[0]
     assert documented_verify()(other, heard.headers, heard.body)
     assert not documented_verify()(secret, heard.headers, heard.body)
-    remove.run(study, {"webhook": str(webhook.pk)}, by=None)
+    remove_webhook.run(study, {"webhook": str(webhook.pk)}, by=None)
     with pytest.raises(ObjectNotFound):
-        remove.run(study, {"webhook": str(webhook.pk)}, by=None)
+        remove_webhook.run(study, {"webhook": str(webhook.pk)}, by=None)
     noted = StudyEvent.objects.filter(study=study, what__startswith="webhook-").values_list("what", flat=True)
     assert sorted(noted) == ["webhook-added", "webhook-removed", "webhook-rotated"]
 
