@@ -517,7 +517,7 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
         ),
         "json.loads": (
             *("annotation.money.orders", "annotation.privacy.erasure_list"),
-            *("contrib.challenges", "contrib.mtme.folder"),
+            *("contrib.challenges", "contrib.demo.make_systems", "contrib.mtme.folder"),
             *("evaluation.data.export", "evaluation.data.judgment_sets.loaders", "quorum.metrics.caption_files"),
             "evaluation.data.judgment_sets.material_digest",
             *("contrib.archives", "evaluation.data.releases", "evaluation.results.consensus.storage"),

@@ -32,7 +32,7 @@ from contrib.challenges.errors import ChallengeError
 from contrib.challenges.models import Challenge, ChallengeEvent, Submission
 from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import QuorumAdmin, ReadOnlyAdmin, signed_in
-from judgments.admin.columns import format_time, json_column
+from judgments.admin.columns import format_time, json_field_column
 from judgments.models import Dataset, DatasetRole
 from judgments.models.datasets import sees_all_datasets
 
@@ -42,7 +42,7 @@ else:
     ModelForm = forms.ModelForm
 
 FIXED_FIELDS = ("dataset", "split", "metrics", "tokenizer")  # they affect scores
-METRICS_COLUMN = json_column(Challenge, "metrics")  # the metrics of a stored challenge, as text
+METRICS_COLUMN = json_field_column(Challenge, "metrics")  # the metrics of a stored challenge, as text
 MAX_LOG_ENTRIES = 50
 
 

@@ -23,10 +23,10 @@ from contrib.judgment_imports.bad_rows import BadRows
 from contrib.judgment_imports.columns import IMPORT_JOB
 from contrib.judgment_imports.reading import (
     captions_of_dataset,
+    describe_scale,
     imported_design,
     mappings_by_criterion,
     open_judgments_of,
-    scale_sentence,
     stated_scale,
 )
 from contrib.judgment_imports.writing.judgments import JudgmentWriter
@@ -200,7 +200,7 @@ def _finish_study(
     """Store the design, the fingerprint and the notes of the study, and log the import. Return the notes."""
     notes = source.notes.sentences()
     has_inferred_scale = source.setting and not source.states_scale
-    if (options.dry_run or has_inferred_scale) and (sentence := scale_sentence(source)):
+    if (options.dry_run or has_inferred_scale) and (sentence := describe_scale(source)):
         notes.append(sentence)
     Study.objects.filter(pk=writer.study.pk).update(
         design=writer.study.design, fingerprint=digest, simulated=writer.simulated, notes={"sentences": notes}

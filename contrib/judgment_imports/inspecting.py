@@ -13,7 +13,7 @@ from django.utils import translation
 
 from common.amounts import with_noun
 from contrib.judgment_imports.bad_rows import BadRows
-from contrib.judgment_imports.reading import captions_of_dataset, open_judgments_of, scale_sentence
+from contrib.judgment_imports.reading import captions_of_dataset, describe_scale, open_judgments_of
 from judgments.importers import ColumnMapping
 from judgments.importers.records.values import ids_by_name
 from judgments.models import Item
@@ -130,7 +130,7 @@ def inspect_judgments(
             progress(share, with_noun(content.judgment_count, "judgment"))
     if refused_rows is not None:
         refused_rows.write()
-    scale_note = scale_sentence(source)
+    scale_note = describe_scale(source)
     # if there is a note, it already states the setting, which is the scale
     content.setting = "" if scale_note else source.setting
     content.notes = [*source.notes.sentences(), *filter(None, [scale_note])]

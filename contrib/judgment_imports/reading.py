@@ -131,7 +131,7 @@ def stated_scale(scale: str, design_keys: Mapping[str, Any]) -> str:
     return scale or design_scale
 
 
-def scale_sentence(source: JudgmentSource) -> str:
+def describe_scale(source: JudgmentSource) -> str:
     """Return a sentence about the scale to which answers were assigned; "" if the answers have no scale."""
     kind = KINDS.get(source.protocol or "")
     scale = None if kind is None else kind.with_setting(source.setting).scale

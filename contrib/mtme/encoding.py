@@ -18,7 +18,7 @@ from django.db.models import F
 from annotation.snapshots import Snapshot
 from common.files import HashedFile
 from contrib.mtme.cells import UnitCells, cells_of_captions, cells_of_options, cells_of_pairs
-from contrib.mtme.folder import write_folder, zip_folder
+from contrib.mtme.folder import write_mtme_folder, zip_folder
 from contrib.mtme.judged_systems import JudgedSystems, collect_systems, judged_items
 from contrib.mtme.references import SegmentReferences
 from evaluation.data.export.encodings import Encoding, ExportWork, Stage
@@ -125,7 +125,7 @@ class MtmeEncoding(Encoding):
         parent = work.folder / "folder"
         # It exists if an earlier run was stopped while it joined parts.
         shutil.rmtree(parent, ignore_errors=True)
-        max_references = write_folder(parent / work.study.slug, work, table, references, score_files)
+        max_references = write_mtme_folder(parent / work.study.slug, work, table, references, score_files)
         zip_folder(parent, file)
         work.counts |= {
             "systems": len(table.systems),

@@ -26,7 +26,7 @@ import numpy as np
 
 from common.files import ZIP_EPOCH, HashedFile
 from contrib.mtme.judged_systems import JudgedSystems, judged_items, parse_system_id
-from contrib.mtme.references import SegmentReferences, join_lines, open_text, texts_of
+from contrib.mtme.references import SegmentReferences, open_text, single_line, texts_of
 from evaluation.data.export.encodings import ExportWork
 from evaluation.data.judgment_sets import loaders
 from evaluation.models import DEFAULT_METRICS
@@ -38,7 +38,7 @@ from quorum.numeric.arrays import Floats
 SOURCE_ERROR = "source issue"  # category of an error in the source text
 
 
-def write_folder(
+def write_mtme_folder(
     folder: Path,
     work: ExportWork,
     table: JudgedSystems,
@@ -140,7 +140,7 @@ def _write_images(
         documents = stack.enter_context(open_text(folder / "documents" / f"{languages}.docs"))
         for pk, name, split, text, fields in images:
             document = "_".join(dict(fields).get("document", "").split()) or names[pk]
-            texts.write(f"{join_lines(text if show_texts else name)}\n")
+            texts.write(f"{single_line(text if show_texts else name)}\n")
             documents.write(f"{'_'.join(split.split()) or 'all'}\t{document}\n")
 
 
@@ -189,7 +189,7 @@ def _errors_as_json(text: str, spans: Sequence[Mapping[str, Any]]) -> list[dict[
 
     def line_offset(offset: int | None) -> int:
         # Append "|" before the lines are joined, so that a blank right before the offset is kept.
-        return 0 if offset is None else len(join_lines(f"{text[:offset]}|")) - 1
+        return 0 if offset is None else len(single_line(f"{text[:offset]}|")) - 1
 
     return [
         {
@@ -207,7 +207,7 @@ def _errors_as_json(text: str, spans: Sequence[Mapping[str, Any]]) -> list[dict[
 def _write_outputs(table: JudgedSystems, file_names: Mapping[int, str], folder: Path) -> None:
     for pk, row in table.systems.items():
         with open_text(folder / f"{file_names[pk]}.txt") as file:
-            file.writelines(f"{join_lines(text)}\n" for text in texts_of(table.caption[row]))
+            file.writelines(f"{single_line(text)}\n" for text in texts_of(table.caption[row]))
 
 
 def _mean(scores: Floats) -> float:

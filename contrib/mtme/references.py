@@ -38,7 +38,7 @@ class SegmentReferences:
         )
         for item, text in rows.iterator(loaders.ROWS_PER_BATCH):
             if item in table.segments:
-                texts[table.segments[item]].append(join_lines(text))
+                texts[table.segments[item]].append(single_line(text))
         return cls(texts)
 
     @property
@@ -87,7 +87,7 @@ def texts_of(captions: Ints) -> Iterator[str | None]:
         yield from (texts.get(pk) for pk in batch)
 
 
-def join_lines(text: str | None) -> str:
+def single_line(text: str | None) -> str:
     """Return a text on one line with single blanks; ``NO_TEXT`` for None."""
     return NO_TEXT if text is None else " ".join(text.split())
 

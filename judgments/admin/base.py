@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
 
 from judgments.access.visible_rows import may_view, visible_rows
-from judgments.admin.columns import CountColumn, json_column
+from judgments.admin.columns import CountColumn, json_field_column
 from judgments.admin.filters import bounded_filter
 
 PER_PAGE = 50
@@ -92,7 +92,7 @@ class ReadOnlyAdmin(QuorumAdmin):
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         json_fields = {field.name for field in self.opts.concrete_fields if isinstance(field, JSONField)}
         return [
-            json_column(self.model, name) if name in json_fields else name
+            json_field_column(self.model, name) if name in json_fields else name
             for name in super().get_fields(request, obj)
         ]
 

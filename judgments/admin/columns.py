@@ -52,7 +52,7 @@ class CountColumn:
         return thousands(getattr(row, self.name))
 
 
-def json_column(model: type[Model], name: str) -> Callable[[Any], str]:
+def json_field_column(model: type[Model], name: str) -> Callable[[Any], str]:
     """Return an admin column that shows a JSON field by ``format_json``."""
     field: Any = model._meta.get_field(name)
 
