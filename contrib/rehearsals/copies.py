@@ -35,7 +35,8 @@ def copy_for_rehearsal(*, study: Study, user: User | None = None) -> Study:
     )
     copy.simulated, copy.notes = True, copy.notes | {ORIGINAL_NOTE: study.pk}
     copy.save(update_fields=["simulated", "notes"])
-    note_event(study=study, what="rehearsed", sentence=f"A rehearsal of a copy, {copy.slug}, was asked for.")
+    # Only people with a role in the copy may learn its name.
+    note_event(study=study, what="rehearsed", sentence="A rehearsal of a copy was asked for.", by=user)
     return copy
 
 

@@ -315,8 +315,9 @@ class Keywords(OpenKind):
         return [f"{word} ({count})" for word, count in answer.items()]
 
     def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> list[str]:
-        """Return the keywords without extra blanks, punctuation at the edges, and repetitions.
+        """Return the keywords as typed, without extra blanks.
 
+        Of several keywords that differ only in case or in punctuation at the edges, only the first is returned.
         Raise ValueError for an invalid answer, and NoKeyword for a text that is not a keyword.
         """
         if not isinstance(answer, list) or not all(isinstance(typed, str) for typed in answer):

@@ -44,14 +44,17 @@ def _do_nothing_now(study: Study) -> str:
     return ""
 
 
-# what follows an operation that writes outbox messages for which nobody waits: pages queue a sync that sends them
+# The follow-up of an operation that only writes outbox messages. A command does nothing more; a page queues the sync
+# that sends them.
 SYNC_LATER = FollowUp(carry_out=_do_nothing_now, enqueue=queue_sync_if_calls_wait)
 
 
 def queue_due_syncs() -> list[str]:
     """Queue a sync of every study whose last sync is at least ``CROWD_SYNC_SECONDS`` ago; return their slugs.
 
-    Only studies with unfinished publications, with messages to send, or with publications to delete need a sync.
+    Only studies with unfinished publications, with messages to send, or with publications to delete need a sync. If a
+    study is not open and has no messages to send, the interval is ``CLOSED_INTERVAL_FACTOR`` times as long. Studies
+    whose crowd is off, or whose sync is under way, are left out.
     """
     usual_interval = timedelta(seconds=settings.CROWD_SYNC_SECONDS)
     unfinished = Publication.objects.filter(

@@ -77,7 +77,9 @@ def test_a_careful_crowd_brings_the_truth_back_and_the_page_says_what_it_costs(d
     study.refresh_from_db()
     assert not study.simulated
     assert not Assignment.objects.filter(study=study).exists()
-    assert StudyEvent.objects.filter(study=study, what="rehearsed").exists()
+    event = StudyEvent.objects.get(study=study, what="rehearsed")
+    assert event.by is not None
+    assert rehearsals_of(study).latest("pk").slug not in event.words
     done = StudyEvent.objects.get(study=copy, what="rehearsal-done")
     assert done.words == f"Rehearsed; {percent(told['recovered']['value'])} of the drawn truth came back."
 

@@ -117,7 +117,11 @@ class AdjacentModel(PreferenceModel):
         return np.einsum("rc,rcm,rcn->rmn", weights, slopes, slopes, optimize=True)
 
     def _offsets(self, cuts: Floats) -> Floats:
-        """Return the (C,) parameters a_|c| of the levels; a is 0 for the lowest positive magnitude."""
+        """Return the (C,) terms a_|c| of the levels c.
+
+        The term of a level is the entry of ``cuts`` for its magnitude. It is 0 for the lowest positive magnitude, which
+        is the reference and has no entry.
+        """
         by_magnitude = np.zeros(len(self.magnitudes))
         by_magnitude[self.free_positions] = cuts
         return by_magnitude[np.searchsorted(self.magnitudes, np.abs(self.levels))]
