@@ -63,8 +63,8 @@ def rights_in(user: Person, studies: Collection[Study]) -> dict[int, frozenset[R
     roles = dict(StudyRole.objects.filter(study__in=studies, user=user).values_list("study", "role"))
     rights: dict[int, frozenset[Right]] = {}
     for study in studies:
-        role = roles.get(study.pk)
-        rights[study.pk] = general_rights | RIGHTS_BY_ROLE[role] if role else general_rights
+        role = roles.get(study.pk, "")
+        rights[study.pk] = general_rights | RIGHTS_BY_ROLE.get(role, frozenset())
     return rights
 
 
