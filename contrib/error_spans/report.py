@@ -48,10 +48,7 @@ def span_agreement_section(figures: Mapping[str, Any]) -> Section:
         without=spans["without"],
     )
     if all(coefficient["value"] is None for coefficient in coefficients.values()):
-        reason = coefficients["character F1"]["reason"]
-        if errors_table.rows:
-            return section("spans", [reason], tables=[errors_table])
-        return section("spans", empty=reason)
+        return section("spans", empty=coefficients["character F1"]["reason"])
     agreement_table = table(
         "spans",
         [

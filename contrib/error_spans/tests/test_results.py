@@ -115,19 +115,6 @@ def test_the_report_has_the_scores_of_systems(study: StudyOf) -> None:
     assert held.sentences == (f"{best} (t tests, Holm's correction).",)
 
 
-def test_a_report_without_agreement_has_the_marked_errors() -> None:
-    """One person marks errors, so there is nobody to agree with."""
-    made = StudyOf(make_dataset("news", {"s0": ["a person's"]}), "spans", judged="translation", language="de")
-    made.answer(
-        made.hit("h1", [made.unit("u", "s0", first="Some wrong words.")]), "alma", [marked(MINOR, score=60)]
-    )
-    aggregate_study(study=made.study)
-    (spans,) = [one for one in build_report(made.study).sections if one.name == "spans"]
-    assert [table.name for table in spans.tables] == ["span-errors"]
-    assert spans.tables[0].rows == (("severity", "minor", 1, 1.0),)
-    assert len(spans.sentences) == 1
-
-
 def test_page_call_and_command_say_the_same(study: StudyOf, designer: Client) -> None:
     empty = words(designer.get(page(study.study, "errors")))
     assert "press “Compute now”" in empty
