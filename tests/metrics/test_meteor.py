@@ -4,6 +4,7 @@ tests/golden/meteor.json was made by the jar of METEOR 1.5 (its `source` says ho
 """
 
 import gzip
+import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +21,14 @@ from quorum.metrics.meteor.normalisation import normalise_texts, normalised_line
 from quorum.metrics.meteor.relations import STAGE_CHOICES
 from quorum.metrics.meteor.scoring import meteor_scores, meteor_statistics, pooled_statistics
 from quorum.metrics.meteor.table_files import DATA
-from quorum.metrics.meteor.tables import CACHE, NO_TABLES, MeteorTables, cache_folder, load_tables
+from quorum.metrics.meteor.tables import (
+    CACHE,
+    NO_TABLES,
+    MeteorTables,
+    cache_folder,
+    load_tables,
+    read_paraphrases,
+)
 from quorum.metrics.text.snowball import snowball_stems
 from quorum.metrics.text.tokenizers import tokenizer_named
 from quorum.metrics.text.tokens import encode_texts
@@ -332,6 +340,19 @@ def test_a_folder_of_the_program_gives_all_tables(program: Maker, monkeypatch: p
     assert found.paraphrases.vocabulary == ["next", "to", "beside", "close", "by", "at"]
     assert found.paraphrases.targets.tolist() == [1, 2, 3]
     assert found.paraphrases.target_starts.tolist() == [0, 2, 3]
+
+
+def test_a_table_of_several_blocks_has_the_same_phrases_as_one_of_a_single_block(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = "".join(f"0.5\nsource number {n}\ntarget number {n}\n" for n in range(50))
+    packed = gzip.compress(lines.encode(), mtime=0)
+    whole = read_paraphrases(io.BytesIO(packed), "table")
+    monkeypatch.setattr("quorum.metrics.meteor.tables.READ_BYTES", 64)
+    in_blocks = read_paraphrases(io.BytesIO(packed), "table")
+    assert whole.keys() == in_blocks.keys()
+    for name, column in whole.items():
+        np.testing.assert_array_equal(column, in_blocks[name])
 
 
 def test_the_tables_do_what_they_say(program: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
