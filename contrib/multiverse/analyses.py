@@ -155,7 +155,10 @@ class CaptionMetrics(_ComparedMetrics):
         _, self._images = np.unique([caption.item for caption in self._captions], return_inverse=True)
 
     def _captions_of_units(self) -> list[CaptionConsensus]:
-        """Return the caption of each unit that has a judgment or an imported score."""
+        """Return the captions of all units, but for unjudged units that lack an imported score of a metric.
+
+        Without imported scores, unjudged units stay, too: another specification may use their judgments.
+        """
         rows = loaders.caption_units(self._votes.study)
         consensus = self._votes.consensus({})
         judged_units = {unit for unit, outcome in consensus.items() if outcome.value is not None}

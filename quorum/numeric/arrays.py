@@ -18,7 +18,10 @@ ROWS_PER_BATCH = 1 << 16
 def ratio(
     part: ArrayLike, whole: NDArray[Any], *, where: Flags | None = None, otherwise: float = math.nan
 ) -> Floats:
-    """Return part / whole elementwise, and ``otherwise`` where whole <= 0 or ``where`` is false."""
+    """Return part / whole elementwise where ``where`` is true, and ``otherwise`` elsewhere.
+
+    Without ``where``, divide where whole > 0.
+    """
     result = np.full(np.broadcast(part, whole).shape, otherwise)
     np.divide(part, whole, out=result, where=whole > 0 if where is None else where)
     return result

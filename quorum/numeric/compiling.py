@@ -3,7 +3,7 @@
 Kernels are compiled once per installation. Machine code is cached next to the source, or in the user's cache folder if
 the source is read-only. With NUMBA_DISABLE_JIT=1 kernels run as plain Python, so that coverage can be measured. Numba
 notices changes only in the kernel's own file, so the name of the cache has a digest of that file and of all modules of
-Quorum that it imports, directly or indirectly.
+the package `quorum` that it imports, directly or indirectly.
 """
 
 import ast
@@ -113,7 +113,8 @@ def _imported_names(module: str) -> Iterator[str]:
 
 def _source_file(module: str) -> Path:
     name, *inner = module.split(".")
-    path = Path(sys.modules[name].__path__[0], *inner)  # in a wheel, packages are in several folders
+    # Top-level packages need not lie side by side: a wheel has `contrib` in `quorum/platform`.
+    path = Path(sys.modules[name].__path__[0], *inner)
     package = path / "__init__.py"
     # A folder of an earlier version may still exist, with nothing but compiled files.
     return package if package.exists() else path.with_suffix(".py")

@@ -90,10 +90,10 @@ class StandingReply(bodies.Schema):
 
     account = serializers.CharField()
     currency = serializers.CharField()
-    today_cents = serializers.IntegerField(help_text="Asked for since midnight.")
-    day_cents = serializers.IntegerField(allow_null=True)
+    today_cents = serializers.IntegerField(help_text="Committed since midnight.")
+    day_cents = serializers.IntegerField(allow_null=True, help_text="The limit of today_cents.")
     committed_cents = serializers.IntegerField(help_text="Reserved or spent.")
-    total_cents = serializers.IntegerField(allow_null=True)
+    total_cents = serializers.IntegerField(allow_null=True, help_text="The limit of committed_cents.")
     confirm_cents = serializers.IntegerField(allow_null=True, help_text="Above it a second person confirms.")
 
 

@@ -46,6 +46,8 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     if not is_first.any():
         return None
     if not inputs.method.is_credited:
+        # Reports of older releases: the grade of a caption counts for each system that wrote it, whichever systems the
+        # file credits, and the variance of raters is left out.
         outputs = replace(outputs, score=judged_lists.value[outputs.proposal], deletions=None)
     outputs = outputs.subset(is_first)
     # For each threshold, each system's share of captions that reach it.

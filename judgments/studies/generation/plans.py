@@ -25,7 +25,8 @@ class StudyPlan:
         hours: the expected time of all participants together.
         asked: the expected share of ``judgments`` that workers are asked for; below 1 if the design stops early.
         pool: the number of distinct control items, and of HITs that a worker can do before a control item repeats.
-        notes: the kind's notes on the draw, such as numbers of the filter.
+        notes: counts and sentences about the draw, as in ``Batch.notes``, such as how many captions passed the
+            design's filter.
         asks: a phrase about each requirement for workers.
         unsaid: those of ``asks`` that the crowd can neither state nor check. They prevent opening the study.
     """

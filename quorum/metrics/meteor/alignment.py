@@ -91,9 +91,10 @@ def _take_only_choices(
     pair: AlignedTexts,
     matches: Matches,
 ) -> tuple[int, bool, Matches]:
-    """Take the matches that share no word with other matches.
+    """Take each match whose words no other match covers.
 
-    Return the word of the reference at which `matches` begins, whether there are matches to choose among, and
+    Matches are searched in several rounds, and `matches` keeps only those of the last round. Return the position in the
+    reference at which the last round began, whether some matches share words, so that one must choose among them, and
     `matches`, which may be a larger array than before.
     """
     chosen_matches, counts = buffers.chosen_matches, buffers.counts

@@ -140,9 +140,11 @@ class RaterDeletions:
         sizes = np.bincount(self.rater)
         deviations = decreases - decreases.mean(axis=0)
         if self.has_means:
-            # Without a rater, a mean changes by R / (R - 1) times the rater's contribution (the jackknife's factor).
-            # A row without another rater disappears from the estimate.
-            deviations[~np.isnan(self.value)] /= cluster_correction(effective_number(sizes))
+            # Without one of R raters, a mean changes by R / (R - 1) times the rater's contribution (the jackknife's
+            # factor). All rows have the factor of the effective number of raters of the whole estimate. A row without
+            # another rater disappears from the estimate.
+            jackknife_factor = cluster_correction(effective_number(sizes))
+            deviations[~np.isnan(self.value)] /= jackknife_factor
 
         def squares_of(codes: Ints) -> Any:
             sums = np.zeros((int(codes.max()) + 1, *decreases.shape[1:]))
