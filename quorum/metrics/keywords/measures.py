@@ -438,9 +438,10 @@ def check_gold(gold: Sequence[Any]) -> None:
     all_tags, all_counts = chain.from_iterable(gold), chain.from_iterable(tags.values() for tags in gold)
     if are_texts(all_tags) and _are_counts(all_counts):
         return
-    for image, tags in enumerate(gold):
-        if not (are_texts(tags) and _are_counts(tags.values())):
-            raise InvalidInput(f"gold[{image}] is {tags!r}, expected texts with whole counts from 1 on")
+    image = next(
+        image for image, tags in enumerate(gold) if not (are_texts(tags) and _are_counts(tags.values()))
+    )
+    raise InvalidInput(f"gold[{image}] is {gold[image]!r}, expected texts with whole counts from 1 on")
 
 
 def _are_counts(values: Iterable[Any]) -> bool:

@@ -161,9 +161,7 @@ class AlphaOfParts:
         _, unit, ratings = _read_parts(data)
         influences = influences_of(Alpha(self.level), ratings)
         # One judgment answers all parts of a unit, so cluster by unit.
-        if influences is None:
-            return None
-        return replace(influences, items=unit[influences.counts])
+        return None if influences is None else replace(influences, items=unit[influences.counts])
 
 
 def _read_parts(data: Parts) -> tuple[int, Ints, Ratings]:
