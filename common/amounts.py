@@ -39,13 +39,12 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def percent_number(share: float, digits: int = 0) -> str:
-    return f"{100 * share:.{digits}f}"
+    return f"{100 * share:z.{digits}f}"  # z: no "-0"
 
 
 def coefficient(value: float, digits: int = 2) -> str:
     """Format a coefficient as .62, -.05 or 1.00. Omit a leading zero, and the minus sign if it rounds to 0."""
-    text = f"{value:.{digits}f}"
-    text = text.removeprefix("-") if not float(text) else text
+    text = f"{value:z.{digits}f}"  # z: no "-0.00"
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
@@ -110,9 +109,9 @@ def with_noun(n: int, noun: str) -> str:
 
 def spell_seconds(seconds: float) -> str:
     """Format a duration as 90 s, 12 min or 2.5 h. Minutes begin at two minutes, hours at two hours."""
-    if seconds >= 2 * 3600:
+    if round(seconds / 60) >= 2 * 60:
         return f"{thousands(round(seconds / 3600, 1))} h".replace(".0 h", " h")
-    return f"{seconds / 60:.0f} min" if seconds >= 2 * 60 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if round(seconds) >= 2 * 60 else f"{seconds:.0f} s"
 
 
 def spell_hours(hours: float) -> str:
@@ -124,8 +123,8 @@ def spell_hours(hours: float) -> str:
     minutes = hours * 60
     if minutes < 1:
         return gettext("under a minute")
-    if minutes < 60:
-        return gettext("about %(n)s min") % {"n": f"{minutes:.0f}"}
+    if round(minutes) < 60:
+        return gettext("about %(n)s min") % {"n": round(minutes)}
     whole_hours, rest_minutes = divmod(round(minutes / 5) * 5, 60)
     if whole_hours >= 20 or not rest_minutes:
         return gettext("about %(n)s h") % {"n": thousands(round(hours))}

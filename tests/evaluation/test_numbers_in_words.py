@@ -2,7 +2,7 @@
 
 from django.utils.translation import override
 
-from common.amounts import spell_hours, spell_number, spell_seconds
+from common.amounts import percent, spell_hours, spell_number, spell_seconds
 from evaluation.presentation.content import format_cell
 from evaluation.results.plots import progress_sentence
 from judgments.templatetags.judgments_tags import coefficient, file_size
@@ -48,4 +48,18 @@ def test_a_coefficient_has_no_negative_zero() -> None:
         ".62",
         "1.00",
         "–",
+    ]
+
+
+def test_a_percentage_has_no_negative_zero() -> None:
+    assert [percent(share) for share in (-0.001, -0.05)] == [f"{n}\N{NO-BREAK SPACE}%" for n in ("0", "-5")]
+
+
+def test_a_duration_just_below_a_unit_is_rounded_to_that_unit() -> None:
+    assert [spell_hours(minutes / 60) for minutes in (59.4, 59.6)] == ["about 59 min", "about 1 h"]
+    assert [spell_seconds(seconds) for seconds in (119.4, 119.6, 7160, 7190)] == [
+        "119 s",
+        "2 min",
+        "119 min",
+        "2 h",
     ]
