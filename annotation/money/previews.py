@@ -150,22 +150,24 @@ def preview_budget(*, study: Study, cents: int) -> Preview:
 def preview_call(*, call: CrowdCall, step: str) -> Preview:
     """Preview the resolution of a failed call.
 
-    A call that the crowd refused can only be retried. An indeterminate call can only be marked as done or not done,
-    except that a publish call can be retried: the publication is found if it exists.
+    A call that the crowd refused can only be retried. An indeterminate call can only be marked as done or not done. An
+    indeterminate publish call is retried instead of marked as done: the retry finds the publication if it exists.
 
     Args:
         step: "retry", "was-done" or "was-not-done".
     """
     if call.state != CrowdCall.State.FAILED:
         raise WrongState(_("Nothing was changed: only failed requests to the crowd can be resolved."))
-    is_retry = step == "retry"
-    may_retry = not call.has_unknown_outcome or call.kind == Ability.PUBLISH
-    is_possible = may_retry if is_retry else call.has_unknown_outcome
-    if not is_possible:
-        possible_steps = "was-done or was-not-done" if call.has_unknown_outcome else "retry"
+    if not call.has_unknown_outcome:
+        possible_steps = ["retry"]
+    elif call.kind == Ability.PUBLISH:
+        possible_steps = ["retry", "was-not-done"]
+    else:
+        possible_steps = ["was-done", "was-not-done"]
+    if step not in possible_steps:
         raise WrongState(
             _("Nothing was changed: the only way to resolve this request is %(fitting)s.")
-            % {"fitting": possible_steps}
+            % {"fitting": " or ".join(possible_steps)}
         )
     cents = int(call.payload.get("cents", 0))
     new_cents = 0 if call.reserved_cents or step == "was-done" else cents

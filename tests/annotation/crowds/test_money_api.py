@@ -323,6 +323,17 @@ def test_of_what_nobody_can_tell_it_is_said_whether_it_was_done(
     assert Budget.objects.get(study=study).spent_cents == 60
 
 
+def test_a_publish_call_of_unknown_outcome_is_tried_again_and_not_marked_as_done(
+    study: Study, owner: dict[str, str], ada: str
+) -> None:
+    call = parked(study, unsure=True)
+    CrowdCall.objects.filter(pk=call.pk).update(kind="publish")
+    refused(
+        look(f"crowd-calls/{call.pk}/was-done/", owner), 409, "resolve this request is retry or was-not-done"
+    )
+    assert look(f"crowd-calls/{call.pk}/retry/", owner).status_code == 200
+
+
 def test_what_was_not_done_is_asked_for_again(study: Study, owner: dict[str, str], ada: str) -> None:
     call = parked(study, unsure=True, kept=60)
     path = f"crowd-calls/{call.pk}/was-not-done/"
