@@ -16,7 +16,6 @@ from judgments.models import Study
 from quorum.statistics.crossed import RATER
 
 LUCE = "luce"
-NO_FIT = "Choices of the best of several are ranked by the feature best_worst, which is off."
 
 
 def strengths_of_choices(study: Study, *, model: str, control: str, order_effect: bool) -> dict[str, Any]:
@@ -41,7 +40,9 @@ def strengths_of_choices(study: Study, *, model: str, control: str, order_effect
         )
     fits = of_features("choice_fits")
     if not fits:
-        raise EvaluationError(NO_FIT)
+        raise EvaluationError(
+            gettext("Choices of the best of several are ranked by the feature best_worst, which is off.")
+        )
     choices = fits[0](study)
     strengths, shares = choices.strengths, choices.shares()
     bands = rank_bands_of(strengths)

@@ -122,7 +122,7 @@ class UnitAdmin(ReadOnlyAdmin):
             return "–"
         return KINDS[unit.study.protocol].for_design(design_of(unit.study)).describe_expected(unit.expected)
 
-    @display(description="kind", label={"control": "info", "withdrawn": "danger", "filtered": "warning"})
+    @display(description="role", label={"control": "info", "withdrawn": "danger", "filtered": "warning"})
     def role(self, unit: Unit) -> tuple[str, str] | str:
         for name in ("withdrawn", "control", "filtered"):
             if getattr(unit, name):

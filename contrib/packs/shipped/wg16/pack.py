@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from common.amounts import DASH
 from contrib.bounds.bounds import WG16_METRICS, Bound, Bounds, computable_metrics, compute_bounds
 from contrib.bounds.corpora import read_corpus
 from contrib.packs.estimates import heatmap_plot
@@ -262,10 +263,11 @@ def _add_taus(run: Run, bounds_by_set: Mapping[str, Bounds]) -> None:
         cells: list[float | str] = []
         for name in (PASCAL, ABSTRACT):
             names = list(bounds_by_set[name].upper)
-            tau = math.nan
             if first in names and second in names:
                 tau = float(bounds_by_set[name].image_taus[names.index(first), names.index(second)])
-            cells += [tau, "yes" if low - ROUNDING <= tau <= high + ROUNDING else "no"]
+                cells += [tau, "yes" if low - ROUNDING <= tau <= high + ROUNDING else "no"]
+            else:
+                cells += [math.nan, DASH]
         rows.append((f"{_short_name(first)}, {_short_name(second)}", f"{low:.2f} to {high:.2f}", *cells))
     title = "Kendall's tau-b between metrics over images, beside the printed ranges"
     columns = [

@@ -61,7 +61,9 @@ class PreferenceRows:
         whole_preference = preference.astype(np.int64)
         if (whole_preference != preference).any() or (np.abs(whole_preference) > MAX_LEVELS).any():
             row = int(np.flatnonzero((whole_preference != preference) | (np.abs(preference) > MAX_LEVELS))[0])
-            raise BadValue(f"preferences[{row}] is {preference[row]:g}, expected a whole number, -2 to 2")
+            raise BadValue(
+                f"preferences[{row}] is {preference[row]:g}, expected a whole number, -{MAX_LEVELS} to {MAX_LEVELS}"
+            )
         if len(np.unique(np.abs(whole_preference[whole_preference != 0]))) == 1:
             # If all preferences have the same magnitude, such as 2, there are no degrees. Use 1 and -1, with which
             # strengths are log-odds.
