@@ -27,7 +27,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Import at first use, because the command imports this package when it starts.
+    # Import at first use: the command `quorum` imports this package, and should start without loading numpy.
     if name == "metrics":
         return import_module("quorum.metrics")
     if name == "statistics":

@@ -61,7 +61,7 @@ def table_of_units(judgments: Any, unit: str, units: Column, columns: Mapping[st
 
 
 def accepting_tables(fit: Callable[..., WorkerModel]) -> Callable[..., Any]:
-    """Return a function like `fit`, which fits a model of workers, but which accepts a table in place of columns."""
+    """Return a function like `fit` (`dawid_skene`, `glad` or `mace`) that also accepts a table in place of columns."""
 
     def model_of(
         judgments: Any,
@@ -90,14 +90,12 @@ def accepting_tables(fit: Callable[..., WorkerModel]) -> Callable[..., Any]:
 
 
 def required_column(column: Any, name: str) -> Any:
-    """Return the column. Raise BadShape if it is None."""
     if column is None:
         raise BadShape(f"{name} is missing, expected a table, or a column for each argument")
     return column
 
 
 def refuse_beside_table(**columns: Any) -> None:
-    """Raise BadShape if one of the columns is given, although the judgments are a table."""
     for name, column in columns.items():
         if column is not None:
             raise BadShape(f"{name} is given beside a table, expected options by their names")

@@ -93,14 +93,16 @@ def _run_line(line: list[str]) -> None:
         _serve_pages(rest)
     elif first == "completion":
         _print_completion(rest)
-    elif first in table.groups and " " not in command:
+    elif first in table.groups and " " not in command:  # `quorum dataset` without one of its subcommands
         if rest and rest[0] not in HELP_OPTIONS:
             suggestion = nearest_name(" ".join(line[:2]), table.names)
             guess = f"did you mean `quorum {suggestion}`? " if suggestion.startswith(f"{first} ") else ""
             sys.exit(f"quorum {first}: {rest[0]!r} is none of its words; {guess}`quorum {first}` lists them.")
         sys.stdout.write(table.page(first))
     else:
+        # The command's name in `manage.py`. Django's own commands, such as `migrate`, keep their names.
         name, asks_for_help = table.names.get(command, command), bool(HELP_OPTIONS.intersection(rest))
+        # `prepare` may create the folder, and `without_data` has the commands that need none.
         with _using_data_folder(make=name == "prepare" and not asks_for_help) as missing_folder:
             if name not in table.paths:
                 _check_known(name)
@@ -146,7 +148,6 @@ def _set_data_folder(data: str | None = None) -> Path:
 
 
 def _check_known(name: str) -> None:
-    """Exit with a message if there is no command of this name."""
     from django.core.management import get_commands
 
     _set_up_django()
@@ -159,7 +160,7 @@ def _check_known(name: str) -> None:
 
 
 def _load_command(name: str, rest: list[str]) -> BaseCommand:
-    """Return the command. Load settings, apps and models only if the command needs them."""
+    """Return the command. Do not load settings, apps and models for one that reads only files, such as `score`."""
     manage = import_module("manage")
     if manage.reads_only_files(name, rest):
         command: BaseCommand = manage.load_file_command(name)
@@ -228,7 +229,6 @@ def _add_run_options(parser: ArgumentParser) -> None:
 
 
 def _print_completion(rest: list[str]) -> None:
-    """Print the code that a shell needs for completion."""
     import argcomplete
 
     parser = ArgumentParser(
@@ -261,7 +261,7 @@ def _print_completions(line: list[str]) -> None:
 def _make_parser(line: list[str]) -> ArgumentParser:
     """Return a parser of all subcommands. Only the subcommand in `line` has its options."""
     parser = ArgumentParser(prog="quorum")
-    groups = {"": parser.add_subparsers()}
+    groups = {"": parser.add_subparsers()}  # by first word, such as "dataset"; "" has subcommands of one word
     _add_run_options(groups[""].add_parser("run", help=COMMANDS_OUTSIDE_DJANGO["run"]))
     _add_shell(groups[""].add_parser("completion", help=COMMANDS_OUTSIDE_DJANGO["completion"]))
     typed_command, rest = split_words(line)
@@ -280,7 +280,6 @@ def _make_parser(line: list[str]) -> ArgumentParser:
 
 
 def _study_slugs(**_: object) -> list[str]:
-    """Return the slugs of all studies, for completion."""
     from django.db import DatabaseError
 
     from judgments.models import Study

@@ -22,19 +22,19 @@ import numpy as np
 MIN_WORDS, MAX_WORDS = 2, 7  # words of a collocation; MC12: n <= 7
 MIN_OCCURRENCES = 2  # occurrences in a text, or texts of the dataset, that make an n-gram frequent
 MAX_OFFERED = 40  # collocations that are offered for a text
-_APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "‐": "-", "‑": "-"})
+_PLAIN_MARKS = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "‐": "-", "‑": "-"})
 _CLAUSE_ENDS = frozenset('.,;:!?…()[]{}"“”«»—–|')
 TITLES_PER_BATCH = 100_000
 
 
 def normalise_text(text: str) -> str:
     """Normalise a text for comparison: NFC, lower case, plain apostrophes and hyphens."""
-    return unicodedata.normalize("NFC", text).translate(_APOSTROPHES).lower()
+    return unicodedata.normalize("NFC", text).translate(_PLAIN_MARKS).lower()
 
 
 @lru_cache(maxsize=16_384)
 def _is_edge(letter: str) -> bool:
-    return unicodedata.category(letter)[0] not in "LMN"
+    return unicodedata.category(letter)[0] not in "LMN"  # letters, their combining marks, numbers
 
 
 def trim_punctuation(word: str) -> str:
@@ -76,7 +76,6 @@ def spelled_words(text: str) -> list[str]:
 
 
 def normalise_phrase(text: str) -> str:
-    """Return the words of a phrase, normalised and joined by blanks."""
     return " ".join(words_of(text))
 
 
@@ -85,7 +84,6 @@ def clauses(text: str) -> Iterator[list[str]]:
     clause: list[str] = []
     for token in normalise_text(text).split():
         word = trim_punctuation(token)
-        # The punctuation before and after the word
         text_before, _, text_after = token.partition(word) if word else ("", "", "")
         if not word or _CLAUSE_ENDS.intersection(text_before):
             if clause:
@@ -200,7 +198,7 @@ def known_titles(
         phrases = [" ".join(words_of(title.replace("_", " "))) for title in batch]
         hashes = np.array([hash(phrase) for phrase in phrases], dtype=np.int64)
         positions = np.searchsorted(gram_hashes, hashes)
-        positions[positions == len(gram_hashes)] = 0
+        positions[positions == len(gram_hashes)] = 0  # larger than all hashes, so it differs from any
         is_known = gram_hashes[positions] == hashes if len(gram_hashes) else np.zeros(len(hashes), dtype=bool)
         # A hash collision only adds a title that occurs in no text and thus is never offered.
         titles_found.update(compress(phrases, is_known.tolist()))

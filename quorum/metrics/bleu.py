@@ -107,6 +107,8 @@ def _clipped_matches(groups: TextGroups, orders: int) -> Ints:
     most_words = 0
     for group in range(references.size - 1):
         most_words = max(most_words, starts[references[group + 1]] - starts[references[group]])
+    # `child(..., token, new)` returns the node of an n-gram with one more word: if there is none yet, a node with the
+    # number `new`, or -1 if `new` is -1. Nodes of earlier groups do not count.
     trie = empty_trie(most_words * orders)
     largest_counts = np.zeros(most_words * orders + 1, dtype=np.int64)
     counts = np.zeros(most_words * orders + 1, dtype=np.int64)
@@ -172,9 +174,9 @@ def _closest_lengths(groups: TextGroups) -> Ints:
 
 
 def _mean_lengths(comparison: ReferenceComparison, tokenization: Tokenization) -> Floats:
-    """Return the (n,) mean lengths of the candidates' references."""
     lengths = comparison.tokens(tokenization).lengths[comparison.candidate_count :]
-    sums = np.add.reduceat(lengths, comparison.group_starts[:-1] - comparison.candidate_count)
+    first_references = comparison.group_starts[:-1] - comparison.candidate_count  # of the groups
+    sums = np.add.reduceat(lengths, first_references)
     return np.asarray((sums / np.diff(comparison.group_starts))[comparison.group_of])
 
 

@@ -86,7 +86,6 @@ def read_candidates(path: Path) -> Candidates:
 
 
 def _reference_rows(path: Path, document: Any) -> Iterator[_CaptionRow]:
-    """Yield the captions of a document of references."""
     if not isinstance(document, _JsonObject):
         _refuse(path, document, "COCO captions JSON or an object of lists of captions")
     annotations = document.get("annotations")
@@ -105,7 +104,6 @@ def _reference_rows(path: Path, document: Any) -> Iterator[_CaptionRow]:
 
 
 def _candidate_rows(path: Path, document: Any) -> Iterator[_CaptionRow]:
-    """Yield the captions of a document of candidates."""
     if isinstance(document, list):
         yield from _coco_rows(path, document)
         return

@@ -68,8 +68,8 @@ class WeightedNgrams(NamedTuple):
 class TfIdfVectors(NamedTuple):
     """The sparse tf-idf vectors of several texts.
 
-    Vector v has the n-grams `grams[bounds[v]:bounds[v + 1]]`, ascending, with their tf-idf weights in `values`. Its
-    Euclidean length `norms[v]` includes the SINGLE_OCCURRENCE n-grams, which are not listed.
+    Vector v has the n-grams `grams[bounds[v]:bounds[v + 1]]`, ascending, with their tf-idf weights in `values`. N-grams
+    that occur only once in all texts (SINGLE_OCCURRENCE) match nothing; only the Euclidean length `norms[v]` has them.
     """
 
     grams: Numbers
@@ -165,7 +165,6 @@ def _write_vectors(
         begin = bounds[text - first]
         squares = 0.0
         size = 0
-        # List the n-grams that are repeated somewhere.
         for position in range(starts[text], starts[text + 1] - order + 1):
             gram = numbers[position]
             if gram == SINGLE_OCCURRENCE:
@@ -173,7 +172,6 @@ def _write_vectors(
             else:
                 sorted_grams[begin + size] = gram
                 size += 1
-        # Sort them.
         if size > MAX_INSERTION_SORT:
             sorted_grams[begin : begin + size] = np.sort(sorted_grams[begin : begin + size])
         else:
@@ -244,7 +242,7 @@ def _similarity(
 
 @compiled
 def _length_factor(starts: Ints, candidate: int, reference: int, sigma: float) -> float:
-    """Return CIDEr-D's penalty for a difference in the number of bigrams (V15 eq. 5)."""
+    """Return CIDEr-D's penalty for a difference in length (V15 eq. 5), counted in bigrams as in the COCO evaluation."""
     candidate_length = max(starts[candidate + 1] - starts[candidate] - 1, 0)
     reference_length = max(starts[reference + 1] - starts[reference] - 1, 0)
     difference = candidate_length - reference_length
@@ -274,6 +272,7 @@ def _order_scores(
         reference_count = end - first
         for index in range(groups.candidate_starts[group], groups.candidate_starts[group + 1]):
             text = groups.candidates[index]
+            # An n-gram that only this candidate has is in no document.
             _write_vectors(ngrams, starts, text, text + 1, ngrams.idf_weights[0], candidate)
             if candidate_norm[0] == 0:
                 continue

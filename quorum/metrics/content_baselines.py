@@ -317,7 +317,6 @@ def _places_in_order(order: Ints, starts: Ints) -> Ints:
 
 
 def _image_of(starts: Ints) -> Ints:
-    """Return the (boxes,) numbers of the images to which the boxes belong."""
     return np.repeat(np.arange(starts.size - 1), np.diff(starts))
 
 
@@ -336,7 +335,8 @@ def _flat_boxes(boxes: Sequence[ArrayLike]) -> tuple[Floats, Ints]:
             )
     all_boxes = np.concatenate([np.empty((0, BOX_COLUMNS)), *tables])
     starts = starts_of(list(map(len, tables)))
-    is_wrong = ~(np.abs(all_boxes) < _MAX_COORDINATE).all(axis=1) | (all_boxes[:, 2:] < 0).any(axis=1)
+    is_in_range = (np.abs(all_boxes) < _MAX_COORDINATE).all(axis=1)  # false for nan too
+    is_wrong = ~is_in_range | (all_boxes[:, 2:] < 0).any(axis=1)
     if is_wrong.any():
         box = int(np.argmax(is_wrong))
         image = int(_image_of(starts)[box])
@@ -375,7 +375,6 @@ def _check_prior(prior: object, kind: type) -> None:
 
 
 def _flat_labels(labels: Sequence[Sequence[str]]) -> tuple[list[str], Ints]:
-    """Return the labels of the boxes of all images, and the starts of the images."""
     _check_labels(labels, "labels")
     return list(chain.from_iterable(labels)), starts_of(list(map(len, labels)))
 

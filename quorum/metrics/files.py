@@ -47,6 +47,7 @@ def score_files(
             [references_by_image[image] for image in captions],
             metrics,
             tokenizer,
+            # By default the documents are the references of the captions: of all images if each has a caption.
             document_corpus=list(references_by_image.values()) if uncaptioned_count else None,
         )
         warnings.extend(f"system {system!r}: {warning}" for warning in result.warnings)
@@ -62,7 +63,6 @@ def score_files(
 
 
 def _plain_scores(result: Scores, images: Iterable[str]) -> dict[str, Any]:
-    """Return the scores by metric, for JSON. The images have the order of the candidates."""
     return {
         name: {
             "corpus": metric_score.corpus,

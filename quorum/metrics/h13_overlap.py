@@ -70,7 +70,7 @@ def bleu_pre_matrix(
     `order` is one of STEP_ORDERS, or another key of `text.changes.CHANGES`. `references` has a list for each image.
 
     Bleu-pre(i, s) = hits[i, s] / totals[s], 0 if totals[s] is 0. Thousands of pairs are exactly 1/4 or 1/3, so
-    compare the integers: `(4 * hits >= totals) & (totals > 0)`.
+    a filter of pairs from 1/4 on compares the integers: `(4 * hits >= totals) & (totals > 0)`.
     """
     tokens, list_starts, list_of_image = _prepare_words(captions, references, order)
     hits = _hits_of_all_pairs(

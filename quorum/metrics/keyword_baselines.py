@@ -254,14 +254,12 @@ class _KeywordOptions:
         return cls(count, words, {"keywords": count, **evaluation_fields(words)})
 
     def allowed_terms(self, counts: Counter[str]) -> Counter[str]:
-        """Return the counts of the terms that can be keywords."""
         vocabulary = self.vocabulary
         if vocabulary is None:
             return counts
         return Counter({term: count for term, count in counts.items() if term in vocabulary})
 
     def filter_terms(self, terms: Terms) -> list[str]:
-        """Return the terms that can be keywords, in order."""
         vocabulary = self.vocabulary
         return [term for term in terms if vocabulary is None or term in vocabulary]
 

@@ -109,7 +109,7 @@ def weighted_lcs_overlap(
     # Python and the script use the C library's power; numpy's may differ in the last digit.
     powers = np.array([float(length) ** weight for length in range(longest + 1)])
     hits = np.empty(pairs.references.size)
-    # A table has a row for each word of a reference, and a bit for each word of the candidate.
+    # A table has a row for each word of a reference, and a bit for each word of the candidate, in pieces of BITS.
     piece_counts = -(-tokens.lengths[: comparison.candidate_count] // BITS)  # rounded up
     row_counts = np.maximum.reduceat(tokens.lengths[pairs.references], comparison.pair_starts)
     table = allocate_table(longest, int((row_counts * piece_counts).max()))

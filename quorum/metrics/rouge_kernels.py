@@ -57,7 +57,7 @@ def _list_grams(pairs: TextPairs, text: int, rule: GramRule, no_word: int, grams
     count = 0
     for position in range(begin, end):
         first = np.int64(tokens[position]) * (no_word + 1)
-        if 0 <= skipped_last < end - position:
+        if 0 <= skipped_last < end - position:  # single words count, except for the last ones
             grams[count] = first + no_word
             count += 1
         for second in range(position + 1, min(position + window + 1, end)):
@@ -134,8 +134,8 @@ def count_lcs_hits(pairs: TextPairs, vocabulary_size: int, max_words: int, hits:
     lowest = np.int64(1)
     for candidate in range(pair_starts.size - 1):
         begin, end = starts[candidate], starts[candidate + 1]
-        first_pair, last_pair = pair_starts[candidate], pair_starts[candidate + 1]
-        for pair in range(first_pair, last_pair):
+        first_pair, end_pair = pair_starts[candidate], pair_starts[candidate + 1]
+        for pair in range(first_pair, end_pair):
             hits[pair] = 0.0
         for piece in range(begin, end, BITS):
             width = min(end - piece, BITS)
@@ -143,7 +143,7 @@ def count_lcs_hits(pairs: TextPairs, vocabulary_size: int, max_words: int, hits:
             for bit in range(width):
                 positions[tokens[piece + bit]] |= lowest << bit
             carry_position = 0
-            for pair in range(first_pair, last_pair):
+            for pair in range(first_pair, end_pair):
                 state = full
                 for position in range(starts[references[pair]], starts[references[pair] + 1]):
                     matches = positions[tokens[position]]
@@ -204,7 +204,7 @@ def count_weighted_hits(pairs: TextPairs, powers: Floats, table: LCSTable, hits:
             mark_best_path(reference_words, candidate_words, powers, table)
             weight = 0.0
             run = 0
-            for row in range(reference_words.size + 1):
+            for row in range(reference_words.size + 1):  # the last row, of no word, ends a run
                 if table.is_marked[row]:
                     run += 1
                 else:
@@ -277,10 +277,9 @@ def fill_scores(
         sample_count = end - begin if jackknife else 1
         recalls = precisions = f_scores = all_hits = all_reference_totals = all_candidate_totals = 0.0
         for sample in range(sample_count):
-            left_out_pair = begin + sample if sample_count > 1 else end
+            left_out_pair = begin + sample if sample_count > 1 else end  # `end` is no pair of this candidate
             sample_hits = reference_total = candidate_total = 0.0
             best_rank = -1.0
-            # Sum over the references, or take the best one.
             for pair in range(begin, end):
                 if pair == left_out_pair:
                     continue

@@ -33,8 +33,7 @@ def pairs_of_equal(left: Ints, right: Ints) -> tuple[Ints, Ints]:
     starts, ends = (np.searchsorted(right[order], left, side) for side in ("left", "right"))
     match_counts = ends - starts
     left_positions = np.repeat(np.arange(len(left)), match_counts)
-    offsets = np.arange(len(left_positions)) - np.repeat(np.cumsum(match_counts) - match_counts, match_counts)
-    return left_positions, order[starts[left_positions] + offsets]
+    return left_positions, order[joined_ranges(starts, match_counts)]
 
 
 def places_in(distinct: Ints, values: Ints) -> Ints:

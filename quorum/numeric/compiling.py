@@ -27,6 +27,7 @@ def compiled(kernel: Kernel) -> Kernel:
     import numba  # imported late, since it loads slowly, and modules that only need the types do not need it
 
     _announce_compiling()
+    # numba names the files of its cache by the qualified name.
     kernel.__qualname__ = f"{kernel.__qualname__}-{_prepare_cache(kernel.__module__)}"
     try:
         dispatcher = numba.njit(cache=True, nogil=True)(kernel)
@@ -45,7 +46,7 @@ def _announce_compiling() -> None:
     class Announcer(event.Listener):
         def __init__(self) -> None:
             self.depth = 0  # compiling a kernel also compiles those that it calls
-            self.seconds_left = SECONDS_BEFORE_MESSAGE
+            self.seconds_left = SECONDS_BEFORE_MESSAGE  # of compiling all kernels
             self.has_announced = False
 
         def on_start(self, event: Any) -> None:

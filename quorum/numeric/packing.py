@@ -41,7 +41,7 @@ def declare(declared: Declared) -> Declared:
 def declare_kind(kind: type | str, to: Callable[[Any], Any], back: Callable[[Any], Any]) -> None:
     """Allow objects of a class to be sent as simpler values: `to` converts an object, and `back` restores it.
 
-    `kind` may be the dotted name of a class that is not loaded yet.
+    `kind` may be the name of a class that is not loaded yet, such as "scipy.sparse._csr:csr_array".
     """
     name = kind if isinstance(kind, str) else _dotted_name(kind)
     _simplifiers[name], _restorers[name] = to, back
@@ -89,7 +89,10 @@ def read(file: BinaryIO, packages: Collection[str]) -> Any:
 
 
 def _pack_value(value: Any, arrays: list[Any]) -> Any:
-    """Return a value for JSON, and add its arrays, for each of which it has a placeholder, to `arrays`."""
+    """Return a value for JSON, and add its arrays, for each of which it has a placeholder, to `arrays`.
+
+    For example, a tuple of 1 and an array is {"builtins:tuple": [1, {"array": None}]}.
+    """
     kind = type(value)
     if kind in PLAIN_TYPES:
         return value
@@ -137,10 +140,10 @@ class _Reader:
         ((name, content),) = value.items()
         if name == "array":
             array = np.load(self._file, allow_pickle=False)
-            return array if array.ndim else array[()]
+            return array if array.ndim else array[()]  # a single number has no dimensions
         if name in _restorers:
             return _restorers[name](self.unpack_value(content))
-        # import this first, as its module may declare the objects in the value
+        # Import this class first, as its module may declare the objects in the value.
         declared = self._import_declared(name)
         if content is None:
             return declared

@@ -19,7 +19,7 @@ from multiprocessing import get_context
 from threading import Thread
 from typing import Any, Protocol
 
-# Computes a part: `function(shared, part)`. `shared` is the same for all parts; the function must be a module's.
+# Computes a part: `function(shared, part)`. `shared` is the same for all parts.
 PartFunction = Callable[[Any, Any], Any]
 # Close the generator to stop the computation of further parts.
 Results = Generator[Any, None, None]

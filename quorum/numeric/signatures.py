@@ -57,7 +57,7 @@ class Signature:
 
 
 def parse(text: str) -> Signature:
-    """Parse a signature. Raise BadSignature if the text is none."""
+    """Parse a text such as `name|key:value|v:1.0`. Raise BadSignature if it is no signature."""
     name, *parts = text.split("|")
     fields: dict[str, Value] = {}
     version = None
@@ -136,6 +136,7 @@ def _as_text(value: Value) -> str:
     """Return a value as a bare word if `_parse_value` turns it into the same value again, otherwise as JSON."""
     if isinstance(value, str):
         return value if _parse_value(value) == value else json.dumps(value, ensure_ascii=False)
+    # 6.0 is written as 6. From 2 ** 53 on, a float stands for several whole numbers.
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -87,6 +87,7 @@ def read_gold(lines: Iterable[str]) -> SubstitutionGold:
         for entry in entries:
             if (answer_match := _ANSWER.search(entry)) is not None:
                 answer_counts.append((answer_match[1].replace("'", "", 1), int(answer_match[2])))
+        # The program reads the first count also where the answer before it is not readable.
         first_count = _COUNT.search(entries[0]) if entries else None
         has_two_answers = len(entries) > 1 or (first_count is not None and int(first_count[1]) > 1)
         if answer_counts and has_two_answers:
@@ -110,7 +111,8 @@ def read_answers(lines: Iterable[str], measure: str) -> dict[str, tuple[str, ...
                 f"line {number} of the answers is {line.strip()!r}, "
                 f"expected 'word.pos item {_MARKS[measure]} answer;answer'"
             )
-        answer_list = (match[3] or "").rstrip(";") if (match[3] or "").strip() else ""
+        text_after_mark = match[3] or ""
+        answer_list = text_after_mark.rstrip(";") if text_after_mark.strip() else ""
         answers = tuple(map(_normalise_spelling, answer_list.split(";"))) if answer_list else ()
         answers_by_item.setdefault(match[2], answers)
     return answers_by_item

@@ -276,7 +276,7 @@ def keyword_f1(
     return KeywordOverlap(
         precision=mean_precision,
         recall=mean_recall,
-        f1=2 * mean_precision * mean_recall / total if total else total,
+        f1=2 * mean_precision * mean_recall / total if total else 0.0,  # nan if a mean is nan
         mean_f1=_mean(f1[is_attempted]),
         image_precision=precision,
         image_recall=recall,
@@ -422,7 +422,6 @@ def evaluation_fields(vocabulary: Vocabulary, modes: Sequence[str | None] | None
 
 
 def _as_tags(keywords: Collection[str], image: int) -> Tags:
-    """Return the keywords of an image as tags that were given once."""
     if isinstance(keywords, str | bytes) or not isinstance(keywords, Collection):
         raise InvalidInput(f"gold[{image}] is a {type(keywords).__name__}, expected the keywords of an image")
     return dict.fromkeys(keywords, 1)
@@ -445,7 +444,6 @@ def check_gold(gold: Sequence[Any]) -> None:
 
 
 def _are_counts(values: Iterable[Any]) -> bool:
-    """Return whether all values are whole numbers from 1 on."""
     distinct_values = set(values)
     return all(isinstance(value, Integral) and int(value) >= 1 for value in distinct_values)
 

@@ -76,7 +76,6 @@ def align(
 
 @compiled
 def _are_equal(data: MatchingData, first: int, second: int, length: int) -> bool:
-    """Return whether `length` words from position `first` on equal those from position `second` on."""
     are_equal = True
     for offset in range(length):
         are_equal &= data.tokens[first + offset] == data.tokens[second + offset]
@@ -93,9 +92,9 @@ def _take_only_choices(
 ) -> tuple[int, bool, Matches]:
     """Take each match whose words no other match covers.
 
-    Matches are searched in several rounds, and `matches` keeps only those of the last round. Return the position in the
-    reference at which the last round began, whether some matches share words, so that one must choose among them, and
-    `matches`, which may be a larger array than before.
+    Matches are searched in rounds of about `data.max_matches`, and `matches` keeps only those of the last round. Return
+    the position in the reference at which the last round began, whether some matches share words, so that one must
+    choose among them, and `matches`, which may be a larger array than before.
     """
     chosen_matches, counts = buffers.chosen_matches, buffers.counts
     is_taken, ends = buffers.is_taken, buffers.ends

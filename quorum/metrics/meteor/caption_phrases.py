@@ -102,9 +102,10 @@ def _pairs_of_known_words(table: Paraphrases, is_known: Flags) -> tuple[Ints, In
     sources = np.repeat(known_sources, target_counts)
     targets = table.targets[joined_ranges(table.target_starts[known_sources], target_counts)].astype(np.int64)
     # Test each distinct target once.
-    is_known_target = np.zeros(table.starts.size - 1, dtype=np.bool_)
-    is_known_target[targets] = True
-    distinct_targets = np.flatnonzero(is_known_target)
+    is_target = np.zeros(table.starts.size - 1, dtype=np.bool_)
+    is_target[targets] = True
+    distinct_targets = np.flatnonzero(is_target)
+    is_known_target = np.zeros(is_target.size, dtype=np.bool_)
     is_known_target[distinct_targets] = _have_known_words(distinct_targets, table, is_known)
     is_known_pair = is_known_target[targets]
     return _renumber_phrases(sources[is_known_pair], targets[is_known_pair], is_known_target.size)
@@ -115,7 +116,7 @@ def _have_known_words(phrases: Ints, table: Paraphrases, is_known: Flags) -> Fla
 
     `phrases` are numbers of phrases, and `is_known` has a flag for each word of the table's vocabulary.
     """
-    lengths = table.starts[phrases + 1] - table.starts[phrases]
+    lengths = table.starts[phrases + 1] - table.starts[phrases]  # at least 1, as `reduceat` requires
     is_known_word = is_known[table.tokens[joined_ranges(table.starts[phrases], lengths)]]
     return np.asarray(np.bitwise_and.reduceat(is_known_word, np.cumsum(lengths) - lengths))
 
@@ -146,6 +147,7 @@ def _build_trie(tokens: Numbers, lengths: Ints) -> tuple[Trie, int, Numbers]:
     for phrase in range(lengths.size):
         node = 0
         for _ in range(lengths[phrase]):
+            # A new node, with the number `nodes`, if there is none yet.
             node = child(trie, bits, 0, node, tokens[position], nodes)
             if node == nodes:
                 nodes += 1
@@ -168,7 +170,7 @@ def _find_occurring(
             node = 0
             for position in range(first_word, starts[text + 1]):
                 node = child(trie, bits, 0, node, tokens[position], -1)
-                if node < 0:
+                if node < 0:  # no phrase goes on with this word
                     break
                 if phrase_of_node[node] >= 0:
                     occurs[phrase_of_node[node]] = True

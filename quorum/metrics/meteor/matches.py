@@ -2,7 +2,7 @@
 
 Matches have the order of the official program, because the search keeps the first of equally good alignments:
 
-1. equal words, stems and synonyms, from left to right in the candidate;
+1. equal words, then words of one stem, then synonyms, each from left to right in the candidate;
 2. phrases of the reference that have a paraphrase in the candidate, by length, then by their order in the table;
 3. phrases of the candidate that paraphrase a phrase of the reference, from left to right, by length, then by their
    order in the table.
@@ -26,9 +26,9 @@ Matches = NDArray[np.int64]
 ORDER, POSITION, IN_CANDIDATE, IN_REFERENCE, STAGE = range(5)
 MATCH_COLUMNS = 5
 
-# A sort key has the group of the match in its highest bits, then up to 58 bits. Groups 0 to 2 are the stages of single
-# words; FROM_REFERENCE and FROM_CANDIDATE are phrases of the orders 2 and 3 of the module. A phrase has fewer than
-# 2 ** 4 words; a caption has fewer than 2 ** 27 words, and `CaptionPhrases` fewer than 2 ** 27 phrases.
+# A sort key has the group of the match in its highest bits. Groups 0 to 2 are the stages of single words, with the
+# position below. FROM_REFERENCE and FROM_CANDIDATE are phrases of the orders 2 and 3 of the module; below them are the
+# length (4 bits), the pair of phrases (27), the position (27), or the position (27), the length (4), the pair (27).
 GROUP_SHIFT = 58  # bits below the group
 FROM_REFERENCE, FROM_CANDIDATE = 3, 4
 LENGTH_BITS, POSITION_BITS = 4, 27
@@ -82,11 +82,10 @@ def write_candidate(data: MatchingData, candidate: CandidateWords, text: int) ->
         word = data.tokens[position]
         candidate.next_position[position - begin] = candidate.first_position[word]
         candidate.first_position[word] = position - begin
-        # Phrases that begin at this word, and their paraphrases.
         node = 0
         for next_word in range(position, end):
             node = child(phrases.trie, phrases.bits, 0, node, data.tokens[next_word], -1)
-            if node < 0:
+            if node < 0:  # no phrase goes on with this word
                 break
             phrase = phrases.phrase_of_node[node]
             if phrase >= 0:

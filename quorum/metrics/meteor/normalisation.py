@@ -16,6 +16,7 @@ from quorum.metrics.text.tokens import TokenizedTexts
 from quorum.numeric.arrays import Flags, Ints, Numbers
 from quorum.numeric.compiling import compiled
 
+# Latin, Cyrillic and phonetic letters.
 _LETTERS = (
     "A-Za-z\u0160\u0161\u017d\u017e\u0178\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u017e"
     "\u0400-\u04ff\u0500-\u0527\ua640-\ua66e\ua67e-\ua697\u1d00-\u1d7f"
@@ -23,7 +24,9 @@ _LETTERS = (
 _ALPHANUMERIC = "0-9" + _LETTERS
 _BLANKS = " \t\n\x0b\f\r"
 
-# Rules are applied in this order. A rule is not applied to its own replacements.
+# Rules are applied in this order. A rule is not applied to its own replacements. They set apart marks (but for those
+# that later rules treat), dots, and commas unless both neighbours are digits; write apostrophes, quotes and dashes in
+# one way; replace hyphens within words by blanks; and cut words at apostrophes (`dog's` becomes `dog 's`).
 _RULES = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
@@ -52,8 +55,7 @@ _ASCII_BLANKS = re.compile(r"[ \t\n\f\r]+")
 
 
 def normalised_line(line: str, abbreviations: Mapping[str, bool]) -> list[str]:
-    """Return the words of a line as METEOR's option `-norm` writes them."""
-    text = f" {line.strip(_CONTROL_CHARACTERS)} "
+    text = f" {line.strip(_CONTROL_CHARACTERS)} "  # rules need a character on both sides
     for pattern, replacement in _RULES:
         text = pattern.sub(replacement, text)
     pieces = [piece for piece in _ASCII_BLANKS.split(text) if piece]
@@ -67,9 +69,10 @@ def normalised_line(line: str, abbreviations: Mapping[str, bool]) -> list[str]:
 
 
 def _treat_full_stop(word: str, next_word: str, abbreviations: Mapping[str, bool]) -> str:
-    """Return the word with its full stop, either unchanged or separated by a blank.
+    """Return the word unchanged, or with its full stop separated by a blank if this ends a sentence.
 
-    An acronym (`u.s.`) loses its full stops. `abbreviations` are those of `MeteorTables`.
+    No sentence ends before a small letter, or after an abbreviation. An abbreviation with the value True in
+    `abbreviations` (`MeteorTables`) counts only before a number. An acronym (`u.s.`) loses its full stops.
     """
     if len(word) == 1 or not word.endswith(".") or word.startswith(".."):
         return word
@@ -85,7 +88,6 @@ def _treat_full_stop(word: str, next_word: str, abbreviations: Mapping[str, bool
 
 
 def normalise_texts(texts: TokenizedTexts, abbreviations: Mapping[str, bool]) -> TokenizedTexts:
-    """Return the texts with the words of METEOR's option `-norm`. `abbreviations` are those of `MeteorTables`."""
     is_plain = np.array(
         [_PLAIN_WORD.fullmatch(word) is not None for word in texts.vocabulary], dtype=np.bool_
     )
@@ -150,14 +152,14 @@ def _normalise_runs(
     """Return the normalised words of all runs, and add new words to `number_by_word`."""
     begins, ends = runs
     text_of_run = np.searchsorted(texts.starts, begins, side="right") - 1
-    # Placeholders of the plain words before and after each run; "" at the ends of a text.
+    # Placeholders of the plain words before and after each run; "" at the ends of a text. Which word comes before a run
+    # does not matter to any rule.
     placeholders_before = np.where(begins > texts.starts[text_of_run], "a", "")
     is_at_end = ends == texts.starts[text_of_run + 1]
     vocabulary = texts.vocabulary
     placeholders = np.array([_placeholder_of(word) for word in vocabulary])
-    placeholders_after = (
-        placeholders[texts.tokens[np.where(is_at_end, 0, ends)]] if begins.size else placeholders_before
-    )
+    next_positions = np.where(is_at_end, 0, ends)  # at the end of a text any position, as "" is written below
+    placeholders_after = placeholders[texts.tokens[next_positions]] if begins.size else placeholders_before
     placeholders_after[is_at_end] = ""
     distinct_run = np.empty(begins.size, dtype=np.int32)
     entries: dict[tuple[tuple[int, ...], str, str], int] = {}

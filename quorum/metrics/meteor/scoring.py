@@ -4,6 +4,7 @@ Matches are weighted by stage, content words by delta and function words by 1 - 
 
     F = P R / (alpha P + (1 - alpha) R),  Pen = gamma (chunks / matches) ^ beta,  METEOR = (1 - Pen) F
 
+`matches` is the mean of the matched words of both texts. As in the program, Pen is 0 if all words match in one chunk.
 Texts are first rewritten (`normalisation`), then each candidate is aligned with its references (`alignment`).
 """
 
@@ -44,7 +45,7 @@ from quorum.numeric.compiling import compiled
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.20, 0.60, 0.75
 MAX_MATCHES_IN_MEMORY = 500_000  # number of matches after which the search for matches pauses
-STAGE_WEIGHTS = (1.0, 0.6, 0.8, 0.6)
+STAGE_WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # of STAGES
 _STAGE_WEIGHTS = np.array(STAGE_WEIGHTS)
 
 
@@ -63,7 +64,7 @@ def count_available_stages() -> int:
     tables = available_tables()
     if tables.paraphrases:
         return len(STAGES)
-    # The paraphrase stage needs the tables of paraphrases; the synonym stage, those of synonyms.
+    # Return the number of the first stage without its table, which is the number of the stages before it.
     return PARAPHRASE if tables.synonyms else SYNONYM
 
 
@@ -116,10 +117,7 @@ def meteor_scores(statistics: MeteorStatistics) -> Floats:
 
 
 def pooled_statistics(statistics: MeteorStatistics) -> MeteorStatistics:
-    """Return the counts summed over all candidates, as one row.
-
-    The single chunk of a perfect match is not counted.
-    """
+    """Return the counts summed over all candidates, as one row. As in the program, perfect matches have no chunk."""
     counts = statistics.counts
     total = counts.sum(axis=0, keepdims=True)
     total[0, CHUNKS] -= np.count_nonzero(_is_perfect(counts))
@@ -159,7 +157,7 @@ def _best_references(
         np.full(data.phrases.lengths.size, -1, dtype=np.int32),
     )
     buffers = allocate_buffers(longest, longest_reference)
-    matches = np.empty((64, MATCH_COLUMNS), dtype=np.int64)
+    matches = np.empty((64, MATCH_COLUMNS), dtype=np.int64)  # enlarged where needed
     statistics = np.zeros(FIELDS, dtype=np.int64)
     for text in range(group_of.size):
         write_candidate(data, candidate, text)

@@ -20,7 +20,7 @@ NO_DATA = "none"  # the value of QUORUM_METEOR_DATA with which no tables are use
 JAR = "meteor-1.5.jar"
 PARAPHRASES = "paraphrase-en.gz"
 PACKAGE = "pycocoevalcap"
-# The program's version is a text constant of this class.
+# The program's version is a text constant of this class. In a class file it has a tag (1) and its length (3) before it.
 VERSION_CLASS = "edu/cmu/meteor/util/Constants.class"
 VERSION_CONSTANT = b"\x01\x00\x031.5"
 
@@ -38,7 +38,6 @@ class TableFiles:
     wheel: str | None = None
 
     def open(self, name: str) -> IO[bytes]:
-        """Open one of the files for reading bytes."""
         if self.wheel is None:
             return Path(name).open("rb")
         with ZipFile(self.wheel) as wheel:

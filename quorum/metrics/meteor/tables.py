@@ -129,7 +129,6 @@ def load_tables() -> MeteorTables:
 
 @cache
 def _load_tables(files: TableFiles) -> MeteorTables:
-    """Return the tables of these files, from the cache folder if they were parsed before."""
     members = files.read_jar(JAR_MEMBERS)
     checksum = sha256(files.read_gzip_trailer())
     for name in JAR_MEMBERS:

@@ -1,4 +1,4 @@
-"""The metrics that ship with Quorum, each declared with its options.
+"""The metrics that ship with Quorum, each declared with its options. `declaration.Metric` explains the fields.
 
 V15 is Vedantam et al. 2015, and H13 Hodosh et al. 2013.
 """
@@ -25,7 +25,6 @@ _ORDER_OF_STEPS = {"order": Option("stop-first", choices=h13_overlap.STEP_ORDERS
 
 
 def _rouge155_metric(name: str, what: str, compute: Compute, **further_options: Option) -> Metric:
-    """Return a metric of the ROUGE-1.5.5 script, with the options that all of them have."""
     return Metric(
         name,
         f"{what} as ROUGE-1.5.5 computes it (Lin 2004)",
@@ -48,7 +47,6 @@ def _rouge155_metric(name: str, what: str, compute: Compute, **further_options: 
 def _cider_metric(
     name: str, what: str, variant: cider.CiderVariant = _CIDER, *, stem: str = "porter"
 ) -> Metric:
-    """Return a variant of CIDEr, with the options that all of them have."""
     return Metric(
         name,
         what,

@@ -10,7 +10,8 @@ from quorum.metrics.registry.scoring import VERSION, MetricScore, score
 from quorum.metrics.text.tokenizers import tokenizer_labelled, tokenizer_named
 from quorum.numeric.signatures import BadSignature, Value, parse_version
 
-# Signature fields that describe changes made to the captions before scoring.
+# Signature fields that describe changes made to the texts before scoring: `own:dropped` says that each caption was
+# dropped from its own references (`contrib.comparing`).
 IGNORED_FIELDS = ("own",)
 
 
@@ -43,9 +44,9 @@ class MetricCall:
 def call_of(signature: str) -> MetricCall:
     """Return the call that a signature describes.
 
-    The call does not change captions or references before scoring (`own:dropped`); the caller must do so. Raise
-    UnknownName if the signature names an unknown metric, tokenizer or option, InvalidInput if an option has a wrong
-    value, and BadSignature if a field is missing, unknown, or different from what the metric writes.
+    A signature is such as `cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1.0`. The caller must make the changes of
+    IGNORED_FIELDS. Raise UnknownName if the signature names an unknown metric, tokenizer or option, InvalidInput if an
+    option has a wrong value, and BadSignature if a field is missing, unknown, or different from what the metric writes.
     """
     parsed = parse_version(signature, VERSION).without_fields(*IGNORED_FIELDS)
     signature = str(parsed)
@@ -62,6 +63,7 @@ def call_of(signature: str) -> MetricCall:
     options = {name: value for name, value in parsed.fields.items() if name not in data_fields}
     for name in options.keys() - metric.options.keys() - set(metric.shown) - set(metric.computed):
         raise BadSignature(f"{signature!r} has a field {name!r} that {metric.name} does not know")
+    # A metric that cuts no words does not use the tokenizer.
     tokenizer = tokenizer_labelled(parsed.fields["tok"]) if metric.cuts_words else tokenizer_named("ptb")
     fixed_values: dict[str, Value] = dict(metric.shown)
     if metric.tokenizer:

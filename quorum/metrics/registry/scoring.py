@@ -24,7 +24,6 @@ class MetricScore:
     Attributes:
         corpus: the score of all candidates together, as `Metric.statistics` says.
         images: (n,) the scores of the candidates, read-only.
-        signature: the signature of the scores.
     """
 
     corpus: float
@@ -81,6 +80,7 @@ def score(
     configured_metrics = _configure_metrics(metrics, options)
     comparison = ReferenceComparison.from_texts(candidates, references, document_corpus)
     uses_documents = any(metric.uses_documents for metric, _ in configured_metrics.values())
+    # The value of the field `df`: "corpus" if the candidates' own references are the documents.
     corpus_name = (
         "corpus" if document_corpus is None or not uses_documents else placeholder_of_texts(document_corpus)
     )
@@ -178,7 +178,7 @@ def _configure_metrics(
     metrics_by_text: dict[str, tuple[Metric, Mapping[str, object]]] = {}
     for text in metrics:
         try:
-            parsed = parse(f"{text}|v:{VERSION}")
+            parsed = parse(f"{text}|v:{VERSION}")  # the text is a signature without its version
         except BadSignature:
             raise InvalidInput(f"metric {text!r} is no name, nor name|option:value") from None
         metric = metric_named(parsed.name)

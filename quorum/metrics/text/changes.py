@@ -22,7 +22,7 @@ def _drop_stop_words(texts: TokenizedTexts) -> TokenizedTexts:
 
 
 def _drop_empty(texts: TokenizedTexts) -> TokenizedTexts:
-    """Drop empty stems. Porter's published rules turn the word `s` into one, which programs that join stems lose."""
+    """Drop empty stems, as programs do that write stems between blanks. Porter's paper makes one of the word `s`."""
     return _drop_words(texts, frozenset([""]))
 
 

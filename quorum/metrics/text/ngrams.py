@@ -81,7 +81,7 @@ def _count_order(
     bucket_count = 1
     while bucket_count * TOKENS_PER_BUCKET < grams.size:
         bucket_count *= 2
-    map_all = map_parts if bucket_count > 1 else Serial().map
+    map_all = map_parts if bucket_count > 1 else Serial().map  # threads cost more than one bucket
     ranges: list[BucketedPositions] = []
     if not is_last:
         shared = grams, texts.tokens, texts.starts, is_repeated, order + 1, bucket_count
@@ -254,7 +254,7 @@ def _number_bucket(grams: Numbers, tokens: Numbers, positions: Numbers, order: i
 def _slot(table: Numbers, shorter: int, word: int) -> int:
     """Return the slot of an n-gram in the hash table, or the free slot to store it in."""
     mask = table.shape[0] - 1
-    # Both factors and both numbers are below 2 ** 31, so that nothing overflows.
+    # Any large odd factors mix the bits. Factors and numbers are below 2 ** 31, so that nothing overflows.
     mixed = np.int64(shorter) * 1540483477 + np.int64(word) * 739982445
     slot = (mixed ^ (mixed >> 17)) & mask
     while table[slot, 2] >= 0 and (table[slot, 0] != shorter or table[slot, 1] != word):

@@ -19,7 +19,8 @@ ANY, NUMBER, STOP, BRACKET, TAG = 1, 2, 4, 8, 16
 AWAITED_BITS = 8  # the bits of the next piece's beginning are shifted by this number
 _DIGITS = dict.fromkeys("0123456789", NUMBER)
 _BEGINNING_BITS = {".": STOP} | _DIGITS  # of a piece, by its first character
-_AWAITED_BITS = {".": STOP, ")": NUMBER} | _DIGITS  # of the next piece, by the last character of this one
+# Of the next piece, by the last character of this one. Examples of one token: `. . .`, `(212) 555-1234`, `1 1/2`.
+_AWAITED_BITS = {".": STOP, ")": NUMBER} | _DIGITS
 _ENDS_BEFORE_NUMBER = re.compile(r"(?:{NUMBERED})\.$".format(**EXPRESSIONS))
 _OPEN_TAG = re.compile("<[!?/A-Za-z][^<>]*$")
 
@@ -28,8 +29,7 @@ def ptb_edges(text: str) -> int:
     """Return bits that say with which neighbouring pieces a piece may have to be cut.
 
     The low bits say how the piece begins. The higher bits, shifted by AWAITED_BITS, say which beginnings of the next
-    piece may change the tokens of this one. Tags and numbers may contain blanks, and `No.` is one token if a number
-    follows.
+    piece may change the tokens of this one.
     """
     if text.isalpha():
         return ANY
@@ -41,7 +41,7 @@ def ptb_edges(text: str) -> int:
     beginning_bits, awaited_bits = ANY | _BEGINNING_BITS.get(text[0], 0), _AWAITED_BITS.get(text[-1], 0)
     if awaited_bits == STOP and _ENDS_BEFORE_NUMBER.search(text):
         awaited_bits |= NUMBER
-    if text.endswith("I."):
+    if text.endswith("I."):  # an initial, unless a word that often begins a sentence follows
         awaited_bits |= ANY
     if "<" in text or ">" in text:
         beginning_bits |= BRACKET

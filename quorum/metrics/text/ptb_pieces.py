@@ -19,17 +19,14 @@ _ZEROS = bytes.maketrans(b"123456789", b"000000000")
 
 
 def ptb_piece(text: str) -> list[str]:
-    """Return the tokens of a piece of text without blanks.
-
-    Pieces that differ only in their digits share one cached result.
-    """
+    """Return the tokens of a piece, or of several neighbouring pieces that must be cut together (`ptb_joints`)."""
     if _PLAIN_WORD.fullmatch(text):
         word = text.rstrip(".,").lower()
         if word not in SPECIAL_WORDS:
             return [word] if word else []
     encoded = text.encode("utf-8", "surrogatepass")
     digits = encoded.translate(None, _OTHER_BYTES)
-    if not digits or len(encoded) > MAX_TEMPLATE_BYTES or "\n" in text:
+    if not digits or len(encoded) > MAX_TEMPLATE_BYTES or "\n" in text:  # templates have a token on each line
         return ptb_tokens(text)
     # %c takes the byte of a digit, which is the code of the character
     return (_digit_template(encoded.translate(_ZEROS)) % tuple(digits)).split("\n")

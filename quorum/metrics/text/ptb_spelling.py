@@ -67,7 +67,7 @@ def spelled_tokens(matched: str, text: str, end: int) -> list[str]:
     lower = lower.replace("&apos;", "'").replace("&amp;", "&").replace(" ", "\xa0")
     if _AUXILIARY.fullmatch(lower):
         lower = lower.replace("\u2019", "'").replace("\x92", "'").replace("\u2018", "`")
-    if len(lower) > 1:
+    if len(lower) > 1:  # a telephone number or a smiley
         lower = lower.replace("(", "-lrb-").replace(")", "-rrb-")
     return [lower, "."] if lower.endswith(".") and _ends_sentence(lower, text, end) else [lower]
 

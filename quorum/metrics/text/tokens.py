@@ -24,6 +24,7 @@ BLOCKS_PER_PART = 8  # number of blocks in one part of the work
 # The numbered pieces of a block of texts, and the end of each text.
 BlockPieces = tuple[pa.DictionaryArray, Ints]
 
+# Pieces are sent to other processes as their numbers and the list of distinct pieces.
 declare_kind(
     pa.DictionaryArray,
     lambda pieces: [pieces.indices.to_numpy(), pieces.dictionary.to_pylist()],
@@ -96,7 +97,6 @@ class TextPieces:
         self.distinct: list[str] = unified.chunk(0).dictionary.to_pylist()
 
     def tokenize_pieces(self, tokenizer: Tokenizer) -> TokenizedTexts:
-        """Return the texts as numbered words."""
         numbers, starts, distinct = self.numbers, self.starts, self.distinct
         if tokenizer.edges is not None:
             edge_bits = np.fromiter(map(tokenizer.edges, distinct), np.int32, len(distinct))
@@ -121,7 +121,8 @@ class TextPieces:
             is_joined[self.starts[text] + 1 : self.starts[text + 1]] = True
         # A run is a piece with the joined pieces after it. Find the first piece and the length of each.
         joined_positions = np.flatnonzero(is_joined)
-        is_second = np.diff(joined_positions, prepend=-1) > 1  # piece of its run
+        # A joined piece is the second of its run if the piece before it is not joined; position 0 never is.
+        is_second = np.diff(joined_positions, prepend=-1) > 1
         firsts = joined_positions[is_second] - 1
         lengths = np.diff(np.flatnonzero(np.append(is_second, True))) + 1
         text_of_run = dict(zip(firsts.tolist(), self._join_runs(firsts, lengths), strict=True))
@@ -133,15 +134,17 @@ class TextPieces:
         numbers = self.numbers.copy()
         numbers[firsts] = [new_numbers[run] for run in text_of_run.values()]
         numbers, distinct = _drop_unused(numbers[~is_joined], [*self.distinct, *new_numbers])
-        return numbers, self.starts - np.searchsorted(joined_positions, self.starts), distinct
+        dropped_before = np.searchsorted(joined_positions, self.starts)  # number of pieces
+        return numbers, self.starts - dropped_before, distinct
 
     def _with_other_blanks(self, is_joined: Flags) -> list[int]:
         """Return the positions of texts with joined pieces, and with blanks other than single ones.
 
         `_join_runs` cannot restore these texts.
         """
-        texts = np.flatnonzero(np.diff(np.searchsorted(np.flatnonzero(is_joined), self.starts)))
-        return [text for text in texts.tolist() if not _has_single_blanks(self._texts[text])]
+        joined_counts = np.diff(np.searchsorted(np.flatnonzero(is_joined), self.starts))  # of each text
+        texts = np.flatnonzero(joined_counts).tolist()
+        return [text for text in texts if not _has_single_blanks(self._texts[text])]
 
     def _join_runs(self, firsts: Ints, lengths: Ints) -> list[str]:
         """Return the text of each run of pieces, with single blanks between them."""
@@ -152,6 +155,7 @@ class TextPieces:
 
 
 def _has_single_blanks(text: str) -> bool:
+    # The first test is quicker, and suffices for most texts: printable ones have no other blanks than spaces.
     return (text.isprintable() and "  " not in text) or " ".join(text.split()) == text.strip()
 
 
@@ -211,5 +215,4 @@ def _replace_pieces(
 
 
 def encode_texts(texts: Iterable[str], tokenizer: Tokenizer) -> TokenizedTexts:
-    """Cut texts into words, and number the words. Every distinct piece between blanks is cut once."""
     return TextPieces(list(texts)).tokenize_pieces(tokenizer)

@@ -37,7 +37,7 @@ def child(trie: Trie, bits: int, owner: int, node: int, word: int, new: int) -> 
     If there is none, return `new`, and store it as the child unless it is -1.
     """
     mask = (1 << bits) - 1
-    # Both factors and both numbers are below 2 ** 31, so that nothing overflows.
+    # Any large odd factors mix the bits. Factors and numbers are below 2 ** 31, so that nothing overflows.
     mixed = np.int64(node) * 1540483477 + np.int64(word) * 739982445
     slot = (mixed ^ (mixed >> 17)) & mask
     while trie[slot, 0] == owner:

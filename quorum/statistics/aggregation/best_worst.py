@@ -106,7 +106,7 @@ def best_worst_scores(
             for name, values in columns.items()
         }
         counts = {name: len(np.unique(codes)) for name, codes in column_codes_by_name.items()}
-        points = (1 + rows.point.astype(np.float64)) / 2  # from 0 to 1
+        points = (1 + rows.point.astype(np.float64)) / 2  # from 0 to 1, as shares are
         order, bounds = np.argsort(rows.item, kind="stable"), starts_of(shown_counts)
         for item in range(item_count):
             item_rows = order[bounds[item] : bounds[item + 1]]
@@ -166,7 +166,7 @@ def split_half_reliability(
 ) -> SplitHalfResult:
     """Correlate the scores from two random halves of the answers.
 
-    Answers with the same entry in `tuples` (N,) are divided evenly between the halves.
+    `tuples` (N,) names the list of each answer. The answers to one list are divided evenly between the halves.
     """
     check_positive_int(splits, "splits")
     generator, reported_seed = generator_of(seed)

@@ -24,8 +24,8 @@ from quorum.statistics.inputs import MAX_TABLE_CELLS, BadShape, BadValue, encode
 class ComparisonRows:
     """Comparisons with clusters, one in each row.
 
-    first, second: (N,) positions of the items. outcome: (N,) 1, 2, or 0 for a tie. deletions: the outcomes without each
-    rater, if they are winners by votes.
+    first, second: (N,) positions of the items. outcome: (N,) 1, 2, or 0 for a tie. deletions: if outcomes are votes'
+    majorities, how each rater's vote changes the chances of the winners of a row (`RaterDeletions`).
     """
 
     first: Ints
@@ -41,13 +41,13 @@ class ComparisonRows:
         """
         covariance, freedom = self.clusters.covariance(self.scores(fit, settings), fit.covariance)
         deletions = self.deletions or NO_DELETIONS
-        # A rater's vote changes the chances of the outcomes of a row, and thereby the row's expected scores.
+        # A rater's vote changes the chances of the outcomes of a row, and thereby the row's expected scores. The
+        # chances sum to 1, so the chance of a tie changes by minus the sum of the other two changes.
         if deletions.rater_count >= MIN_CLUSTERS and not self.clusters.reason:
             tied, first, second = (
                 self.with_outcomes(deletions.row, np.full(len(deletions.row), winner)).scores(fit, settings)
                 for winner in (0, 1, 2)
             )
-            # how much the chances of the first and of the second winner change
             by_first, by_second = map(scipy.sparse.diags_array, deletions.value.T)
             parameter_changes = (by_first @ (first - tied) + by_second @ (second - tied)) @ fit.covariance
             covariance, freedom = deletions.covariance(covariance, freedom, parameter_changes)
@@ -58,7 +58,7 @@ class ComparisonRows:
         return replace(self, first=self.first[rows], second=self.second[rows], outcome=outcome)
 
     def scores(self, fit: Fit, settings: FitSettings) -> scipy.sparse.csr_array:
-        """Return the (N, P) derivatives of each row's log-likelihood by the free parameters."""
+        """Return the (N, P) derivatives of each row's log-likelihood (`likelihood`) by the free parameters."""
         items, n = len(fit.theta), len(self.first)
         peak = StrengthParameters.from_values(fit.parameters)
         chances = [np.exp(chance)[self.first, self.second] for chance in log_chances(peak)]
@@ -66,10 +66,11 @@ class ComparisonRows:
         if settings.tie_model == "half":
             won, lost, tied = won + tied / 2, lost + tied / 2, np.zeros(n)
         first, second, tie = chances
+        # By theta of the first item, of which the derivative by theta of the second is the opposite.
         slope = (won * (2 * second + tie) - lost * (2 * first + tie) - tied * (first - second)) / 2
         derivatives = [(self.first, slope), (self.second, -slope)]
         parameter_count = items
-        if peak.log_nu > -math.inf:
+        if peak.log_nu > -math.inf:  # nu was fitted
             derivatives.append((np.full(n, parameter_count), tied * (first + second) - (won + lost) * tie))
             parameter_count += 1
         if settings.order_effect:
@@ -86,7 +87,7 @@ def encode_comparisons(
     """Encode three (N,) columns. Raise BadValue if an item is compared with itself, or if there are too many items.
 
     Return the (K,) items, the (N,) codes of the first and of the second items, the (N,) outcomes 1, 2 or 0, and the
-    (3, K, K) counts.
+    (3, K, K) counts of ties, wins of the first item, and wins of the second, by first and second item.
     """
     from quorum.statistics.kernels.comparisons import count_comparisons
 
@@ -100,7 +101,7 @@ def encode_comparisons(
     same_length(first=first_item, winners=outcome)
     counts = np.zeros((3, len(items), len(items)), dtype=np.int64)
     own_row = count_comparisons(first_item, second_item, outcome, counts)
-    if own_row >= 0:
+    if own_row >= 0:  # a row that compares an item with itself
         name = items.tolist()[first_item[own_row]]
         raise BadValue(f"row {own_row} sets {name!r} against itself, expected two different items")
     return items, first_item, second_item, outcome, counts

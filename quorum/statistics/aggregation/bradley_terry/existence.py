@@ -52,7 +52,8 @@ def strengths_explain_order(tables: OutcomeCounts) -> bool:
     This is so if some theta have theta_i - theta_j = 1 for all i shown before j. Then the data cannot distinguish the
     order effect from the strengths. The items must be connected.
     """
-    # Fit theta_i - theta_j = 1 by least squares; strengths explain the order if no squared error is left.
+    # Fit theta_i - theta_j = 1 by least squares, where adding 1 / K to all entries of the normal equations fixes the
+    # mean of theta. Strengths explain the order if no sum of squares (here sum 1 ^ 2 - balance theta) is left.
     shown = ((tables.first + tables.second + tables.tied) > 0).astype(np.float64)
     both_orders = shown + shown.T
     balance = shown.sum(axis=1) - shown.sum(axis=0)
@@ -66,7 +67,7 @@ def has_no_maximum(tables: OutcomeCounts, has_ties: bool, has_order_effect: bool
     It does so if, in some direction of the parameters, at least one observed outcome becomes likelier relative to the
     other outcomes of its pair, and no observed outcome becomes less likely.
     """
-    ever_won = (tables.first + tables.second.T) > 0
+    ever_won = (tables.first + tables.second.T) > 0  # [i, j]: i beat j
     both_won = (tables.first > 0) & (tables.second > 0)
     # If both items of a pair won, the difference of their strengths is bounded, and so is nu. If both won in both
     # orders, the order effect is bounded too.
@@ -104,7 +105,7 @@ def _gains_of_observed_outcomes(
     ):
         first, second = np.nonzero(outcomes_seen)
         for theta_gain, nu_gain in contrasts:
-            if nu_gain and not has_ties:
+            if nu_gain and not has_ties:  # no contrasts with ties in a model without ties
                 continue
             rows += [np.arange(contrast_count, contrast_count + len(first))] * 4
             contrast_count += len(first)

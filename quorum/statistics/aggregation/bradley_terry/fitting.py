@@ -85,7 +85,8 @@ def bradley_terry(
         names = np.empty(len(item_names), dtype=object)
         names[:] = item_names
         same_length(wins=table, items=names)
-    # A table does not say which item was shown first; without an order effect that does not matter.
+    # A table does not say which item was shown first; without an order effect that does not matter. Each tie is in the
+    # symmetric table twice, and is kept once.
     tables = OutcomeCounts(table, np.zeros_like(table), np.triu(tie_counts))
     settings = FitSettings(tie_model, False, prior, confidence, max_iterations, tolerance)
     return _fit_result(tables, names, settings)
@@ -121,7 +122,7 @@ def bradley_terry_of_comparisons(
     columns, n, rows = cluster_columns(plain), len(first_item), None
     if deletions is not None:
         deletions.check(n, "comparison")
-        columns = columns or {"comparison": range(n)}
+        columns = columns or {"comparison": range(n)}  # each comparison is a cluster
     if columns:
         rows = ComparisonRows(first_item, second_item, outcome, Clusters.from_columns(columns, n), deletions)
     return _fit_result(OutcomeCounts(won, lost, tied), names, settings, rows)
@@ -209,7 +210,7 @@ def _estimate_nu_and_order(
         # One tie in 10^12 comparisons has an upper limit beyond the largest float.
         max_nu = math.exp(high) if high < _MAX_EXPONENT else math.inf
         nu = CrossedEstimate(math.exp(peak.log_nu), math.exp(low), max_nu)
-    elif settings.tie_model == "davidson":
+    elif settings.tie_model == "davidson":  # and no comparison was tied
         nu = CrossedEstimate(0.0, math.nan, math.nan)
     if settings.order_effect:
         half_width = quantile_of(settings.confidence, freedom[order_index]) * errors[order_index]

@@ -1,4 +1,8 @@
-"""The likelihood of outcomes, and the parameters that maximise it."""
+"""The likelihood of outcomes, and the parameters that maximise it.
+
+With d = theta_i - theta_j + order, where item i was shown first, the chances that i wins, that j wins, and that they
+tie are in proportion to exp(d / 2), exp(-d / 2) and nu (Davidson 1970).
+"""
 
 from __future__ import annotations
 
@@ -44,7 +48,7 @@ class StrengthParameters:
 
 
 def log_chances(parameters: StrengthParameters) -> tuple[Floats, Floats, Floats]:
-    """Return the (K, K) log chances that the first item wins, that the second wins, and that they tie."""
+    """Return the (K, K) logs of the module's chances that the first item wins, that the second wins, that they tie."""
     difference = parameters.theta[:, np.newaxis] - parameters.theta[np.newaxis, :] + parameters.order
     if parameters.log_nu == -math.inf:
         return (
@@ -84,6 +88,7 @@ def fit_model(tables: OutcomeCounts, has_ties: bool, has_order: bool, stopping_r
 def _log_likelihood(tables: OutcomeCounts, chances: tuple[Floats, Floats, Floats]) -> float:
     first, second, tie = chances
     total = float((tables.first * first + tables.second * second).sum())
+    # Without ties, `tie` may be -inf, of which zero times is nan.
     return total + float((tables.tied * tie).sum()) if tables.tied.any() else total
 
 
@@ -92,7 +97,7 @@ def _derivatives(tables: OutcomeCounts, chances: tuple[Floats, Floats, Floats]) 
 
     The information is the negative second derivative.
     """
-    # Do not subtract nearly equal numbers, so that one win in 10^12 counts.
+    # Do not subtract nearly equal numbers, as 1 - first would, so that one win in 10^12 counts.
     first, second, tie = (np.exp(chance) for chance in chances)
     comparisons = tables.first + tables.second + tables.tied
     no_tie = first + second

@@ -116,6 +116,7 @@ def remove_fixed_level(fit: Fit) -> Fit:
     """Return the fit with the covariance of log-strengths whose mean is zero.
 
     The covariance of `maximise` also has the variance of their mean, because `invertible_information` was inverted.
+    Each entry is larger by 1 / (K m), where m is the largest entry of the information of the K log-strengths.
     """
     items = len(fit.theta)
     covariance = fit.covariance.copy()
@@ -124,7 +125,6 @@ def remove_fixed_level(fit: Fit) -> Fit:
 
 
 def _free_derivatives(derivatives: tuple[Floats, Floats], is_free: Flags) -> tuple[Floats, Floats]:
-    """Return the slope and the information for the free parameters alone."""
     slope, information = derivatives
     return slope[is_free], information[np.ix_(is_free, is_free)]
 

@@ -133,6 +133,7 @@ class BradleyTerryResult(ItemStrengths):
             + self.covariance[second, second]
             - 2 * self.covariance[first, second]
         )
+        # The smaller degrees of freedom give the wider interval. Without clusters, the interval is normal.
         df = float(self.freedom[[first, second]].min()) if len(self.freedom) else math.inf
         half_width = quantile_of(self.confidence, df) * math.sqrt(max(variance, 0.0))
         shifts = (-half_width, 0.0, half_width)
