@@ -75,7 +75,7 @@ def _read_settings_file(path: Path) -> None:
 def commands_for(line: list[str]) -> CommandTable:
     """Return the subcommands among which the subcommand of a command line is looked up.
 
-    They do not include those of features if the line begins with another one, because loading features takes time.
+    They include those of features only if the line begins with none of the platform's, as loading features takes time.
     """
     known_commands = {*PLATFORM_COMMANDS.names, *PLATFORM_COMMANDS.paths, *COMMANDS_OUTSIDE_DJANGO}
     possible_commands = {" ".join(line[:2]), *line[:1]}

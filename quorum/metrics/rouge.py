@@ -115,6 +115,7 @@ def weighted_lcs_overlap(
     table = allocate_table(longest, int((row_counts * piece_counts).max()))
     count_weighted_hits(pairs, powers, table, hits)
     totals = powers[tokens.lengths]
+    # The divisors of recall (see the module), of precision, and of ranks.
     return Overlap(hits, totals**weight, totals, totals, power=1 / weight)
 
 

@@ -72,10 +72,7 @@ def _announce_compiling() -> None:
 
 @cache
 def _prepare_cache(module: str) -> str:
-    """Return the name of the module's cache, and delete the module's compiled files that have another name.
-
-    The name is the first eight hex digits of a digest of the module and the modules that it imports.
-    """
+    """Return the name of the module's cache, and delete the module's compiled files that have another name."""
     modules = {module}
     unread_modules = [module]
     while unread_modules:

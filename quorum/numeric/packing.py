@@ -124,13 +124,12 @@ def _attributes(value: Any) -> list[Any]:
 
 
 class _Reader:
-    """A reader of a packed value, and of its arrays, which follow in the file."""
+    """A reader of a packed value, and of its arrays, which follow in the file in the order of the value."""
 
     def __init__(self, file: BinaryIO, packages: Collection[str]) -> None:
         self._file, self._packages = file, packages
 
     def unpack_value(self, value: Any) -> Any:
-        """Return the value that `_pack_value` packed. Its arrays follow in the file, in the order of the value."""
         if isinstance(value, list):
             return (
                 value if set(map(type, value)) <= PLAIN_TYPES else [self.unpack_value(item) for item in value]

@@ -151,7 +151,7 @@ class ReferenceComparison:
         return result
 
     def use_tokens(self, tokenization: Tokenization, tokens: TokenizedTexts) -> None:
-        """Let `tokens` return these words for a tokenization, instead of tokenizing the texts."""
+        """Let the method `tokens` return these words, in which `PreparedReferences` has tokenized the references once."""
         self._cache["tokens", tokenization] = tokens
 
     def tokens(self, tokenization: Tokenization) -> TokenizedTexts:

@@ -152,6 +152,7 @@ def _count_matched_words(
     `candidate_begin` is the position of the candidate's first word.
     """
     is_function = data.is_function
+    # A match that begins at the candidate's word `open_end` continues the last chunk.
     position, open_end = 0, NONE
     while position < pair.end - pair.begin:
         match = chosen_matches[position]

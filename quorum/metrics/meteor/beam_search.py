@@ -209,7 +209,7 @@ def _pass_word(paths: NDArray[np.int64], path_count: int, chosen_matches: Matche
     first, length = chosen_matches[position, POSITION], chosen_matches[position, IN_REFERENCE]
     score = _match_score(chosen_matches, position)
     for path in range(path_count):
-        if paths[path, NEXT_WORD] > position:
+        if paths[path, NEXT_WORD] > position:  # an earlier match of several words covers this word
             continue
         is_open = paths[path, OPEN_END] != NONE
         if length == 0:

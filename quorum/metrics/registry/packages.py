@@ -77,6 +77,7 @@ def package_metrics() -> dict[str, EntryPoint]:
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=_package_of):
         package = _package_of(point)
         earlier_point = points.get(point.name)
+        # A package that is found twice does not conflict with itself.
         if earlier_point is not None and _package_of(earlier_point) != package:
             raise PackageFailed(
                 f"packages {_package_of(earlier_point)} and {package} both have a metric {point.name!r}, expected "

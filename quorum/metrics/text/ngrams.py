@@ -86,6 +86,7 @@ def _count_order(
     if not is_last:
         shared = grams, texts.tokens, texts.starts, is_repeated, order + 1, bucket_count
         ranges = list(map_all(_bucket_texts, shared, _ranges_of_texts(texts.starts), threads=True))
+    # The positions of each bucket in all ranges.
     buckets = [np.concatenate(arrays) for arrays in zip(*(part.positions for part in ranges), strict=True)]
     # Count the documents, and number the n-grams of each bucket from 0 on.
     shared_by_buckets = grams, texts, documents, is_repeated, order, buckets

@@ -67,7 +67,8 @@ def _longest_match(text: str, position: int) -> str:
     for rule in rules_at(text[position]):
         match = rule.match(text, position)
         if match is not None and match.end() > longest_end:
-            # a rule with a group looks further than its token, which is the group
+            # A rule with a group looks further than its token, which is the group. In some rules only one of several
+            # alternatives has a group.
             longest_token = (match.group(1) if rule.groups else None) or match.group()
             longest_end = match.end()
     return longest_token

@@ -59,7 +59,6 @@ def snowball_stems(tokens: Sequence[str]) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    """Return the stem of a word, by the steps of the algorithm in order."""
     if len(word) <= MAX_UNCHANGED_LENGTH:
         return word
     if word in _IRREGULAR:

@@ -156,7 +156,8 @@ def _fit_result(
     if not reason:
         stopping_rule = StoppingRule(settings.max_iterations, settings.tolerance)
         fit = fit_model(tables, has_ties, settings.order_effect, stopping_rule)
-    freedom = np.full(len(items) + 2, math.inf)  # of log-strengths, log nu and the order effect
+    # Degrees of freedom of log-strengths, log nu and the order effect: infinite, as in the normal distribution.
+    freedom = np.full(len(items) + 2, math.inf)
     clusters = rows.clusters if rows is not None else None
     if fit is not None and rows is not None:
         covariance, freedom, clusters = rows.covariance(fit, settings)
