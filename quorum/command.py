@@ -178,7 +178,6 @@ def _load_command(name: str, rest: list[str]) -> BaseCommand:
 
 
 def _set_up_django() -> None:
-    """Load settings and apps. Exit with the message of a wrong setting."""
     import django
     from django.core.exceptions import ImproperlyConfigured
 

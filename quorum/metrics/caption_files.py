@@ -179,7 +179,6 @@ def _is_row(line: str) -> bool:
 
 
 def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[_CaptionRow]:
-    """Yield the captions of JSON lines, each with the number of its line."""
     line_prefix = f"{path}, line "  # made once, because there may be millions of lines
     for number, line in lines:
         if not line.strip():

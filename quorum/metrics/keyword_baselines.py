@@ -299,7 +299,6 @@ def _closest_sentence(sentences: Sequence[Terms], smoothing: float) -> int:
 def _make_list(
     lists: Sequence[_WeightedTerms], signature: str, sentence_positions: tuple[int, ...] = ()
 ) -> KeywordList:
-    """Return the lists of keywords as a `KeywordList`, in which weights are read-only."""
     weights = []
     for entries in lists:
         values = np.array([weight for _, weight in entries], dtype=np.float64)

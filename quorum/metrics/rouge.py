@@ -63,7 +63,6 @@ class _LCSShares(NamedTuple):
 
 
 def _lcs_shares(comparison: ReferenceComparison, tokenization: Tokenization) -> _LCSShares:
-    """Return the shares of all pairs of a candidate and a reference."""
     lengths = comparison.tokens(tokenization).lengths
     candidate_lengths = np.repeat(lengths[: comparison.candidate_count], comparison.reference_counts)
     reference_lengths = lengths[comparison.pair_references]

@@ -151,7 +151,7 @@ class ReferenceComparison:
         return result
 
     def use_tokens(self, tokenization: Tokenization, tokens: TokenizedTexts) -> None:
-        """Let the method `tokens` return these words, in which `PreparedReferences` has tokenized the references once."""
+        """Let the method `tokens` return these words, whose references `PreparedReferences` tokenized once."""
         self._cache["tokens", tokenization] = tokens
 
     def tokens(self, tokenization: Tokenization) -> TokenizedTexts:

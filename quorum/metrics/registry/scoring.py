@@ -142,7 +142,6 @@ def _scores(
     tokenizer: str,
     corpus_name: str,
 ) -> Scores:
-    """Compute the metrics in order, and return their scores with signatures and warnings."""
     default_tokenizer = tokenizer_named(tokenizer)
     scores: dict[str, MetricScore] = {}
     tokenizers_used: dict[str, Tokenizer] = {}
@@ -252,7 +251,6 @@ def _missing_tokens_warnings(
 
 
 def _few_documents_warning(metric_names: Sequence[str], comparison: ReferenceComparison) -> tuple[str, ...]:
-    """Return a warning if there are too few documents for the metrics that weigh words by document frequencies."""
     document_count = comparison.count_distinct_documents(FEW_DOCUMENTS)
     if not metric_names or document_count == FEW_DOCUMENTS:
         return ()

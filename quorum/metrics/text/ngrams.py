@@ -265,7 +265,6 @@ def _slot(table: Numbers, shorter: int, word: int) -> int:
 
 @compiled
 def _doubled_table(table: Numbers) -> Numbers:
-    """Return a hash table of twice the size with the same rows."""
     larger = np.full((2 * table.shape[0], 3), -1, dtype=np.int32)
     for row in range(table.shape[0]):
         if table[row, 2] >= 0:
