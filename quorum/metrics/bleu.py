@@ -114,7 +114,7 @@ def _clipped_matches(groups: TextGroups, orders: int) -> Ints:
     counts = np.zeros(most_words * orders + 1, dtype=np.int64)
     counted_text = np.zeros(most_words * orders + 1, dtype=np.int64)
     for group in range(references.size - 1):
-        if candidate_starts[group] == candidate_starts[group + 1]:
+        if candidate_starts[group] == candidate_starts[group + 1]:  # only a document of CIDEr's corpus
             continue
         first_text, end_text = references[group], references[group + 1]
         bits = trie_bits((starts[end_text] - starts[first_text]) * orders)

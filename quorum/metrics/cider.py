@@ -228,10 +228,7 @@ def _multiply_vectors(
 def _similarity(
     product: float, norm_product: float, starts: Ints, candidate: int, reference: int, rule: SimilarityRule
 ) -> float:
-    """Return the cosine of two vectors, with their dot product and the product of their norms, times CIDEr-D's factor.
-
-    `candidate` and `reference` are the positions of the texts.
-    """
+    """Return the cosine `product` / `norm_product` of two texts, given by their positions, times CIDEr-D's factor."""
     if norm_product == 0:
         return 0.0
     similarity = product / norm_product
@@ -263,7 +260,7 @@ def _order_scores(
     products = np.empty(references.norms.size)
     starts, candidate_norm, reference_norms = groups.starts, candidate.norms, references.norms
     for group in range(groups.reference_starts.size - 1):
-        if groups.candidate_starts[group] == groups.candidate_starts[group + 1]:
+        if groups.candidate_starts[group] == groups.candidate_starts[group + 1]:  # only a document
             continue
         first, end = groups.reference_starts[group], groups.reference_starts[group + 1]
         # An n-gram that only these references have is in as many documents as the group stands for.

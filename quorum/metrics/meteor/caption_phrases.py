@@ -147,7 +147,7 @@ def _build_trie(tokens: Numbers, lengths: Ints) -> tuple[Trie, int, Numbers]:
     for phrase in range(lengths.size):
         node = 0
         for _ in range(lengths[phrase]):
-            # A new node, with the number `nodes`, if there is none yet.
+            # A new node, with the number `nodes`, if there is none yet. The table holds only one trie, that of owner 0.
             node = child(trie, bits, 0, node, tokens[position], nodes)
             if node == nodes:
                 nodes += 1

@@ -147,14 +147,15 @@ def _best_references(
             longest = max(longest, length)
         else:
             longest_reference = max(longest_reference, length)
+    # At most MAX_PHRASE_LENGTH phrases begin at a word, one of each length.
     candidate = CandidateWords(
-        np.full(data.is_function.size, -1, dtype=np.int32),
-        np.empty(longest, dtype=np.int32),
-        np.full(data.phrases.lengths.size, -1, dtype=np.int32),
-        np.empty(longest * MAX_PHRASE_LENGTH, dtype=np.int32),
-        np.empty(longest * MAX_PHRASE_LENGTH, dtype=np.int32),
-        np.full(data.phrases.lengths.size, -1, dtype=np.int32),
-        np.full(data.phrases.lengths.size, -1, dtype=np.int32),
+        first_position=np.full(data.is_function.size, -1, dtype=np.int32),
+        next_position=np.empty(longest, dtype=np.int32),
+        first_occurrence=np.full(data.phrases.lengths.size, -1, dtype=np.int32),
+        next_occurrence=np.empty(longest * MAX_PHRASE_LENGTH, dtype=np.int32),
+        occurrence_positions=np.empty(longest * MAX_PHRASE_LENGTH, dtype=np.int32),
+        text_with_target=np.full(data.phrases.lengths.size, -1, dtype=np.int32),
+        text_with_source=np.full(data.phrases.lengths.size, -1, dtype=np.int32),
     )
     buffers = allocate_buffers(longest, longest_reference)
     matches = np.empty((64, MATCH_COLUMNS), dtype=np.int64)  # enlarged where needed

@@ -126,6 +126,7 @@ class TextPieces:
         firsts = joined_positions[is_second] - 1
         lengths = np.diff(np.flatnonzero(np.append(is_second, True))) + 1
         text_of_run = dict(zip(firsts.tolist(), self._join_runs(firsts, lengths), strict=True))
+        # The pieces of a whole text are one run by now. Replace its text, which has other blanks.
         text_of_run |= {int(self.starts[text]): self._texts[text] for text in whole_texts}
         new_numbers = {
             run: number for number, run in enumerate(dict.fromkeys(text_of_run.values()), len(self.distinct))

@@ -96,8 +96,9 @@ def _gains_of_observed_outcomes(
     item_count = len(tables.first)
     rows, columns, gains = [], [], []
     contrast_count = 0
-    # Each contrast has the gain of theta_i, which is also that of the order effect and the opposite of that of theta_j,
-    # and the gain of 2 log(nu).
+    # A contrast is a pair: the gain of theta_i, which is also that of the order effect and the opposite of that of
+    # theta_j, and the gain of 2 log(nu). For example, the log of the ratio of a win to a tie is (theta_i - theta_j +
+    # order) / 2 - log(nu), of which twice the derivatives are (1, -1).
     for outcomes_seen, contrasts in (
         (tables.first, ((2, 0), (1, -1))),
         (tables.second, ((-2, 0), (-1, -1))),
