@@ -25,8 +25,8 @@ _ALPHANUMERIC = "0-9" + _LETTERS
 _BLANKS = " \t\n\x0b\f\r"
 
 # Rules are applied in this order. A rule is not applied to its own replacements. They set apart marks (but for those
-# that later rules treat), dots, and commas unless both neighbours are digits; write apostrophes, quotes and dashes in
-# one way; replace hyphens within words by blanks; and cut words at apostrophes (`dog's` becomes `dog 's`).
+# that later rules treat), runs of full stops, and commas unless both neighbours are digits; write apostrophes,
+# quotes and dashes in one way; replace hyphens within words by blanks; and cut words at apostrophes (`dog 's`).
 _RULES = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (

@@ -81,7 +81,7 @@ def _count_order(
     bucket_count = 1
     while bucket_count * TOKENS_PER_BUCKET < grams.size:
         bucket_count *= 2
-    map_all = map_parts if bucket_count > 1 else Serial().map  # threads cost more than one bucket
+    map_all = map_parts if bucket_count > 1 else Serial().map  # threads do not pay for one bucket
     ranges: list[BucketedPositions] = []
     if not is_last:
         shared = grams, texts.tokens, texts.starts, is_repeated, order + 1, bucket_count
