@@ -23,7 +23,7 @@ ItemSet = frozenset[int]  # the items of a list, without order
 
 def count_lists(items: int, *, size: int, appearances: int) -> int:
     """Return the number of distinct lists of ``size`` items in which each item appears ``appearances`` times."""
-    return min(-(-items * appearances // size), comb(items, size))
+    return min(-(-items * appearances // size), comb(items, size))  # -(-a // b) is a / b rounded up
 
 
 def balanced_lists(
@@ -106,6 +106,7 @@ class _ListDesign:
         new_lists = old_lists[0] - {first_item} | {second_item}, old_lists[1] - {second_item} | {first_item}
         if new_lists[0] == old_lists[1]:  # the exchange would only swap the two lists
             return
+        # How many more lists would repeat another list.
         more_copies = sum(self._copies[members] for members in new_lists)
         more_copies -= sum(self._copies[members] - 1 for members in old_lists)
         if more_copies > 0 or (more_copies == 0 and self._cost(old_lists, first_item, second_item) > 0):
@@ -131,12 +132,12 @@ class _ListDesign:
 
     def _cost(self, old_lists: tuple[ItemSet, ItemSet], first_item: int, second_item: int) -> int:
         """Return half of the change in the sum over pairs of items of squared numbers of common lists."""
+        # A number n that falls by one, and another m that rises by one, change the sum of squares by 2 (m - n + 1).
         first_list, second_list = old_lists
         own, other = self._meetings[first_item], self._meetings[second_item]
         change = sum(other[item] - own[item] + 1 for item in first_list - second_list - {first_item})
         return change + sum(own[item] - other[item] + 1 for item in second_list - first_list - {second_item})
 
     def _count_meeting(self, first: int, second: int, change: int) -> None:
-        """Change the number of lists that have both items."""
         self._meetings[first][second] += change
         self._meetings[second][first] += change

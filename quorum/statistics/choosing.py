@@ -104,7 +104,6 @@ def comparison_information(scores: ArrayLike) -> Floats:
 
 
 def _read_scores(values: ArrayLike) -> Floats:
-    """Return the scores as a three-dimensional array. Raise BadShape or BadValue if they cannot be used."""
     table = floats_of(values, "scores")
     if table.ndim != 3 or not table.size:
         raise BadShape(f"scores has the shape {table.shape}, expected items x systems x metrics")
@@ -138,6 +137,7 @@ def inclusion_probabilities(usefulness: ArrayLike, budget: int, *, floor: float 
     is_certain: Flags = np.zeros(len(usefulness_of_item), dtype=np.bool_)
     while True:
         budget_left = budget - int(is_certain.sum())
+        # If all items are certain, the sum of the other shares is 0, by which nothing can be divided.
         probabilities = np.where(is_certain, 1.0, share * budget_left / max(share[~is_certain].sum(), 1e-300))
         is_above_one = (probabilities >= 1) & ~is_certain
         if not is_above_one.any():
@@ -179,8 +179,8 @@ def _read_probabilities(values: ArrayLike) -> Floats:
 class WeightedEstimate(Inference):
     """An estimate for all items, from the chosen items.
 
-    value: the estimate. n: number of values. items: number of items that they belong to. effective: number of items in
-    a uniform sample that would give an equally precise estimate (Kish 1965).
+    n: number of values. items: number of items that they belong to. effective: number of items in a uniform sample that
+    would give an equally precise estimate (Kish 1965).
     """
 
     value: float
@@ -261,7 +261,6 @@ def weighted_kendall(
 
 
 def _effective_items(weight: Floats, items: Iterable[Any] | None) -> float:
-    """Return the number of equally weighted items that would give an equally precise estimate (Kish 1965)."""
     item_weights = weight if items is None else np.bincount(encode(items, "items")[1], weights=weight)
     return float(item_weights.sum() ** 2 / np.square(item_weights).sum())
 

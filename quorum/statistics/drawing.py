@@ -102,6 +102,7 @@ class PairDraws:
         if not is_open.any():
             raise BadValue("no pair is open")
         variance = self._difference_variances()
+        # The factor 2 of the weights is left out, as only their ratios count.
         gains = np.log1p(self.information * variance) * scipy.special.ndtr(
             -np.abs(self.difference) / np.sqrt(variance)
         )
@@ -126,7 +127,6 @@ class PairDraws:
         return pair, float(chances[pair])
 
     def _difference_variances(self) -> Floats:
-        """Return the (P,) variances of the differences of strengths."""
         variances = np.diag(self.variance)
         return variances[self.first] + variances[self.second] - 2 * self.variance[self.first, self.second]
 
@@ -140,7 +140,6 @@ def _read_items(numbers: ArrayLike, items: int) -> Ints:
 
 
 def _win_chances(difference: Floats) -> Floats:
-    """Return the chances that the first item wins, by the difference of strengths."""
     chance: Floats = 1 / (1 + np.exp(-difference))
     return chance
 
@@ -150,5 +149,6 @@ def _information(first: Ints, second: Ints, weights: Floats, items: int) -> Floa
     table = np.zeros((items, items))
     np.add.at(table, (first, second), -weights)
     np.add.at(table, (second, first), -weights)
-    table[np.diag_indices(items)] = 1 / PRIOR - table.sum(axis=1)
+    weights_of_item = -table.sum(axis=1)
+    table[np.diag_indices(items)] = 1 / PRIOR + weights_of_item
     return table

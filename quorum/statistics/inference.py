@@ -45,7 +45,11 @@ DEFAULTS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """Fields that all results have in addition to their figures. `quorum.statistics` documents them."""
+    """Fields that all results have in addition to their figures.
+
+    seed: of random numbers, if there were any. reason: why a figure or the interval is undefined. clusters: number of
+    clusters by name, such as item and rater. signature: see the docstring of this module.
+    """
 
     seed: int | None = None
     reason: str = ""
@@ -89,7 +93,7 @@ class RaterSampling(Sampling, total=False):
     """The options of coefficients of agreement. Units and raters are random unless `clusters` says otherwise."""
 
 
-# The options, by the annotation of a function's `**options`.
+# The options, by the annotation of a function's `**options`, which is a text at run time.
 OPTIONS = {f"Unpack[{kind.__name__}]": kind for kind in (Sampling, Clustering, RaterSampling)}
 
 
@@ -136,12 +140,10 @@ class Options:
         return self.interval_of_draws(draws)
 
     def interval_of_draws(self, draws: Floats) -> Inference:
-        """Return the percentile interval of (B,) draws."""
         low, high, undefined_count = percentile_interval(draws, self.confidence)
         return replace(self.undefined_inference(), low=low, high=high, undefined_resamples=undefined_count)
 
     def interval_of_clusters(self, clusters: Clusters, limits: tuple[float, float]) -> Inference:
-        """Return the interval with these limits, and with the reason, note and counts of the clusters."""
         low, high = limits
         return Inference(
             low=low,

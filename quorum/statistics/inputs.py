@@ -108,7 +108,6 @@ def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[N
 
 
 def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], Ints]:
-    """Encode values of any type. Raise BadValue if one is missing or is not hashable."""
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise BadShape(f"{name} has {values.ndim} dimensions, expected one")
     refuse_nan_texts(values, name)
@@ -154,7 +153,7 @@ def encode_with(
     Raise BadOption if the scale has a value twice, or a value that is neither text nor a number.
     """
     labels, codes = encode(values, name)
-    scale = scale.tolist() if isinstance(scale, np.ndarray) else scale  # for equal messages
+    scale = scale.tolist() if isinstance(scale, np.ndarray) else scale  # so that messages have plain numbers
     try:
         scale_positions = {label: position for position, label in enumerate(scale)}
     except TypeError as error:

@@ -63,7 +63,7 @@ def confidence_vote(
     hits = np.bincount(level[right == 1], minlength=len(levels))
     compared = np.bincount(level[has_majority], minlength=len(levels))
     weights = accuracy_weights(hits, compared, max(len(scale), 2))
-    vote = weigh_votes(unit, value, weights[level], list(range(len(scale))), "none", 0)
+    vote = weigh_votes(unit, value, weights[level], list(range(len(scale))), ties="none", seed=0)
     assert vote.weight is not None
     total = vote.weight.sum(axis=1, keepdims=True)
     shares = np.where(total > 0, vote.weight, 1.0) / np.where(total > 0, total, len(scale))
@@ -88,9 +88,9 @@ def confidence_vote(
 def accuracy_weights(right: ArrayLike, seen: ArrayLike, labels: int = 2, *, rule: str = "log-odds") -> Floats:
     """Return the (W,) weights of workers who answered `right` (W,) of `seen` (W,) control items correctly.
 
-    With p = (right + 1) / (seen + labels), the weight by the rule "accuracy" is p. By the rule "log-odds", the
-    weight is log(p (labels - 1) / (1 - p)), at least zero, which is optimal for independent workers (Nitzan,
-    Paroush 1982).
+    With p = (right + 1) / (seen + labels), by Laplace's rule of succession, the weight by the rule "accuracy" is p. By
+    the rule "log-odds" it is log(p (labels - 1) / (1 - p)), at least zero, which is optimal for independent workers
+    (Nitzan, Paroush 1982).
     """
     one_of(rule, ("log-odds", "accuracy"), "rule")
     if isinstance(labels, bool) or not isinstance(labels, (int, np.integer)) or labels < 2:

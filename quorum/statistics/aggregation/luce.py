@@ -1,6 +1,7 @@
 """Luce's choice model (1959).
 
-Item i of a list S is chosen with probability s_i / sum_S s_j. For lists of two items this is Bradley-Terry's model. A
+Item i of strength s_i is chosen from a list with probability s_i / (sum of the list's strengths). For lists of two
+items this is Bradley-Terry's model. A
 ranking is a series of choices, each from the items not chosen before (Plackett 1975). The log-likelihood is concave in
 theta = log s; Newton's method finds the same maximum as Hunter's (2004) MM algorithm. An option that m items share,
 such as a text that two systems gave, counts 1 / m for each of them: in the list's sum, and in the choice.
@@ -86,9 +87,8 @@ def luce_choice(
     of each item to every pair. `clusters` are columns with one entry for each list, as in
     `bradley_terry_of_comparisons`; covariance and intervals are then by the sandwich estimator.
 
-    Raises:
-        BadValue, BadShape, BadOption: a list has fewer than two different options or lacks its best one, an option has
-            no owners, or a setting is wrong.
+    Raise BadValue, BadShape or BadOption if a list has fewer than two different options or lacks its best one, an
+    option has no owners, or a setting is wrong.
     """
     check_confidence(confidence)
     check_positive_int(max_iterations, "max_iterations")
@@ -102,7 +102,7 @@ def luce_choice(
     freedom = np.full(len(rows.items), math.inf)
     if fit is not None and row_clusters is not None:
         chances, _ = _chances(rows, fit.theta)
-        scores = scipy.sparse.csr_array(rows.wins - chances)
+        scores = scipy.sparse.csr_array(rows.wins - chances)  # (N, K) slopes of each list's log-likelihood
         covariance, freedom = row_clusters.covariance(scores, fit.covariance)
         fit = replace(fit, covariance=covariance)
     strengths = ItemStrengths.from_fit(rows.items, fit, confidence, freedom, reason, row_clusters)
@@ -138,7 +138,6 @@ class _ChoiceLists:
     def from_choices(
         cls, shown: Iterable[Sequence[Any]], best: Iterable[Any], owners: Mapping[Any, Sequence[Any]] | None
     ) -> _ChoiceLists:
-        """Check lists, chosen options and owners. Raise BadValue if they cannot be used."""
         lists = [
             list_of_values(row, f"shown[{number}]")
             for number, row in enumerate(list_of_values(shown, "shown"))
@@ -160,7 +159,7 @@ class _ChoiceLists:
         sizes = np.array([len(group) for group in members], dtype=np.int64)
         # (options, items): the items of an option have equal shares
         shares = scipy.sparse.csr_array(
-            (np.repeat(1 / np.maximum(sizes, 1), sizes), item_codes, starts_of(sizes)),
+            (np.repeat(1 / sizes, sizes), item_codes, starts_of(sizes)),
             shape=(len(options), len(items)),
         )
         bounds = starts_of([len(row) for row in lists])
@@ -181,13 +180,15 @@ class _ChoiceLists:
     def no_maximum_reason(self, prior: float) -> str:
         """Return the reason why the likelihood has no maximum, or "" if it has one.
 
-        It has one if chains of wins lead from each item to every other one (Hunter 2004, section 2).
+        It has one if chains of wins lead from each item to every other one (Hunter 2004, section 2), as with a prior,
+        which lets all items win against each other.
         """
         items = len(self.items)
         if items < 2:
             return TOO_FEW_ITEMS
         if prior > 0:
             return ""
+        # (K, K) numbers of lists from which the row's item was chosen, and not the column's
         beat = np.asarray((self.wins.sign().T @ self.weights.sign()).toarray(), dtype=np.float64)
         np.fill_diagonal(beat, 0)
         no_counts = np.zeros_like(beat)
@@ -207,14 +208,14 @@ def _owners_of(option: Any, owners: Mapping[Any, Sequence[Any]] | None) -> list[
 
 
 def _count_lists(table: scipy.sparse.csr_array) -> Ints:
-    """Return the (K,) numbers of lists in which the items have an entry."""
     return np.bincount(table.indices, minlength=table.shape[1]).astype(np.int64)
 
 
 def _chances(rows: _ChoiceLists, theta: Floats) -> tuple[scipy.sparse.csr_array, Floats]:
     """Return (N, K) chances that items are chosen from lists, and (N,) logarithms of the lists' sums of strengths.
 
-    Strengths are divided by the largest of all items, not of each list; they do not differ enough to underflow.
+    Strengths are divided by the largest of all items. If those of a list underflow nevertheless, their sum stays above
+    zero.
     """
     top = float(theta.max())
     scaled = rows.weights.multiply(np.exp(theta - top)[np.newaxis, :]).tocsr()
@@ -227,6 +228,7 @@ def _log_likelihood(rows: _ChoiceLists, theta: Floats, sums: Floats, prior: floa
     """Return the log-likelihood, with the prior, up to a constant. `sums` (N,) are as in `_chances`."""
     log_likelihood = float((rows.wins @ theta).sum() - sums.sum())
     if prior:
+        # Each item wins `prior` times against each other. Leave out the diagonal of the table, which has log(0.5).
         difference = theta[:, np.newaxis] - theta
         log_likelihood += prior * float(
             scipy.special.log_expit(difference).sum() - len(theta) * math.log(0.5)
@@ -237,11 +239,12 @@ def _log_likelihood(rows: _ChoiceLists, theta: Floats, sums: Floats, prior: floa
 def _derivatives(
     theta: Floats, chances: scipy.sparse.csr_array, won: Floats, prior: float
 ) -> tuple[Floats, Floats]:
-    """Return the (K,) slope of the log-likelihood in theta, and the (K, K) information."""
+    """Return the (K,) slope of the log-likelihood in theta, and the (K, K) information. `won` (K,) counts wins."""
     expected_wins = np.asarray(chances.sum(axis=0)).ravel()
     slope = won - expected_wins
     information = np.diag(expected_wins) - (chances.T @ chances).toarray()
     if prior:
+        # The prior compares each two items 2 prior times. The row's item wins half of them.
         first = scipy.special.expit(theta[:, np.newaxis] - theta)
         slope = slope + prior * (1 - 2 * first).sum(axis=1)
         spread = 2 * prior * first * (1 - first)

@@ -58,7 +58,7 @@ def standardised_mean(
     squares = np.bincount(rater, weights=(rating - rater_means[rater]) ** 2, minlength=len(rater_names))
     deviation = np.sqrt(ratio(squares, ratings_of_rater - 1))
     largest_rating = np.abs(rating).max(initial=0.0)
-    has_deviation = np.nan_to_num(deviation) > ROUNDING * largest_rating
+    has_deviation = np.nan_to_num(deviation) > ROUNDING * largest_rating  # more than a rounding error
     has_z_score = has_deviation[rater]
     z = (rating[has_z_score] - rater_means[rater[has_z_score]]) / deviation[rater[has_z_score]]
     rating_counts = np.bincount(unit, minlength=len(unit_names))
@@ -92,7 +92,7 @@ class MeanResult(Result):
 
 @signed("mean-grade")
 def mean_grade(units: Iterable[Any], values: Iterable[Any]) -> MeanResult:
-    """Return the mean grade of each unit (H13 section 4.2.1)."""
+    """Return the mean grade of each unit (Hodosh et al. 2013, section 4.2.1)."""
     return _mean(units, values, None)
 
 
@@ -103,7 +103,6 @@ def weighted_mean(units: Iterable[Any], values: Iterable[Any], weights: ArrayLik
 
 
 def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -> MeanResult:
-    """Return the mean grade of each unit, with (N,) weights or None."""
     names, unit_codes = encode(units, "units")
     grades = finite_column(values, "values")
     same_length(units=unit_codes, values=grades)
@@ -145,5 +144,5 @@ def unit_medians(units: Iterable[Any], values: Iterable[Any]) -> tuple[NDArray[A
     sorted_grades = grades[np.lexsort((grades, codes))]
     n = np.bincount(codes, minlength=len(names))
     # The median is the mean of the two middle grades, which are the same one if n is odd.
-    starts = np.cumsum(n) - n
-    return names, (sorted_grades[starts + (n - 1) // 2] + sorted_grades[starts + n // 2]) / 2
+    first_of_unit = np.cumsum(n) - n
+    return names, (sorted_grades[first_of_unit + (n - 1) // 2] + sorted_grades[first_of_unit + n // 2]) / 2

@@ -27,7 +27,7 @@ SIDE_NAMES: dict[float, str] = {
 MUCH = 10  # is added for "much better"
 SURE = 100  # is added once for each degree of confidence
 CONFIDENCES = (1, 2, 3)
-# Every side, or strength of a side, with every confidence or none.
+# Every side, or degree of a side, with every confidence or none.
 ALL_ANSWERS = tuple(
     SURE * confidence + side
     for confidence in (0, *CONFIDENCES)
@@ -37,7 +37,7 @@ SIMULATED_TIES = 0.4  # nu of Davidson's model, which says how often simulated p
 
 
 def side_of(answer: int) -> int:
-    """Return the side of an answer, which is its last digit."""
+    """Return the side of an answer."""
     return answer % MUCH
 
 
@@ -86,7 +86,7 @@ def is_same_side(answer: Any, expected: Any) -> bool:
 def side_probabilities(qualities: Sequence[float]) -> list[float]:
     """Return the probability that a simulated person chooses each side, by the logistic function of the difference.
 
-    A reference wins against another image's caption with probability 0.95.
+    Qualities are from 1 to 4. So the best text wins against the worst with probability 0.95.
     """
     first = 1 / (1 + math.exp(qualities[1] - qualities[0]))
     return [first, 1 - first]

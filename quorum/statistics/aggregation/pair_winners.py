@@ -1,4 +1,7 @@
-"""The winner of a candidate pair by the answers to its triplets (Vedantam et al. 2015, V15, section 3)."""
+"""The winner of a candidate pair by the answers to its triplets (Vedantam et al. 2015, V15, section 3).
+
+A triplet asks which of the two candidates is more similar to a reference.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +40,7 @@ class PairResult(Result):
 
 def outcomes_of(winners: ArrayLike) -> Ints:
     """Return the (N,) winners as int64. Raise BadValue if a winner is not 1, 2 or 0."""
+    # Refuse None and texts here, because `finite_vector` would take "1" for a number, and call None nan.
     if not isinstance(winners, np.ndarray) or winners.dtype.kind in "OUS":
         objects = np.asarray(winners, dtype=object)
         for position, winner in enumerate(objects.tolist() if objects.ndim == 1 else []):
@@ -44,6 +48,7 @@ def outcomes_of(winners: ArrayLike) -> Ints:
                 raise BadValue(f"winners[{position}] is {winner!r}, expected 1, 2, or 0 for a tie")
     is_whole = isinstance(winners, np.ndarray) and winners.dtype.kind in "iu" and winners.ndim == 1
     outcome = np.asarray(winners) if is_whole else finite_vector(winners, "winners")
+    # Whole numbers in the range are right. Others, and floats such as 0.5, are looked at one by one.
     if len(outcome) and (outcome.min() < 0 or outcome.max() > 2 or outcome.dtype.kind == "f"):
         refuse_values(outcome, ~np.isin(outcome, (0, 1, 2)), "winners", "1, 2, or 0 for a tie")
     return outcome.astype(np.int64, copy=False)

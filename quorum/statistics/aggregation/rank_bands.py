@@ -23,8 +23,7 @@ _DRAWN_CELLS = 2_000_000
 class RankBands(Result):
     """The (K,) best and worst ranks of items, from 1 on.
 
-    With the given confidence, the true ranks of all items lie between them. critical: the critical value of
-    `rank_bands`. draws: number of simulated draws.
+    With the given confidence, the true ranks of all items lie between them. critical: see `rank_bands`.
     """
 
     best: Ints
@@ -90,7 +89,7 @@ def _largest_t_values(
     # A matrix whose product with its transpose is the covariance turns independent numbers into correlated ones.
     eigenvalues, eigenvectors = np.linalg.eigh(covariance)
     covariance_root = eigenvectors * np.sqrt(np.maximum(eigenvalues, 0.0))
-    has_error = standard_error > 0
+    has_error = standard_error > 0  # other pairs have no t
     largest_t = np.empty(draws)
     batch_size = max(1, _DRAWN_CELLS // max(1, len(first)))
     for start in range(0, draws, batch_size):

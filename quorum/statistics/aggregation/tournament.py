@@ -103,13 +103,12 @@ def tournament(
     undefined_systems = [str(systems.tolist()[position]) for position in np.flatnonzero(np.isnan(fraction))]
     reason = NO_COMPARISONS.format(", ".join(undefined_systems)) if undefined_systems else ""
 
-    if isinstance(clusters, str) and clusters == NAIVE:
+    if isinstance(clusters, str) and clusters == NAIVE:  # the word of other statistics for single rows
         clusters = None
     generator, reported_seed = generator_of(seed)
     low, high = np.full(system_count, math.nan), np.full(system_count, math.nan)
     undefined_counts = np.zeros(system_count, dtype=np.int64)
     if isinstance(clusters, Mapping):
-        # With columns of clusters, intervals are computed without resampling.
         resampled_units, resamples = "+".join(clusters), 0
         unit_count = min(
             (len(set(list_of_values(column, name))) for name, column in clusters.items()), default=0
@@ -120,7 +119,6 @@ def tournament(
             if interval.clusters.reason and not reason:
                 reason = interval.clusters.reason
     else:
-        # Otherwise resample rows, or one column of clusters.
         resampled_units, unit_count, cluster = "rows", comparison_count, None
         if clusters is not None:
             cluster_names, cluster = encode(clusters, "clusters")
@@ -172,7 +170,6 @@ class _SystemComparisons:
     def interval(
         self, system: int, clusters: Mapping[str, Iterable[Any]], confidence: float
     ) -> ClusteredInterval:
-        """Return the interval of a system's fraction of wins, with clustered rows."""
         keep = (self.first == system) | (self.second == system)
         if self.ties == "set-aside":
             keep &= self.outcome != 0
@@ -226,9 +223,10 @@ def _resample_rows(
     drawn independently of each other, because each interval is of one system.
     """
     counts = np.stack([wins.sum(axis=1), wins.sum(axis=0), tied.sum(axis=1)], axis=1)
-    comparisons = int(counts.sum()) // 2
+    comparisons = int(counts.sum()) // 2  # each is in the rows of two systems
     draws = np.empty((resamples, len(counts)))
     for system, outcomes in enumerate(counts):
+        # The last share is that of comparisons without the system.
         shares = np.append(outcomes, comparisons - outcomes.sum()) / comparisons
         won, lost, tied_counts, _ = generator.multinomial(comparisons, shares, size=resamples).T
         credits = won + tied_counts / 2 if ties == "half" else won

@@ -131,7 +131,7 @@ def weigh_votes(
     tie = has_most.sum(axis=1) > 1
     runner_up = np.partition(sums, -2, axis=1)[:, -2] if shape[1] > 1 else np.zeros_like(largest_sums)
     winner = has_most.argmax(axis=1) if len(names) else np.empty(0, dtype=np.int64)
-    # Decide ties; a unit without weight has no winner.
+    # Decide ties; a unit without weight has no winner, which is -1.
     reported_seed = None
     if ties == "none":
         winner = np.where(tie, -1, winner)

@@ -1,8 +1,8 @@
 """Krippendorff's alpha.
 
-Alpha = 1 - D_o / D_e, as in Krippendorff, *Computing Krippendorff's Alpha-Reliability* (2011); H13 section 4.2.1
-reports it. With n_uv the count of value v in unit u, and m_u the number of judgments of u (units with m_u < 2 are
-dropped),
+Alpha = 1 - D_o / D_e, with observed and expected disagreement, as in Krippendorff, *Computing Krippendorff's
+Alpha-Reliability* (2011), and in Hodosh et al. 2013, section 4.2.1. With n_uv the count of value v in unit u, n_v its
+count in all units, m_u the number of judgments of u (units with m_u < 2 are dropped), and n that of all units,
 
     alpha = 1 - (n - 1) sum_u sum_vw n_uv n_uw d(v, w) / (m_u - 1)  /  sum_vw n_v n_w d(v, w)
 
@@ -143,6 +143,7 @@ class AlphaOfParts:
         patterns = UnitPatterns(
             ratings.labels, counts, frequency, units=unit_count, raters=worker_count, judgments=len(part)
         )
+        # The units of which a part has two judgments, and for each such part the position of its unit among them.
         compared_units, compared_unit = np.unique(unit_of_part[patterns.sizes() >= 2], return_inverse=True)
         compared_patterns = patterns.comparable_patterns()
         alpha = AlphaOfWeights(compared_patterns, self.level)
@@ -153,7 +154,7 @@ class AlphaOfParts:
             units=unit_count,
             pairable=len(compared_units),
             raters=worker_count,
-            judgments=len(np.unique(unit * max(worker_count, 1) + ratings.rater)),
+            judgments=len(np.unique(unit * max(worker_count, 1) + ratings.rater)),  # pairs of unit and worker
             reason=NO_VARIATION if len(compared_units) else NO_PAIRS,
         )
 
@@ -176,7 +177,7 @@ def _read_parts(data: Parts) -> tuple[int, Ints, Ratings]:
     return len(units), unit, Ratings(part_codes, workers, labels, unit_part, worker, code)
 
 
-@declare
+@declare  # other processes may call it for resamples
 class AlphaOfWeights:
     """The function that returns (B,) values of alpha from (B, P) weights of patterns.
 
@@ -196,7 +197,8 @@ class AlphaOfWeights:
             squares = np.asarray(patterns.counts.power(2).sum(axis=1))
             self._observed = (self._size**2 - squares) / (self._size - 1)
         elif level == "interval":
-            # Centre the values, so that moments are small even if the values are far from zero.
+            # Centre the values, so that moments are small even if the values are far from zero. The squared differences
+            # of all ordered pairs of m values sum to 2 m times the squared deviations from their mean.
             totals = patterns.frequency @ patterns.counts
             self._values = self._values - totals @ self._values / max(totals.sum(), 1)
             mean = self._counts @ self._values / self._size
@@ -244,7 +246,7 @@ class AlphaOfWeights:
         size = self._size[:, np.newaxis]
         disagreement = 2 * (size * squares - sums**2) / (size - 1)
         observed = np.einsum("bp,pb->b", weights, disagreement)
-        # Their mean, weighted by the totals, is zero, so the second moment is enough.
+        # The mean of the ranks, weighted by the totals, is zero, so the second moment is enough.
         expected = 2 * n * (totals * ranks**2).sum(axis=1)
         return observed, expected, n
 

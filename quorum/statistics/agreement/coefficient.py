@@ -32,7 +32,7 @@ from quorum.statistics.inputs import BadOption, one_of
 from quorum.statistics.resampling import RESAMPLES, Seed
 
 ALPHA = "krippendorff-alpha"
-CARELESS_SHARE = 0.15  # the share of people who answer at random that a study should expect
+CARELESS_SHARE = 0.15  # our assumption of how many people answer at random (docs/statistics.md)
 CARELESS_NOTE = (
     "if %(careless)s of people answer at random, %(missed)s of groups of %(raters)s have none of them, as this one "
     "may, and alpha is about %(alpha)s, below the interval; check questions keep them out"
@@ -116,7 +116,6 @@ class PatternCoefficient(Coefficient, Protocol):
 
 
 def influences_of(coefficient: ClusteredCoefficient | PatternCoefficient, data: Any) -> Influences | None:
-    """Return the influences of the judgments; None if the coefficient is undefined."""
     if isinstance(coefficient, ClusteredCoefficient):
         return coefficient.influences(data)
     rated = patterned_ratings(data)
@@ -128,9 +127,8 @@ def influences_of(coefficient: ClusteredCoefficient | PatternCoefficient, data: 
 class AgreementResult(Inference):
     """An agreement coefficient with its interval.
 
-    statistic, value: the coefficient's name and value. level: the distance between answers that it uses. units, raters,
-    judgments: numbers of units, raters and judgments. pairable: number of units with two judgments or more. clusters:
-    empty if units were resampled.
+    statistic: the coefficient's name. level: the distance between answers that it uses. units, raters, judgments: their
+    numbers. pairable: number of units with two judgments or more. clusters: empty if units were resampled.
     """
 
     statistic: str
@@ -209,6 +207,7 @@ def careless_numbers(value: float, low: float, raters: int, confidence: float) -
     """
     chance_of_none = (1 - CARELESS_SHARE) ** raters
     alpha_with_careless = value * (1 - CARELESS_SHARE) ** 2
+    # The note is not needed if so many raters hardly lack a careless one, or if the interval reaches that low.
     if chance_of_none <= 1 - confidence or not low > alpha_with_careless:
         return None
     return {

@@ -4,8 +4,9 @@ With n_ij of n units labelled i by the first and j by the second rater,
 
     kappa = 1 - n sum_ij d(i, j) n_ij  /  sum_ij d(i, j) n_i. n_.j
 
-where d(i, j) is [i != j] or, with weights, |i - j| ("linear") or (i - j)^2 ("quadratic") of the labels' positions
-(Cohen 1960, 1968; H13 Tables 8 to 10).
+where n_i. and n_.j are the numbers of labels i of the first and j of the second rater, and d(i, j) is 1 if i and j
+differ or, with weights, |i - j| ("linear") or (i - j)^2 ("quadratic") of the labels' positions (Cohen 1960, 1968;
+Hodosh et al. 2013, Tables 8 to 10).
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def kappa_interval(
 ) -> AgreementResult:
     """Return `cohen_kappa` with its interval; columns of `clusters` have one entry for each unit."""
     coefficient = CohenKappa(weights, labels)
-    options.setdefault("clusters", NAIVE)
+    options.setdefault("clusters", NAIVE)  # two raters do not show how other raters would differ
     return agreement((first, second), coefficient, **options)
 
 
@@ -136,7 +137,6 @@ class CohenKappa:
 
 
 def check_weights(weights: str | None) -> None:
-    """Raise BadOption if the weights are not one of WEIGHTS."""
     if weights not in WEIGHTS:
         raise BadOption(f"weights is {weights!r}, expected None, linear or quadratic")
 

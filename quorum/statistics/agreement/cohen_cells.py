@@ -19,16 +19,12 @@ def label_distances(first: Ints, second: Ints, weights: str | None) -> Floats:
     return distance**2 if weights == "quadratic" else distance
 
 
-@declare
+@declare  # other processes may call it for resamples
 class KappaOfCells:
     """The function that returns (B,) values of kappa from (B, P) weights of the P pairs of labels that occur.
 
-    A pair is the labels that both raters gave to a unit.
-
-    Attributes:
-        label_count: number of labels.
-        n: number of units.
-        frequency: (P,) number of units with each pair.
+    A pair is the labels that both raters gave to a unit. frequency: (P,) number of units with each pair. n: number of
+    all units.
     """
 
     def __init__(self, first: Ints, second: Ints, label_count: int, weights: str | None) -> None:

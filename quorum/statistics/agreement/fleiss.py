@@ -37,7 +37,7 @@ def fleiss_kappa(counts: ArrayLike | Ratings) -> float:
 @signed("fleiss-kappa")
 def fleiss_interval(counts: ArrayLike | Ratings, **options: Unpack[Sampling]) -> AgreementResult:
     """Return `fleiss_kappa` with its interval."""
-    options.setdefault("clusters", NAIVE)
+    options.setdefault("clusters", NAIVE)  # a table of counts names no raters
     return agreement(counts, FleissKappa(), **options)
 
 
@@ -49,7 +49,7 @@ class FleissKappa:
     name: ClassVar[str] = "fleiss-kappa"
 
     def read(self, data: Data | PatternedRatings | UnitPatterns) -> AgreementData:
-        if isinstance(data, UnitPatterns):
+        if isinstance(data, UnitPatterns):  # of `BothOrdersCoefficient`
             patterns = data.comparable_patterns()
             rows, frequency = patterns.counts.toarray(), patterns.frequency
             raters = _judgments_per_unit(patterns.sizes().astype(np.int64))
@@ -82,7 +82,7 @@ class FleissKappa:
         return judgments if has_raters else replace(judgments, raters=None)
 
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
-        """Return the influences on nominal alpha without its correction (n - 1) / n."""
+        """Return the influences on alpha times n / (n - 1), as 1 - alpha is (n - 1) / n times 1 - kappa."""
         influences = alpha_influences(patterns, "nominal")
         if influences is None:
             return None

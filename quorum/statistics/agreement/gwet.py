@@ -139,6 +139,7 @@ class Gwet:
         shares = np.asarray(pattern_weights @ patterns.counts)
         factor = _chance_factor(scale)
         expected = factor * float((shares * (1 - shares)).sum())
+        # The effects of shares on p_e, centred so that a unit adds its mean slope minus that of all units.
         slopes = factor * (1 - 2 * shares)
         slopes -= float(slopes @ shares)
         pattern, label = patterns.cells()
@@ -177,6 +178,7 @@ def _read_scale(labels: NDArray[Any], weights: str, categories: Sequence[Any] | 
     has_numbers = scale.dtype.kind in "biuf"
     if not has_numbers and categories is None and weights != "identity" and len(labels):
         raise BadOption(f"weights is {weights!r} and answers are text, expected their order in categories")
+    # Numbers are in ascending order, texts in the given one.
     values = scale.tolist() if has_numbers or categories is None else list(categories)
     codes = encode_with(labels, values, "the data") if len(labels) else np.empty(0, dtype=np.int64)
     positions = np.arange(float(len(values)))
@@ -199,14 +201,20 @@ def _read_scale(labels: NDArray[Any], weights: str, categories: Sequence[Any] | 
 
 
 def _percent_of_units(patterns: UnitPatterns, scale: _Scale) -> UnitStatistic:
-    """Return the function that computes percent agreement from weights of patterns."""
     from quorum.statistics.kernels.agreement import fill_unit_disagreement
 
     counts = patterns.counts
-    disagreement, sizes, max_pairs = np.empty((3, counts.shape[0]))
+    disagreement, sizes, max_counts = np.empty((3, counts.shape[0]))
     starts, codes = counts.indptr.astype(np.int64), counts.indices.astype(np.int64)
     fill_unit_disagreement(
-        starts, codes, counts.data, scale.distance_kind, scale.label_positions, disagreement, sizes, max_pairs
+        starts,
+        codes,
+        counts.data,
+        scale.distance_kind,
+        scale.label_positions,
+        disagreement,
+        sizes,
+        max_counts,
     )
     is_comparable = (sizes >= 2).astype(np.float64)
     # A unit judged once has no pairs, so divide its zero by one.

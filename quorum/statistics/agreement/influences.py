@@ -36,7 +36,6 @@ class Influences:
     is_share: bool = False
 
     def interval(self, value: float, clusters: Clusters, confidence: float) -> tuple[float, float]:
-        """Return the interval of the coefficient for rows with these clusters."""
         spread = clusters.spread(self.values)
         if self.is_share:
             return share_interval(value, spread, clusters.cluster_count, confidence)
@@ -65,7 +64,6 @@ class PatternInfluences:
     is_share: bool = False
 
     def of_judgments(self, rated: PatternedRatings) -> Influences:
-        """Return the influences of the judgments of these ratings."""
         ratings, values = rated.ratings, rated.judgment_values(self.values)
         if self.counts.all():
             counts = np.ones(len(values), dtype=np.bool_)
@@ -168,8 +166,10 @@ def alpha_influences(patterns: UnitPatterns, level: str) -> PatternInfluences | 
     if level == "ordinal":
         rank_effects = _rank_effects(_observed_slopes(compared, positions))
         mean = float(totals @ positions) / n
+        # E is 2 n times the sum of squared deviations of the ranks, so these are its derivatives by the ranks.
         expected_effects += _rank_effects(4 * n * totals * (positions - mean))
-    # The effect on alpha, by the derivative of the quotient: what the cell, its pattern and its label contribute.
+    # The effect on alpha, by the derivative of the quotient: what the cell, its pattern and its label contribute. The
+    # last term is there because n grows by one.
     slope = (1 - n) / expected
     effects = compared.distances * (2 * slope / other_judges)[compared.pattern]
     effects -= (slope * compared.disagreement / compared.sizes / other_judges)[compared.pattern]
@@ -213,6 +213,8 @@ def percent_influences(
         return None
     pairs = np.maximum(sizes * (sizes - 1), 1)
     share = 1 - compared.disagreement / pairs / max_distance
+    # Divide the deviation of a unit from the mean among its judgments. A judgment also changes P by 2 D, as in
+    # `alpha_influences`, and m (m - 1) by the share 2 / m, as (m - 1) / m is held constant.
     unit_effects = (share - share @ compared.frequency / units) / (units * sizes)
     unit_effects += 2 / max_distance / units * (compared.disagreement / (sizes * pairs))
     effects = compared.distances * (-2 / max_distance / units / pairs)[compared.pattern]

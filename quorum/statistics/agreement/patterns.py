@@ -33,6 +33,7 @@ _TABLE_BITS = 20
 # Patterns are written as keys if they fit into this many bits.
 KEY_BITS = 62
 
+# Other processes may compute resamples of patterns, so say how a sparse table is written and read.
 declare_kind(
     "scipy.sparse._csr:csr_array",
     lambda table: [table.data, table.indices, table.indptr, list(table.shape)],
@@ -43,7 +44,7 @@ declare_kind(
 @declare
 @dataclass(frozen=True, slots=True)
 class UnitPatterns:
-    """The distinct patterns of answers to a unit. If hardly any units share a pattern, each unit is a pattern.
+    """The distinct patterns of answers to a unit. If a pattern does not fit into a key, each unit is a pattern.
 
     labels: (V,), ascending. counts: (P, V) sparse float64 number of answers by label. frequency: (P,) number of units
     with the pattern. units, raters, judgments: how many of them all the data have.
@@ -106,8 +107,9 @@ class PatternedRatings:
             ratings.unit, ratings.code, ratings.labels, raters, len(ratings.units)
         )
         occurs = np.bincount(ratings.code, minlength=len(ratings.labels)) > 0
-        if len(patterns.labels) == len(occurs):  # labels that do not occur may stay
+        if len(patterns.labels) == len(occurs):  # without keys, labels that do not occur stay
             occurs[:] = True
+        # Count the labels up to each one, minus 1, for its index.
         return cls(ratings, patterns, unit_pattern, np.cumsum(occurs) - 1)
 
     def judgment_values(self, values: Floats) -> Floats:
@@ -194,9 +196,10 @@ def _patterns_of_numbers(matrix: Floats) -> UnitPatterns:
     if not (np.isfinite(low) and np.isfinite(high)):
         raise BadValue(INFINITE_MESSAGE)
     # Pack the counts of each unit into a key, if the values are few whole numbers, or if their codes are.
-    bits = len(matrix).bit_length()
+    bits = len(matrix).bit_length()  # enough to count one answer of each rater
     max_values = KEY_BITS // bits  # values whose counts fit into one number
-    if low.is_integer() and high - low < max_values and abs(low) + max_values < 2.0**53:
+    is_exact = abs(low) + max_values < 2.0**53  # as float64
+    if low.is_integer() and high - low < max_values and is_exact:
         packed = _pack_counts(matrix, low, bits)
         if packed is not None:
             scale = np.arange(low, high + 1)

@@ -131,7 +131,7 @@ def is_given(matrix: NDArray[Any]) -> Flags:
 
 
 def _is_answer(cell: Any) -> bool:
-    return cell is not None and cell == cell
+    return cell is not None and cell == cell  # nan does not equal itself
 
 
 def _has_only_numbers(matrix: NDArray[Any]) -> bool:

@@ -180,6 +180,9 @@ class _LabelDisagreement:
         # g has g + 1 - size places for the span.
         gap_sums = np.concatenate([[0.0], np.cumsum(gap_weight)])[self.fitting_gaps]
         place_sums = np.concatenate([[0.0], np.cumsum(gap_weight * (self.gap_length + 1))])[self.fitting_gaps]
+        # The terms of Krippendorff's equation: the differences of spans from others, which may be shifted by less than
+        # their length l (the squares of these shifts sum to (2 l^3 - 3 l^2 + l) / 3), the differences of spans from
+        # gaps that contain them, and the number of pairs of places.
         with_spans = (weight.sum() - 1) / 3 * (weight @ (2 * size**3 - 3 * size**2 + size))
         with_gaps = weight @ (size**2 * (place_sums - gap_sums * size))
         pairs = total_length * (total_length - 1) - weight @ (size * (size - 1))
@@ -222,6 +225,7 @@ def _overlapping_pairs(marked: _MarkedTexts, label_spans: _LabelSpans) -> tuple[
     first_of_text = np.searchsorted(text[order], text, side="left")
     span_counts = np.searchsorted(text[order], text, side="right") - first_of_text
     span = np.repeat(np.arange(len(text)), span_counts)
+    # For each pair, the number of the other span within its text.
     offsets = np.arange(len(span)) - np.repeat(np.cumsum(span_counts) - span_counts, span_counts)
     other_span = order[np.repeat(first_of_text, span_counts) + offsets]
     do_overlap = (

@@ -70,10 +70,9 @@ UNDEFINED_ESTIMATE = CrossedEstimate(math.nan, math.nan, math.nan)
 class ThresholdAgreement(Inference):
     """Kappa of both sources, and precision, recall and F1 of the first source, if the second is right.
 
-    first_at_least, second_at_least: the thresholds. both, first_only, second_only, neither: number of pairs in each
-    cell. n: number of pairs compared. filled: number of these in which a score is missing, which counts as no.
-    left_out: number of pairs that are not compared because a score is missing. The interval and the `reason` are those
-    of kappa.
+    both, first_only, second_only, neither: number of pairs in each cell. n: number of pairs compared. filled: number of
+    these in which a score is missing, which counts as no. left_out: number of pairs that are not compared because a
+    score is missing. The interval and the `reason` are those of kappa.
     """
 
     first_at_least: float
@@ -95,8 +94,8 @@ class ThresholdAgreement(Inference):
 class KappaGrid(Result):
     """Agreement at every pair of thresholds.
 
-    first_thresholds, second_thresholds: the thresholds of each source. cells: the agreements, ordered by the first
-    threshold, then by the second. best: the agreement with the highest kappa, or None if no kappa is defined.
+    cells: the agreements, ordered by the first threshold, then by the second. best: the agreement with the highest
+    kappa, or None if no kappa is defined.
     """
 
     first_thresholds: tuple[float, ...]
@@ -129,12 +128,13 @@ def threshold_kappa(
 ) -> ThresholdAgreement:
     """Return the agreement of first >= `first_at_least` with second >= `second_at_least`, for two (N,) scores.
 
-    `missing` may also be "no": nan then counts as no, as in H13 for pairs that the filter removed. The default
-    thresholds are those of H13, with the crowd's share of yes as the first source, and the experts' mean grade as
-    the second. `clusters` may have `RaterDeletions` of the second source's means in addition to columns.
+    `missing` says what becomes of pairs with nan: "refuse" raises BadValue, "leave-out" drops them, and with "no" nan
+    counts as no, as in H13 for pairs that a filter kept from the crowd. The default thresholds are those of H13, with
+    the crowd's share of yes as the first source, and the experts' mean grade as the second. `clusters` may have
+    `RaterDeletions` of the second source's means in addition to columns.
     """
     checked_options, deletions = Options.with_raters(**options)
-    if checked_options.columns or deletions is not None:
+    if checked_options.columns or deletions is not None:  # then nothing is resampled
         checked_options = replace(checked_options, resamples=0)
     first, second, filled, left_out = _prepare_scores(first_scores, second_scores, missing)
     yes_first, yes_second = at_least(first, first_at_least), at_least(second, second_at_least)
@@ -246,8 +246,8 @@ def weighted_kappa(
 ) -> CrossedEstimate:
     """Return kappa as in `threshold_kappa`, but with (N,) `row_weights`, which may be fractions.
 
-    The interval is computed from the influences of the rows on kappa, which are their weights times the derivatives of
-    kappa by the cells.
+    The weights are those of chosen items (`quorum.statistics.choosing`). The interval is computed from the influences
+    of the rows on kappa, which are their weights times the derivatives of kappa by the cells.
     """
     columns, deletions = columns_and_deletions(clusters)
     yes_first, yes_second = at_least(first, first_at_least), at_least(second, second_at_least)
@@ -304,6 +304,7 @@ def _decreases_without_raters(
             changed_table[_cell_of(first, answer)] += 1
         if changed_table.min() >= 0:  # else the combination does not occur
             decreases[first, second, answer] = value - _measures(changed_table[np.newaxis])[0]
+    # A measure that becomes undefined does not decrease.
     by_deletion = np.nan_to_num(decreases)[
         yes_first.astype(np.int64), yes_second.astype(np.int64), answers_without_rater
     ]
@@ -342,7 +343,8 @@ def _clustered_intervals(
             chance_of_difference=influences.chance_of_difference,
         )
     # The other measures are shares of the pairs to which both sources say yes, among the pairs to which the first, the
-    # second, or either says yes. For F1, a pair counts twice if both say yes.
+    # second, or either says yes. For F1, a pair counts twice if both say yes. The first two codes are those of columns,
+    # a third one would be that of their cells.
     columns = {str(number): codes for number, codes in enumerate(clusters.codes[:2])}
     yes_counts = yes_first.astype(np.float64) + yes_second
     yes_both = yes_first & yes_second
@@ -425,7 +427,7 @@ def _prepare_scores(
     return np.nan_to_num(first, nan=-np.inf), np.nan_to_num(second, nan=-np.inf), incomplete_count, 0
 
 
-@declare
+@declare  # other processes may call it for resamples
 def _measures(weights: Floats) -> Floats:
     """Return the (B, 4) values of kappa, precision, recall and F1 from (B, 4) numbers of pairs by cell."""
     both, first_only, second_only, neither = weights.T

@@ -33,7 +33,6 @@ def group_coefficients(
 
 
 def groups_of_rows(group_starts: Ints) -> Ints:
-    """Return the (N,) group of each row."""
     return np.repeat(np.arange(len(group_starts) - 1), np.diff(group_starts))
 
 
@@ -105,7 +104,8 @@ def sorted_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints, Ints]:
         starts_level[1:] |= groups[1:] != groups[:-1]
     codes = np.cumsum(starts_level) - 1
     if has_groups:
-        bounds = np.searchsorted(groups[starts_level], np.arange(groups[-1] + 2)).astype(np.int64)
+        group_of_code = groups[starts_level]  # ascending
+        bounds = np.searchsorted(group_of_code, np.arange(groups[-1] + 2)).astype(np.int64)
     else:
         bounds = np.array([0, codes[-1] + 1])
     return codes, bounds, order
@@ -135,6 +135,7 @@ def taus(sums: Floats, coefficient: str) -> Floats:
     (Kendall 1945); tau-c = 2 S m / (n^2 (m - 1)) (Stuart 1953). With weights w_i, each pair of observations counts
     w_i w_j times in S, n0, n1 and n2, and n is the sum of the weights.
     """
+    # S, n, the sums of squared numbers of equal values (n^2 - row_squares is 2 (n0 - n1)), and numbers of values.
     balance, n, row_squares, column_squares, row_levels, column_levels = sums.T
     fewer_levels = np.minimum(row_levels, column_levels)
     is_defined = fewer_levels > 1

@@ -32,8 +32,7 @@ EQUAL_RANKINGS = (
 class CorrelationDifference(Inference):
     """Two metrics' correlations with people, and their difference with its interval.
 
-    first, second: the correlations. difference: the first minus the second. p: the two-sided p by t that there is no
-    difference. n: number of observations. spread: the variance of the difference, with its degrees of freedom.
+    p: the two-sided p by t that there is no difference. n: number of observations. spread: that of the difference.
     """
 
     coefficient: str
@@ -62,7 +61,7 @@ def correlation_difference(
     `weights` are as in `correlation`.
     """
     checked_options, deletions = Options.with_raters(resamples=0, **options)
-    checked_options = replace(checked_options, seed=None)
+    checked_options = replace(checked_options, seed=None)  # nothing is random
     one_of(coefficient, COEFFICIENTS, "coefficient")
     columns, complete = read_observations(missing, first=first, second=second, people=people)
     first_scores, second_scores, people_scores = (column[complete] for column in columns)
@@ -77,13 +76,14 @@ def correlation_difference(
         for scores, reason in zip((first_scores, second_scores), reasons, strict=True)
     ]
     difference, spread = values[0] - values[1], NO_SPREAD
+    # Where the second reason names "the first variable", this is the second metric.
     inference = checked_options.undefined_inference(
         reasons[0] or reasons[1].replace("first", "second metric's")
     )
     if not inference.reason:
         metrics = tuple(zip((first_scores, second_scores), values, strict=True))
         influences = [
-            weight * correlation_influences(scores, people_scores, coefficient, value, None, weight)
+            weight * correlation_influences(scores, people_scores, coefficient, value, weights=weight)
             for scores, value in metrics
         ]
         row_clusters = checked_options.clusters_of("observation", complete).with_weights(weight)

@@ -86,6 +86,7 @@ def _kendall_influences(
     untied_pairs = [n**2 - float(np.square(size).sum()) for size in sizes]
     if coefficient == "kendall-tau-b":
         influences = 2 * balance / np.sqrt(untied_pairs[0] * untied_pairs[1])
+        # An observation also adds 2 (n - size) untied pairs, of which the coefficient has the root in its denominator.
         for codes, size, pairs in zip((x_codes, y_codes), sizes, untied_pairs, strict=True):
             influences -= value * (n - size[codes]) / pairs
     else:

@@ -33,8 +33,7 @@ _MAX_ENUMERATED = 9  # largest n for which all n! orders are tried; 9! orders ta
 class CorrelationResult(Inference):
     """A correlation coefficient with its interval and its two-sided p.
 
-    coefficient, value: its name and value. n: number of observations. left_out: number of rows left out, because a
-    score is missing.
+    n: number of observations. left_out: number of rows left out, because a score is missing.
     """
 
     coefficient: str
@@ -121,13 +120,18 @@ def _spread(
     For Pearson's r it is by the jackknife, because single clusters may dominate r.
     """
     if coefficient != "pearson" or clusters.reason:
-        return clusters.spread(weights * correlation_influences(x, y, coefficient, value, None, weights))
+        influences = correlation_influences(x, y, coefficient, value, weights=weights)
+        return clusters.spread(weights * influences)
+    # r is nan without a cluster that has all the variation; such a cluster is left out of the sum.
     leave_one_out_values = (pearson_without_clusters(x, y, codes, weights) for codes in clusters.codes)
     return clusters.spread_of_squares([float(np.nansum(np.square(value - r))) for r in leave_one_out_values])
 
 
 def _linear_p(r: float, n: int) -> float:
-    """Return the two-sided p of r by Student's density. Two observations are always on a line, so their p is 1."""
+    """Return the two-sided p of r by Student's density, by which (1 + r) / 2 has a beta distribution.
+
+    Two observations are always on a line, so their p is 1.
+    """
     return float(2 * scipy.special.betainc(n / 2 - 1, n / 2 - 1, (1 - abs(r)) / 2)) if n > 2 else 1.0
 
 

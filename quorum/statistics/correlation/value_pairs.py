@@ -15,7 +15,7 @@ from quorum.statistics.inputs import encode
 _ROUNDING = 1e-12
 
 
-@declare
+@declare  # other processes may call it for resamples
 class ValuePairs:
     """The function that returns (B,) coefficients from (B, P) weights of the P distinct pairs of values of two vectors.
 

@@ -168,7 +168,8 @@ class Clusters:
     def covariance(self, influences: scipy.sparse.csr_array, mixing: Floats) -> tuple[Floats, Floats]:
         """Return the (K, K) covariance of K estimates, and their (K,) degrees of freedom.
 
-        The influences of rows on them are the (N, K) `influences` times the (K, K) `mixing`.
+        The influences of rows on them are the (N, K) `influences` times the (K, K) `mixing`, such as the slopes of the
+        rows' log-likelihoods times the inverse information.
         """
         size = len(mixing)
         if self.reason:
@@ -199,7 +200,6 @@ class Clusters:
 
 
 def too_few_clusters(name: str, count: int) -> str:
-    """Return the sentence that a column has too few clusters for an interval."""
     are, s = ("there is", "") if count == 1 else ("there are", "s")
     return TOO_FEW_CLUSTERS.format(are=are, count=count, name=name, s=s, fewest=MIN_CLUSTERS)
 

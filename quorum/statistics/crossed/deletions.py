@@ -65,10 +65,7 @@ class RaterDeletions:
         return cls(row, rater, value)
 
     def subset(self, rows: Flags) -> RaterDeletions:
-        """Return the deletions in the rows for which `rows` (N,) is true.
-
-        Rows keep their positions; raters are renumbered.
-        """
+        """Return the deletions in the rows for which `rows` (N,) is true, as `at` does."""
         return self.at(np.flatnonzero(rows[self.row]))
 
     def at(self, positions: Ints) -> RaterDeletions:
@@ -102,18 +99,14 @@ class RaterDeletions:
     ) -> tuple[Spread, Clusters]:
         """Return the spread of the items with the raters' variance added, and the clusters with the raters added.
 
-        If there is one rater, only a note is added. `decreases` returns the argument of the method `spread`; it is
-        called only if it is needed.
+        One rater adds no variance. `decreases` returns the argument of `spread`, and is called only if needed.
         """
         if self.rater_count < MIN_CLUSTERS or items.reason:
             return spread, self.add_raters(items)
         return self.spread(spread, decreases()), self.add_raters(items)
 
     def add_raters(self, items: Clusters) -> Clusters:
-        """Return the clusters of the items with the number of raters added.
-
-        If there is one rater, only a note is added.
-        """
+        """Return the clusters of the items with the number of raters added; with a note if there is one rater."""
         if not self.rater_count or items.reason:
             return items
         note = fixed_note(RATER, self.rater_count) if self.rater_count < MIN_CLUSTERS else ""

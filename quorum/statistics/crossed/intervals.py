@@ -153,7 +153,7 @@ class DifferenceOfShares:
     @property
     def if_equal(self) -> Spread:
         """The spread that the difference would have if both were right equally often (for a score test)."""
-        by_raters = self._by_raters_of_row * self.discordant_share**2
+        by_raters = self._by_raters_of_row * self.discordant_share**2  # as 4 q (1 - q) is 1
         variance = self.spread.variance - self.spread.by_raters + by_raters
         return replace(self.spread, variance=variance, by_raters=by_raters)
 
@@ -180,6 +180,7 @@ class DifferenceOfShares:
         q is limited so that the worse metric is right on at least half a row.
         """
         excess = min(abs(self.value) / self.discordant_share, 1 - 1 / self.discordant_rows)  # |2 q - 1|
+        # 4 q (1 - q) is 1 - (2 q - 1)^2.
         return self.spread.by_raters / (self.discordant_share**2 * (1 - excess**2))
 
 
@@ -206,6 +207,7 @@ def coefficient_interval(
     has_no_variance = not spread.has_variance or abs(abs(value) - 1) < ROUNDING
     if has_no_variance:
         half_width = share_interval(0.0, spread, cluster_count, confidence)[1] / chance_of_difference
+    # Without variance, or where the scale has no value: from -1 to 1 at most, but with the value itself.
     if has_no_variance or not -1 / (judges - 1) < value < 1:
         return max(value - half_width, min(value, -1.0)), min(value + half_width, max(value, 1.0))
     # The scale's slope at v turns the width there into a width on the scale (the delta method).

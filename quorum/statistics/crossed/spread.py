@@ -85,7 +85,8 @@ class Spread:
     @property
     def effective_items(self) -> float:
         """The effective number of items from which the variance by items is estimated, also if `items` is nan."""
-        if not math.isnan(self.independent_rows) and self.df < math.inf:
+        has_raters_added = self.df < math.inf  # if the rows are independent
+        if not math.isnan(self.independent_rows) and has_raters_added:
             return self.independent_rows
         return self.df + 1 if math.isnan(self.items) else self.items
 
@@ -126,7 +127,6 @@ class Spread:
         )
 
     def half_width(self, confidence: float) -> float:
-        """Return half of the width of the estimate's interval by t."""
         return quantile_of(confidence, self.df) * math.sqrt(self.variance)
 
 
@@ -139,13 +139,11 @@ class Contrast:
 
     @property
     def t(self) -> float:
-        """The t statistic, nan without variance."""
         variance = self.spread.variance
         return self.difference / math.sqrt(variance) if variance > 0 else math.nan
 
     @property
     def p(self) -> float:
-        """The two-sided p value."""
         return self.spread.p(self.difference)
 
 
@@ -171,6 +169,7 @@ def crossed_spread(items: Spread, squares: Squares) -> Spread:
     rater_variance = float(credible_variance(squares.rater_variance, squares.error))
     if rater_variance <= ROUNDING * float(squares.by_answer):  # zero, or a rounding error of zero
         rater_variance = 0.0
+    # The spread of items has infinite df if it is that of a share of independent zeros and ones.
     independent_rows = math.nan if items.df < math.inf else float(squares.items)
     items_df = items.df if items.df < math.inf else max(squares.items, MIN_CLUSTERS) - 1
     raters_df = max(squares.raters, MIN_CLUSTERS) - 1

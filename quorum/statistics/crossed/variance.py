@@ -95,6 +95,7 @@ class Squares:
             np.square(self.answers_by_rater, dtype=np.float64).sum(),
         )
         raters = len(self.answers_by_rater)
+        # How many raters an item lacks on average, as a share of the other raters: 0 if all answer every item.
         missing_raters = max(raters - answers / self.items, 0.0) / (raters - 1)
         scale = (squares - answers * missing_raters) / (squares - answers) if squares > answers else 1.0
         return cluster_correction(self.raters) * float(scale)

@@ -252,7 +252,6 @@ def _fit_logistic(score: Floats, counts: Floats, symmetric: bool) -> Floats:
         return table
 
     def objective(point: Floats) -> tuple[float, Floats]:
-        """Return the logarithm of the posterior, and its gradient."""
         logs = scipy.special.log_softmax(_logits(coefficients(point), score), axis=1)
         # counts of answers minus those that the model expects
         surplus = (counts - counts.sum(axis=1, keepdims=True) * np.exp(logs))[:, :free_labels]

@@ -250,7 +250,6 @@ def _pair_raters(answers: WorkerAnswers) -> _RaterPairs:
 
 
 def _agreement(pairs: _RaterPairs, included: Flags) -> float:
-    """Return the share of equal answers over the common units of the included pairs; nan if there are no such units."""
     units = float(pairs.units[included].sum())
     return float(pairs.equal[included].sum()) / units if units else np.nan
 
@@ -325,7 +324,8 @@ def known_groups(
         extreme_count = 0
         for _ in range(permutations):
             difference = agreement_difference(generator.permutation(group_of))
-            # nan, of a permutation without pairs within groups or without pairs across groups, counts as extreme.
+            # nan, of a permutation without pairs within groups or without pairs across groups, counts as extreme. So
+            # does a difference that is equal but for rounding.
             extreme_count += not difference < observed_difference - 1e-12
         p = (extreme_count + 1) / (permutations + 1)
     return KnownGroupsResult(

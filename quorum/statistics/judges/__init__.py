@@ -1,8 +1,6 @@
 """Judges that are no people, such as language models: may one replace a person, and what would people answer?
 
-`alternative_annotator` tests whether a judge is as near to the other people as a person is. `prediction_powered`
-estimates people's mean from their answers to some units and the judge's answers to all units. See
-contrib/judges/README.md.
+See contrib/judges/README.md.
 """
 
 from quorum.statistics.judges.alternative_annotator import (

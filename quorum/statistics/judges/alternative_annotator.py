@@ -75,7 +75,6 @@ class AlternativeAnnotatorResult(Inference):
         winning_rate: share of `won` among the people with a p (omega); the judge passes the test at 0.5 or more.
         advantage: mean of `judge_advantage` (rho), with an interval over units or clusters.
         all_units: number of units on which a tested person was compared with the judge.
-        epsilon, level: the options.
     """
 
     raters: tuple[Any, ...]
@@ -232,10 +231,7 @@ class _Comparisons:
     def advantage_interval(
         self, advantage: float, judge_advantage: Floats
     ) -> tuple[float, float, Mapping[str, int]]:
-        """Return the limits of the `advantage`, the mean of the (R,) `judge_advantage`, and the number of clusters.
-
-        The interval is over the clusters of all people's units.
-        """
+        """Return the limits of the `advantage`, the mean of the (R,) `judge_advantage`, and the number of clusters."""
         clusters = Clusters.of_codes({self.cluster_name: renumber_codes(self.cluster)})
         deviations = self.judge_wins - judge_advantage[self.rater]
         influences = deviations / (self.counts[self.rater] * len(self.counts))
@@ -277,6 +273,7 @@ def _agreement_nearness(unit: Ints, answer: Ints, judge: Ints, labels: int) -> t
     else:
         cells, counts = np.unique(person_cells, return_counts=True)
         same_as_person = counts[np.searchsorted(cells, person_cells)]
+        # A cell of the judge's answer without people may come after all others.
         positions = np.minimum(np.searchsorted(cells, judge_cells), len(cells) - 1)
         same_as_judge = np.where(cells[positions] == judge_cells, counts[positions], 0)
     # Subtract the row's person, who is no other person.
@@ -286,8 +283,8 @@ def _agreement_nearness(unit: Ints, answer: Ints, judge: Ints, labels: int) -> t
 def _distance_nearness(unit: Ints, answer: Floats, judge: Floats) -> tuple[Floats, Floats]:
     """Return how near the row's answer, and the judge's, is to the unit's other answers; each (N,).
 
-    The nearness is the negative mean squared distance. It is nan for units without other answers. unit: (N,) codes.
-    answer, judge: (N,) numbers.
+    The nearness is the negative mean squared distance, whose root has the same order. It is nan for units without other
+    answers.
     """
     count = np.bincount(unit)[unit]
     total = np.bincount(unit, weights=answer)[unit]
@@ -311,11 +308,7 @@ def _signed_rank_p(values: Floats) -> float:
 
 
 def _t_test_p(values: Floats, cluster: Ints, name: str, epsilon: float) -> float:
-    """Return the p by t of the hypothesis that the mean of (N,) values is at least `epsilon`.
-
-    cluster: (N,) codes of the clusters of the values. name: what a cluster is. The p is nan if there are too few
-    clusters.
-    """
+    """Return the p by t of the hypothesis that the mean of the values is at least `epsilon`; nan for few clusters."""
     mean = float(values.mean())
     clusters = Clusters.of_codes({name: cluster})
     if clusters.reason:

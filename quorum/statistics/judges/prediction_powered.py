@@ -196,8 +196,7 @@ class _EstimateInfluences:
     ) -> _EstimateInfluences:
         """Return the influences for (U,) answers of people (`label`) and of the judge (`prediction`).
 
-        labelled, unlabelled: positions of the units that people judged, and of the others. cluster: (U,) codes of the
-        units' clusters, which are called `cluster_name`.
+        labelled, unlabelled: positions of these units. cluster: (U,) codes of clusters.
         """
         clusters = Clusters.of_codes({cluster_name: renumber_codes(cluster[labelled])})
         labels = (label[labelled] - label[labelled].mean()) / len(labelled)
@@ -244,6 +243,7 @@ class _EstimateInfluences:
             return replace(spread, df=min(spread.df, _MAX_DF))
         other = self.unlabelled_clusters.spread(power * self.judge_unlabelled)
         sum_of_variances = spread.variance + other.variance
+        # The estimate has both means of the judge times lambda: that of labelled units subtracted, the other added.
         covariance = 2 * power * (self.labels_covariance - power * self.judge_covariance)
         denominator = spread.variance**2 / spread.df + other.variance**2 / other.df
         df = min(sum_of_variances**2 / denominator, _MAX_DF) if denominator > 0 else _MAX_DF

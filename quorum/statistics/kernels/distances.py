@@ -5,7 +5,7 @@ import math
 from quorum.numeric.arrays import Floats
 from quorum.numeric.compiling import compiled
 
-# Kinds of distance between two answers, used by the levels of alpha and the weights of `gwet`.
+# Kinds of distance between two answers, used by the levels of alpha and the weights of `gwet` (STEPS: "ordinal").
 DIFFERENT, SQUARED, ABSOLUTE, ROOT, RATIO, STEPS = range(6)
 
 

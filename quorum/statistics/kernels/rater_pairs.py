@@ -10,7 +10,7 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.compiling import compiled
 from quorum.statistics.kernels.distances import ABSOLUTE, DIFFERENT, RATIO, SQUARED, distance
 
-# Levels of alpha, and weights of kappa.
+# Levels of alpha, and weights of kappa, in the order of `alpha.LEVELS` and `cohen.WEIGHTS`.
 NOMINAL, ORDINAL, INTERVAL, RATIOS = range(4)
 PLAIN, LINEAR, QUADRATIC = range(3)
 
@@ -27,7 +27,7 @@ def count_rater_pairs(by_unit: Rows, by_rater: Rows) -> Ints:
     unit_starts, unit_raters, _ = by_unit
     rater_starts, rater_units, _ = by_rater
     raters = len(rater_starts) - 1
-    last_rater = np.full(raters, -1, dtype=np.int64)
+    last_rater = np.full(raters, -1, dtype=np.int64)  # the last first rater with whom each rater was paired
     pairs = 0
     max_rows = 0
     for first in range(raters):
@@ -182,7 +182,7 @@ def _kappa(
             below_second += second_counts[occurring_codes[index]]
             gap = occurring_codes[index + 1] - occurring_codes[index]
             expected += gap * (below_first * (n - below_second) + below_second * (n - below_first))
-    else:
+    else:  # n^2 times the mean squared difference, which is both variances plus the squared difference of the means
         mean_first = mean_second = 0.0
         for code in occurring_codes:
             mean_first += first_counts[code] * code / n

@@ -1,8 +1,9 @@
 """The two models of preferences: the chances of the levels of preference, and their derivatives.
 
-The docstring of the package defines d, a, t and both models. A level is a preference that occurs in the data, or the
-opposite of one, such as -2, -1, 0, 1, 2. As the models are symmetric, they have parameters only for half of the levels.
-These parameters are the cuts: a_|c| in the adjacent model, and the positive thresholds t in the cumulative model.
+The docstring of the package defines both models. A level c is a preference that occurs in the data, or the opposite of
+one, such as -2, -1, 0, 1, 2. d is the strength of the first item minus that of the second, plus the effects of
+covariates. As the models are symmetric, they have parameters only for half of the levels. These parameters are the
+cuts: a_|c| in the adjacent model, and the positive thresholds t in the cumulative model.
 
 Arrays have these sizes: R comparisons, C levels, and M parameters that a comparison depends on: d, then the cuts.
 """
@@ -62,7 +63,6 @@ class PreferenceModel(ABC):
         """
 
     def _magnitude_counts(self, counts: Floats) -> Floats:
-        """Return how often each magnitude occurs, from the (C,) counts of the levels."""
         magnitude_counts = (counts + counts[::-1])[self.levels >= 0]
         if self.has_ties:
             magnitude_counts[0] /= 2  # the sum has the level 0 twice, as it is its own opposite
@@ -85,19 +85,16 @@ class AdjacentModel(PreferenceModel):
         return 1 if self.has_ties else 0
 
     def start_cuts(self, counts: Floats) -> Floats:
-        """Return the cuts that fit the (C,) counts of the levels if all strengths are equal."""
         # A positive magnitude is shared by two levels, and the magnitude 0 is not.
         level_counts = self._magnitude_counts(counts) * np.where(self.magnitudes == 0, 2, 1)
         return np.log(level_counts[self.free_positions] / level_counts[self._reference])
 
     def chances(self, difference: Floats, cuts: Floats) -> Floats:
-        """Return the (R, C) chances of the levels for (R,) differences d."""
         log_weight = difference[:, np.newaxis] * self.levels / 2 + self._offsets(cuts)
         weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))  # does not overflow
         return weight / weight.sum(axis=1, keepdims=True)
 
     def slopes(self, difference: Floats, cuts: Floats, chances: Floats) -> Floats:
-        """Return the (R, C, M) derivatives of the logarithms of the (R, C) chances by d and by each cut."""
         comparison_count, level_count = chances.shape
         slopes = np.zeros((comparison_count, level_count, 1 + len(cuts)))
         # The derivative of a log chance is that of the exponent, minus its mean over the levels.
@@ -112,7 +109,7 @@ class AdjacentModel(PreferenceModel):
     def information(
         self, difference: Floats, cuts: Floats, chances: Floats, slopes: Floats, counts: Floats
     ) -> Floats:
-        """Return the (R, M, M) information about d and the cuts, from the (R, C) counts of the levels."""
+        # In this model (an exponential family), the observed information equals the expected one.
         weights = counts.sum(axis=1)[:, np.newaxis] * chances
         return np.einsum("rc,rcm,rcn->rmn", weights, slopes, slopes, optimize=True)
 
@@ -133,16 +130,15 @@ class CumulativeModel(PreferenceModel):
     __slots__ = ()
 
     def start_cuts(self, counts: Floats) -> Floats:
-        """Return the cuts that fit the (C,) counts of the levels if all strengths are equal."""
+        # If d is 0, preferences lie between -t and t with probability 2 F(t) - 1, which is the share below t.
         magnitude_counts = self._magnitude_counts(counts)
         share_below = np.cumsum(magnitude_counts)[:-1] / magnitude_counts.sum()
         return scipy.special.logit((1 + share_below) / 2)
 
     def chances(self, difference: Floats, cuts: Floats) -> Floats:
-        """Return the (R, C) chances of the levels for (R,) differences d."""
         bounds = self._bounds(cuts) - difference[:, np.newaxis]
         lower, upper = bounds[:, :-1], bounds[:, 1:]
-        # Near 1, differences of the distribution function lose digits, so take them from the other tail.
+        # Near 1, differences of F lose digits. So take them from the other tail if the middle of the bounds is above 0.
         is_above_middle = lower + np.where(np.isinf(upper), 0.0, upper) > 0
         from_lower_tail = scipy.special.expit(upper) - scipy.special.expit(lower)
         from_upper_tail = scipy.special.expit(-lower) - scipy.special.expit(-upper)
@@ -151,7 +147,6 @@ class CumulativeModel(PreferenceModel):
         return np.maximum(np.where(is_above_middle, from_upper_tail, from_lower_tail), _MIN_PROBABILITY)
 
     def slopes(self, difference: Floats, cuts: Floats, chances: Floats) -> Floats:
-        """Return the (R, C, M) derivatives of the logarithms of the (R, C) chances by d and by each cut."""
         comparison_count, level_count = chances.shape
         slopes = np.zeros((comparison_count, level_count, 1 + len(cuts)))
         # A chance is F(upper bound) - F(lower bound), and the derivative of the logistic F is F (1 - F).
@@ -167,7 +162,6 @@ class CumulativeModel(PreferenceModel):
     def information(
         self, difference: Floats, cuts: Floats, chances: Floats, slopes: Floats, counts: Floats
     ) -> Floats:
-        """Return the (R, M, M) information about d and the cuts, from the (R, C) counts of the levels."""
         cumulative, bound_slopes = self._cumulative(difference, cuts), self._bound_slopes(len(cuts))
         # Second derivatives of F at each bound, times count / chance of the level below minus that of the level above.
         curvature = cumulative * (1 - cumulative) * (1 - 2 * cumulative)
@@ -199,5 +193,4 @@ class CumulativeModel(PreferenceModel):
 
 
 def preference_model(name: str, levels: Ints) -> PreferenceModel:
-    """Return the model with this name, one of MODELS, for (C,) ascending levels."""
     return AdjacentModel(levels) if name == ADJACENT else CumulativeModel(levels)

@@ -20,7 +20,7 @@ from quorum.statistics.aggregation.bradley_terry.existence import (
 from quorum.statistics.aggregation.bradley_terry.likelihood import OutcomeCounts
 from quorum.statistics.inputs import BadShape, BadValue, encode_both, finite_vector, floats_of, same_length
 
-MAX_LEVELS = 10  # largest preference
+MAX_LEVELS = 10  # largest preference that is accepted, although pages of work ask for -2 to 2 at most
 NO_WINNER = "no comparison has a winner"
 
 
@@ -49,7 +49,6 @@ class PreferenceRows:
         covariates: ArrayLike | None,
         weights: ArrayLike | None,
     ) -> PreferenceRows:
-        """Check columns with the parameters of `preference_strengths`. Raise BadValue or BadShape if they are wrong."""
         items, first_item, second_item = encode_both(first, second, "first", "second")
         preference = finite_vector(preferences, "preferences")
         same_length(first=first_item, preferences=preference)
@@ -140,7 +139,6 @@ def _covariate_table(covariates: ArrayLike | None, row_count: int) -> Floats:
 
 
 def _weight_column(weights: ArrayLike | None, first_item: Ints) -> Floats:
-    """Return the (N,) weights of comparisons with (N,) first items; 1 if there are none."""
     if weights is None:
         return np.ones(len(first_item))
     weight = finite_vector(weights, "weights")

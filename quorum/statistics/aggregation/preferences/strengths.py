@@ -62,7 +62,6 @@ class StrengthResult(ItemStrengths):
             cumulative model, the thresholds t above zero.
         coefficients: (P,) coefficients of the covariates, with limits `coefficient_low` and `coefficient_high`.
         information: (K, K) Fisher information about d in one more comparison of the row's item with the column's.
-        comparisons: number of comparisons.
     """
 
     model: str
@@ -115,7 +114,6 @@ def preference_strengths(
         covariates: (N, P) values of the first item minus those of the second. A column of ones gives the advantage of
             being first.
         weights: (N,) positive numbers.
-        max_iterations, tolerance: as in `bradley_terry`.
 
     With weights or clusters, the covariance is that of the sandwich estimator (Liang, Zeger 1986).
     """
@@ -141,7 +139,8 @@ def _fit_rows(rows: PreferenceRows, name: str, stopping_rule: StoppingRule) -> t
     """
     model = preference_model(name, rows.levels)
     design, counts = rows.design_and_counts()
-    items, linear_count = len(rows.items), design.shape[1]  # d is linear in the first parameters
+    # d is linear in the first parameters, the log-strengths and the coefficients.
+    items, linear_count = len(rows.items), design.shape[1]
 
     def evaluate(parameters: Floats) -> TrialFit:
         chances = model.chances(design @ parameters[:linear_count], parameters[linear_count:])
@@ -155,7 +154,8 @@ def _fit_rows(rows: PreferenceRows, name: str, stopping_rule: StoppingRule) -> t
         slopes = model.slopes(difference, cuts, candidate.chances)
         row_slopes = np.einsum("rc,rcm->rm", counts, slopes)
         row_information = model.information(difference, cuts, candidate.chances, slopes, counts)
-        # Derivatives by d become derivatives by strengths and coefficients through the design (the chain rule).
+        # Derivatives by d (entry 0) become derivatives by strengths and coefficients through the design (the chain
+        # rule). The cuts (entries from 1 on) are parameters themselves.
         slope = np.r_[design.T @ row_slopes[:, 0], row_slopes[:, 1:].sum(axis=0)]
         information = np.empty((len(slope), len(slope)))
         information[:linear_count, :linear_count] = (
@@ -170,10 +170,10 @@ def _fit_rows(rows: PreferenceRows, name: str, stopping_rule: StoppingRule) -> t
     if not _is_identified(derivatives(evaluate(start))[1], items):
         return None, CONFOUNDED_REASON
     fit = maximise(evaluate, derivatives, start, np.ones(len(start), dtype=np.bool_), items, stopping_rule)
-    if not np.diag(fit.covariance).max() < _MAX_VARIANCE:
+    if not np.diag(fit.covariance).max() < _MAX_VARIANCE:  # larger, or nan
         return None, RISING_REASON
-    # Remove the variance of the mean log-strength, which `invertible_information` fixed. This is `remove_fixed_level`
-    # in place.
+    # Remove the variance of the mean log-strength, which `invertible_information` fixed by adding this number to each
+    # entry. This is `remove_fixed_level` in place.
     added_information = float(fit.information[:items, :items].max()) / items
     fit.covariance[:items, :items] -= 1 / (added_information * items**2)
     return fit, ""
@@ -198,7 +198,6 @@ def _result(
     is_weighted: bool,
     reason: str,
 ) -> StrengthResult:
-    """Return the result of a fit, or of None with the reason why there is none."""
     items, width = len(rows.items), rows.covariates.shape[1]
     model, freedom = preference_model(name, rows.levels), np.full(items, math.nan)
     cuts, beta, half_width = np.empty(0), np.full(width, math.nan), np.full(width, math.nan)
@@ -209,6 +208,7 @@ def _result(
             covariance, freedom = clusters.covariance(_scores(rows, model, fit), fit.covariance)
             fit = replace(fit, covariance=covariance)
         elif is_weighted:
+            # The sandwich estimator, with each row as a cluster.
             influence = np.asarray(_scores(rows, model, fit) @ fit.covariance)
             fit = replace(fit, covariance=influence.T @ influence)
         beta, cuts = np.split(fit.parameters[items:], [width])
@@ -240,7 +240,7 @@ def _scores(rows: PreferenceRows, model: PreferenceModel, fit: Fit) -> scipy.spa
     beta, cuts = np.split(fit.parameters[items:], [width])
     difference = fit.theta[rows.first] - fit.theta[rows.second] + rows.covariates @ beta
     chances = model.chances(difference, cuts)
-    # The derivatives of each row's log-likelihood by d and by each cut.
+    # The derivatives of each row's log-likelihood by d (column 0) and by each cut.
     row = np.arange(n)
     row_scores = model.slopes(difference, cuts, chances)[row, rows.level] * rows.weights[:, np.newaxis]
     score_of_difference = row_scores[:, 0]

@@ -52,7 +52,6 @@ class WorkerAnswers:
         values: Iterable[Any],
         labels: Sequence[Any] | None,
     ) -> WorkerAnswers:
-        """Encode three (N,) columns. Raise BadOption if there are no judgments, or a single label."""
         unit_names, unit = encode(units, "units")
         worker_names, worker = encode(workers, "workers")
         scale, value = encode_on_scale(values, labels)
@@ -142,10 +141,12 @@ def average_equal_solutions(best: Sequence[Floats], early: Sequence[Floats]) -> 
     early_posterior, early_probability, *_ = early
     # Near 0 and 1, probabilities may be equal for another reason.
     is_inner = (early_probability > _CHANCE_MARGIN) & (early_probability < 1 - _CHANCE_MARGIN)
-    labels_differ = _values_differ(posterior, early_posterior, winners(early_posterior) < 0)
+    is_early_tie = winners(early_posterior) < 0
+    labels_differ = _values_differ(posterior, early_posterior, is_early_tie)
     if not (labels_differ or _values_differ(probability, early_probability, is_inner)):
         return best, False
-    return [_mean_of_equals(*both).round(_DIGITS) for both in zip(best, early, strict=True)], True
+    means = [_mean_of_equals(values, numbers) for values, numbers in zip(best, early, strict=True)]
+    return [mean.round(_DIGITS) for mean in means], True
 
 
 def _values_differ(values: Floats, early: Floats, mask: Flags) -> bool:

@@ -26,8 +26,8 @@ _CORRECTIONS = 30
 class Optimum:
     """The highest optimum that was found.
 
-    point: its parameters. early: the point a few steps after the first start. The other fields are documented in
-    `aggregation`.
+    point: its parameters. early: the point a few steps after the first start. objective, gradient: the value there,
+    and the largest absolute partial derivative. starts_at_optimum: number of starts that led to this value.
     """
 
     point: Floats

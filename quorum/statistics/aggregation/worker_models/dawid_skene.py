@@ -151,7 +151,6 @@ class _Answers:
     def from_columns(
         cls, units: Iterable[Any], workers: Iterable[Any], values: Iterable[Any], labels: Sequence[Any] | None
     ) -> _Answers:
-        """Check and sort three (N,) columns."""
         from quorum.statistics.kernels.expectation import sort_answers
 
         unit_names, unit_codes = encode(units, "units")
@@ -196,6 +195,7 @@ class _Fit:
         self.posterior = np.zeros((len(answers.units), self.width))
         self.prior_sums = np.zeros(self.width)
         self.error_counts = np.zeros((len(answers.workers) * self.width, self.width))
+        # Fill the three arrays from the shares of votes, with which EM starts.
         share_votes(
             answers.starts, answers.sorted_answers, self.posterior, self.prior_sums, self.error_counts
         )
@@ -217,7 +217,7 @@ class _Fit:
                 self.extrapolate()
                 continue
             self.change = self.expect(self.path[-1])
-            if self.iterations == EARLY_STEPS:
+            if self.iterations == EARLY_STEPS:  # copy the posterior, which later steps overwrite
                 self.early_solution = self.solution()._replace(posterior=self.posterior.copy())
             self.changes = [*self.changes[-2:], self.change]
             seems_converged = _has_converged(self.changes, tolerance)
@@ -290,7 +290,8 @@ def _extrapolate(first: _Parameters, second: _Parameters, third: _Parameters) ->
     errors_bend = third.errors - second.errors - errors_step
     step_length = math.sqrt(float((prior_step**2).sum()) + float((errors_step**2).sum()))
     bend_length = math.sqrt(float((prior_bend**2).sum()) + float((errors_bend**2).sum()))
-    # Go at least as far as the two steps. If they have the same direction and length, the equation gives no distance.
+    # The factor is -alpha of the equation. With 1, the result is the third parameters, so go at least as far. If both
+    # steps have the same direction and length, the equation gives no factor.
     factor = max(step_length / bend_length, 1.0) if bend_length > 0 else 1.0
     prior = first.prior + 2 * factor * prior_step + factor**2 * prior_bend
     errors = first.errors + 2 * factor * errors_step + factor**2 * errors_bend
@@ -337,7 +338,7 @@ def _has_converged(changes: list[float], tolerance: float) -> bool:
 
 
 def _is_steady(changes: list[float]) -> bool:
-    """Return whether the last three changes shrink at a steady rate."""
+    """Return whether the last three changes shrink at a steady rate, or faster and faster."""
     if len(changes) < 3:
         return False
     first, second, third = changes

@@ -69,12 +69,14 @@ def glad(
     def objective(point: Floats) -> tuple[float, Floats]:
         alpha, beta = point[:n_workers][answers.worker], np.exp(point[n_workers:])[answers.unit]
         logit = alpha * beta
+        # log(p / ((1 - p) / wrong labels)), with the probability p of a right answer
         posterior, total = answers.posterior(logit + log_wrong_count)
         log_wrong = scipy.special.log_expit(-logit) - log_wrong_count
         deviation = point - PRIOR_MEAN
         log_posterior = float(
             total.sum() + log_wrong.sum() - n_units * np.log(n_labels) - 0.5 * (deviation * deviation).sum()
         )
+        # The probability that the answer is right given all answers, minus that given alpha and beta alone.
         residual = posterior[answers.unit, answers.value] - scipy.special.expit(logit)
         alpha_gradient = np.bincount(answers.worker, weights=residual * beta, minlength=n_workers)
         log_beta_gradient = np.bincount(answers.unit, weights=residual * logit, minlength=n_units)

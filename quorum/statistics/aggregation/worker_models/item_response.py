@@ -38,6 +38,7 @@ SLOPE_DEVIATION, INTERCEPT_DEVIATION = 0.5, 2.0
 
 # Abilities at which the integrand is evaluated; equal steps are accurate for so smooth a function.
 _NODES = np.linspace(-6.0, 6.0, 61)
+# Logarithms of the standard normal density at the nodes, scaled so that the weights sum to 1.
 _LOG_WEIGHTS = -0.5 * _NODES**2 - np.logaddexp.reduce(-0.5 * _NODES**2)
 
 
@@ -108,7 +109,7 @@ def item_response(
     def objective(point: Floats) -> tuple[float, Floats]:
         return answers.log_posterior(point[:item_count], point[item_count:], is_weak)
 
-    # Start at slopes of 1, and at the log-odds of right answers, with half a right and half a wrong answer added.
+    # Start at log slopes of 0, and at the log-odds of right answers, with half a right and half a wrong answer added.
     answer_counts = np.bincount(item, minlength=item_count)
     right_counts = np.bincount(item, weights=correct, minlength=item_count)
     right_share = (right_counts + 0.5) / (answer_counts + 1)
@@ -145,7 +146,7 @@ class _AnswerTables:
     wrong: scipy.sparse.csr_array
 
     def expect(self, slope: Floats, intercept: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return (K, Q) chances of right answers by node, (P, Q) posteriors of abilities, and (P,) log-likelihoods.
+        """Return (K, Q) chances of right answers at Q nodes, (P, Q) posteriors of abilities, and (P,) log-likelihoods.
 
         `slope` (K,) is a, and `intercept` (K,) is -a b.
         """

@@ -110,11 +110,14 @@ def _expected_counts(
 ) -> tuple[Floats, float, Floats, Floats]:
     """Return the posterior, the log-likelihood, and expected numbers of known (W,) and of guessed (W, L) answers.
 
-    `log_knowing` (W,) and `log_guesses` (W, L) are log probabilities, or their expectations in variational Bayes.
+    `log_knowing` (W,) has the log probabilities that the worker knows, and `log_guesses` (W, L) those that the worker
+    guesses and then gives the label. In variational Bayes, they are expected logarithms.
     """
     units, workers, width = answers.shape
     answer_cells = answers.worker, answers.value
     log_odds = (log_knowing[:, np.newaxis] - log_guesses)[answer_cells]
+    # If an answer is the true label, it was known or guessed, else it was guessed. So the ratio of its probabilities
+    # is 1 + exp(log_odds).
     posterior, total = answers.posterior(-scipy.special.log_expit(-log_odds))
     known_probability = posterior[answers.unit, answers.value] * scipy.special.expit(log_odds)
     objective = float(total.sum() + log_guesses[answer_cells].sum() - units * np.log(width))
@@ -152,6 +155,7 @@ class _SmoothedLikelihood:
         objective += self.smoothing * float(
             scipy.special.log_expit(theta).sum() + scipy.special.log_expit(-theta).sum() + log_guesses.sum()
         )
+        # Add the smoothing to the number of known answers, to that of guesses, and to that of each guessed label.
         known_counts = known_counts + self.smoothing
         guessed_totals = guessed_counts.sum(axis=1) + self.smoothing
         guessed_counts = guessed_counts + self.smoothing
