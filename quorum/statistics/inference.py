@@ -197,7 +197,7 @@ def signed(
             clusters_parameter = parameters.parameters.get("clusters")
             is_naive_by_default = clusters_parameter is not None and clusters_parameter.default == NAIVE
             if is_naive_by_default and values.get("clusters") == NAIVE:
-                del values["clusters"]  # keep signatures as they were before the option existed
+                del values["clusters"]  # so that signatures equal those of releases without the option
             note = INDEPENDENCE_NOTE if is_naive_by_default and not has_clusters_argument else ""
             return _with_signature(result, str(Signature(name, {**fixed, **values}, VERSION)), note)
 

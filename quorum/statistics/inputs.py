@@ -132,6 +132,7 @@ def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], In
     sorted_numbers = np.fromiter(
         map(number_by_key.__getitem__, sorted_keys), dtype=np.int64, count=len(sorted_keys)
     )
+    # By number, the place of the key in ascending order.
     positions = np.empty(len(sorted_keys), dtype=np.int64)
     positions[sorted_numbers] = np.arange(len(sorted_keys))
     return labels, positions[codes]

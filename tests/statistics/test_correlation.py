@@ -82,6 +82,16 @@ def test_a_straight_line_correlates_fully_wherever_it_lies() -> None:
     assert (result.low, result.high) == (pytest.approx(1), pytest.approx(1))
 
 
+def test_the_interval_does_not_change_with_the_order_of_columns_far_from_each_other() -> None:
+    generator = np.random.default_rng(0)
+    few_values = generator.integers(0, 2, 50).astype(float)
+    many_values = 1e6 + few_values + generator.normal(size=50)
+    result = correlation(few_values, many_values, "pearson", resamples=200)
+    assert result.undefined_resamples == 0
+    swapped = correlation(many_values, few_values, "pearson", resamples=200)
+    assert (result.low, result.high) == (pytest.approx(swapped.low), pytest.approx(swapped.high))
+
+
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)
 def test_two_observations_lie_on_a_line(coefficient: str) -> None:
     result = correlation([1, 2], [5, 3], coefficient)

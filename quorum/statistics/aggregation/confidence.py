@@ -58,11 +58,11 @@ def confidence_vote(
     stated_confidences = np.nan_to_num(np.asarray(confidences, dtype=np.float64), nan=0.0)
     same_length(units=unit, workers=worker, values=value, confidences=stated_confidences)
     levels, level = encode(stated_confidences, "confidences")
-    right = agrees_with_others(unit, value)
+    right = agrees_with_others(unit, value)  # 1, 0, or nan without a majority
     has_majority = ~np.isnan(right)
     hits = np.bincount(level[right == 1], minlength=len(levels))
     compared = np.bincount(level[has_majority], minlength=len(levels))
-    weights = accuracy_weights(hits, compared, max(len(scale), 2))
+    weights = accuracy_weights(hits, compared, max(len(scale), 2))  # which needs two labels or more
     vote = weigh_votes(unit, value, weights[level], list(range(len(scale))), ties="none", seed=0)
     assert vote.weight is not None
     total = vote.weight.sum(axis=1, keepdims=True)

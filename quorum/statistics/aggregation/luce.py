@@ -267,4 +267,5 @@ def _fit_choices(rows: _ChoiceLists, prior: float, stopping_rule: StoppingRule) 
         return _derivatives(candidate.parameters, candidate.chances, won, prior)
 
     is_free = np.ones(items, dtype=np.bool_)
+    # Remove the variance of the mean log-strength, which `maximise` adds so that the information can be inverted.
     return remove_fixed_level(maximise(evaluate, derivatives, np.zeros(items), is_free, items, stopping_rule))

@@ -174,6 +174,7 @@ def agreement(
             )
         influences = None if math.isnan(value) else influences_of(coefficient, data)
         if influences is not None:
+            # Two raters alone are not used as clusters (`for_agreement`).
             row_clusters = _clusters_of(influences, clusters).for_agreement()
             limits = influences.interval(value, row_clusters, options.confidence)
             inference = options.interval_of_clusters(row_clusters, limits)

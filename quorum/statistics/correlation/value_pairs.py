@@ -30,7 +30,7 @@ class ValuePairs:
         x_levels, x_codes = encode(x, "first")
         y_levels, y_codes = encode(y, "second")
         if len(x_levels) < len(y_levels):  # coefficients are symmetric, and few columns are faster
-            x_levels, x_codes, y_levels, y_codes = y_levels, y_codes, x_levels, x_codes
+            x, x_levels, x_codes, y, y_levels, y_codes = y, y_levels, y_codes, x, x_levels, x_codes
         keys, pattern, frequency = np.unique(
             x_codes * len(y_levels) + y_codes, return_inverse=True, return_counts=True
         )
@@ -40,10 +40,8 @@ class ValuePairs:
         self._coefficient = coefficient
         self._bounds = np.array([0, len(keys)])
         self._levels = np.array([len(y_levels)])
-        self._x, self._y = (
-            _centre_and_scale(x_levels, x)[self.rows],
-            _centre_and_scale(y_levels, y)[self.columns],
-        )
+        self._x = _centre_and_scale(x_levels, x)[self.rows]
+        self._y = _centre_and_scale(y_levels, y)[self.columns]
 
     def __call__(self, weights: Floats) -> Floats:
         if self._coefficient == "pearson":
