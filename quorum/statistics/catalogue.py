@@ -48,6 +48,7 @@ def call_of(signature: str) -> Call:
     """
     parsed = parse_version(signature, VERSION)
     for function, statistic in STATISTICS.items():
+        # Fixed fields, such as input:rows, distinguish statistics with the same name.
         if statistic.name == parsed.name and statistic.fixed.items() <= parsed.fields.items():
             options = {key: value for key, value in parsed.fields.items() if key not in statistic.fixed}
             return call_of_function(signature, function, options)

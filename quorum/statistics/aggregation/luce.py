@@ -1,10 +1,10 @@
 """Luce's choice model (1959).
 
 Item i of strength s_i is chosen from a list with probability s_i / (sum of the list's strengths). For lists of two
-items this is Bradley-Terry's model. A
-ranking is a series of choices, each from the items not chosen before (Plackett 1975). The log-likelihood is concave in
-theta = log s; Newton's method finds the same maximum as Hunter's (2004) MM algorithm. An option that m items share,
-such as a text that two systems gave, counts 1 / m for each of them: in the list's sum, and in the choice.
+items this is Bradley-Terry's model. A ranking is a series of choices, each from the items not chosen before (Plackett
+1975). The log-likelihood is concave in theta = log s; Newton's method finds the same maximum as Hunter's (2004) MM
+algorithm. An option that m items share, such as a text that two systems gave, counts 1 / m for each of them: in the
+list's sum, and in the choice.
 """
 
 from __future__ import annotations

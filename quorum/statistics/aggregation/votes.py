@@ -92,10 +92,7 @@ def majority_of_others(unit: Ints, value: ArrayLike) -> Floats:
 
 
 def agrees_with_others(unit: Ints, value: ArrayLike) -> Floats:
-    """Return, for each of (N,) judgments, 1 if it has the most frequent value of its unit's other judgments, else 0.
-
-    The result is nan if the most frequent values are tied, or if there are no other judgments.
-    """
+    """Return, for each of (N,) judgments, 1 if it has the `majority_of_others`, else 0; nan if there is none."""
     _, codes = encode(np.asarray(value), "values")
     majority = majority_of_others(unit, codes)
     return np.where(np.isnan(majority), np.nan, (majority == codes).astype(np.float64))

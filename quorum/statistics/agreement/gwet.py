@@ -133,7 +133,7 @@ class Gwet:
         if percent is None or len(scale.positions) < 2:
             return None
         frequency = patterns.frequency.astype(np.float64)
-        units = frequency.sum()  # in both orders, twice `patterns.units`
+        units = frequency.sum()  # for `BothOrdersCoefficient`, twice `patterns.units`
         observed = float(_percent_of_units(patterns, scale)(frequency[np.newaxis])[0])
         pattern_weights = frequency / patterns.sizes() / units
         shares = np.asarray(pattern_weights @ patterns.counts)
@@ -144,9 +144,10 @@ class Gwet:
         slopes -= float(slopes @ shares)
         pattern, label = patterns.cells()
         expected_effects = slopes[label] / patterns.sizes()[pattern] / units
+        # The derivative of AC = (p_a - p_e) / (1 - p_e).
         values = percent.values / (1 - expected) - (1 - observed) / (1 - expected) ** 2 * expected_effects
         counts = np.ones(len(patterns.frequency), dtype=np.bool_)
-        return PatternInfluences(values, counts, percent.judges, 1 - expected)
+        return PatternInfluences(values, counts, percent.judges, chance_of_difference=1 - expected)
 
 
 @dataclass(frozen=True, slots=True)

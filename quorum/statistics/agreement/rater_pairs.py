@@ -41,10 +41,7 @@ class PairAgreement(Result):
     weights: str | None
 
     def matrix(self, figure: str) -> Floats:
-        """Return one of FIGURES as a symmetric (R, R) matrix.
-
-        The matrix has nan on the diagonal, and for raters without common units.
-        """
+        """Return one of FIGURES as a symmetric (R, R) matrix, with nan on the diagonal and without common units."""
         one_of(figure, FIGURES, "figure")
         table = np.full((len(self.raters), len(self.raters)), np.nan)
         table[self.first, self.second] = getattr(self, figure)

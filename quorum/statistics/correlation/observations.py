@@ -33,10 +33,7 @@ def read_observations(missing: str, **columns: ArrayLike) -> tuple[list[Floats],
 
 
 def observation_weights(weights: ArrayLike | None, complete: Flags) -> Floats:
-    """Return the weights of the complete observations, or ones if `weights` is None.
-
-    Raise BadValue if a weight is not positive.
-    """
+    """Return the weights of the complete observations, by default ones. Raise BadValue if one is not positive."""
     if weights is None:
         return np.ones(int(complete.sum()))
     vector = finite_vector(weights, "weights")

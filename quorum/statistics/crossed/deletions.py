@@ -230,10 +230,7 @@ def answers_by_cell(row: Ints, rater: Ints) -> tuple[Ints, Ints]:
 
 
 def cluster_columns(clusters: ClusterColumns) -> Mapping[str, Iterable[Any]]:
-    """Return the columns of clusters, or {} for "naive".
-
-    Raise BadOption if `clusters` is neither "naive" nor columns.
-    """
+    """Return the columns of clusters, or {} for "naive". Raise BadOption if there is anything else."""
     if not isinstance(clusters, Mapping):
         if clusters != NAIVE:
             raise BadOption(f"clusters is {clusters!r}, expected {NAIVE!r} or columns by name")

@@ -101,11 +101,7 @@ def count_independent_rows(share: float, spread: Spread, cluster_count: float) -
 
 
 def spread_if_even(share: float, spread: Spread, cluster_count: float) -> Spread:
-    """Return the spread that the share would have if its true value were a half (for a score test).
-
-    The variance is that of a share of a half in the number of rows that `count_independent_rows` returns, as in
-    `share_interval`.
-    """
+    """Return the spread that the share would have if its true value were a half (for a score test)."""
     return spread.with_variance(0.25 / count_independent_rows(share, spread, cluster_count))
 
 

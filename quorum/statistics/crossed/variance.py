@@ -97,6 +97,7 @@ class Squares:
         raters = len(self.answers_by_rater)
         # How many raters an item lacks on average, as a share of the other raters: 0 if all answer every item.
         missing_raters = max(raters - answers / self.items, 0.0) / (raters - 1)
+        # 1 if items lack all other raters; I / (I - 1) if they lack none, and each rater has I answers.
         scale = (squares - answers * missing_raters) / (squares - answers) if squares > answers else 1.0
         return cluster_correction(self.raters) * float(scale)
 

@@ -202,7 +202,6 @@ class _Comparisons:
     counts: Ints
 
     def shares_by_rater(self, wins: Floats) -> Floats:
-        """Return the (R,) means of (N,) wins over each person's comparisons."""
         return np.bincount(self.rater, weights=wins) / np.maximum(self.counts, 1)
 
     def p_values(self, epsilon: float, wilcoxon_below: int) -> Floats:

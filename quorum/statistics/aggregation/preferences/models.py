@@ -1,7 +1,7 @@
 """The two models of preferences: the chances of the levels of preference, and their derivatives.
 
 The docstring of the package defines both models. A level c is a preference that occurs in the data, or the opposite of
-one, such as -2, -1, 0, 1, 2. d is the strength of the first item minus that of the second, plus the effects of
+one, such as -2, -1, 0, 1, 2. d is the log-strength of the first item minus that of the second, plus the effects of
 covariates. As the models are symmetric, they have parameters only for half of the levels. These parameters are the
 cuts: a_|c| in the adjacent model, and the positive thresholds t in the cumulative model.
 

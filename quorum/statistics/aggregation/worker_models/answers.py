@@ -120,10 +120,7 @@ class ClimbedModel(WorkerModel):
 
 
 def note_of(worker_count: int, max_judgments: int) -> str:
-    """Return why the accuracy of workers cannot be estimated, or "".
-
-    `max_judgments` is the largest number of judgments of a unit.
-    """
+    """Return why the accuracy of workers cannot be estimated, or "". `max_judgments` is the most that a unit has."""
     if worker_count == 1:
         return ONE_WORKER
     return SINGLE_JUDGMENTS if max_judgments == 1 else ""
