@@ -159,7 +159,8 @@ def draw_items(probabilities: ArrayLike, *, seed: Seed) -> Ints:
     total_count = np.rint(bounds[-1])
     if abs(bounds[-1] - total_count) > _COUNT_TOLERANCE:
         raise BadValue(f"probabilities add up to {bounds[-1]:g}, expected a whole number of items")
-    # Item i is sampled if a grid of step 1 with a random start has a point between the bounds i - 1 and i.
+    # Item i is sampled if a grid of step 1 with a random start has a point between the bounds i - 1 and i. The last
+    # bound must be whole, without a rounding error.
     bounds *= total_count / bounds[-1]
     bounds[-1] = total_count
     steps = np.ceil(bounds - generator.random())  # number of points up to each bound

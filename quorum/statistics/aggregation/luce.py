@@ -170,9 +170,9 @@ class _ChoiceLists:
             [row.index(option_name) for row, option_name in zip(lists, best_items, strict=True)],
             dtype=np.int64,
         )
+        one_entry_a_row = np.arange(len(lists) + 1)
         best_lists = scipy.sparse.csr_array(
-            (np.ones(len(lists)), codes[best_positions], np.arange(len(lists) + 1)),
-            shape=(len(lists), len(options)),
+            (np.ones(len(lists)), codes[best_positions], one_entry_a_row), shape=(len(lists), len(options))
         )
         weights, wins = (scipy.sparse.csr_array(table @ shares) for table in (lists_of_options, best_lists))
         return cls(items, weights, wins, _count_lists(weights), _count_lists(wins))

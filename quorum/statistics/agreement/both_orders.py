@@ -73,7 +73,8 @@ class BothOrdersCoefficient:
         if influences is None:
             return None
         # A judgment's influence is the sum of its influences in both orders. In `both_orders.counts`, the first `count`
-        # rows are the patterns in the given order, the others the same patterns in the other order.
+        # rows are the patterns in the given order, the others the same patterns in the other order. `values_at` finds
+        # the cells by these rows and by the columns of the labels in each order.
         count, (pattern, label) = len(patterns.frequency), patterns.cells()
         first_positions, second_positions = label_positions
         influences_in_given_order = both_orders.values_at(

@@ -205,17 +205,10 @@ def _percent_of_units(patterns: UnitPatterns, scale: _Scale) -> UnitStatistic:
     from quorum.statistics.kernels.agreement import fill_unit_disagreement
 
     counts = patterns.counts
-    disagreement, sizes, max_counts = np.empty((3, counts.shape[0]))
+    disagreement, sizes = np.empty((2, counts.shape[0]))
     starts, codes = counts.indptr.astype(np.int64), counts.indices.astype(np.int64)
     fill_unit_disagreement(
-        starts,
-        codes,
-        counts.data,
-        scale.distance_kind,
-        scale.label_positions,
-        disagreement,
-        sizes,
-        max_counts,
+        starts, codes, counts.data, scale.distance_kind, scale.label_positions, disagreement, sizes
     )
     is_comparable = (sizes >= 2).astype(np.float64)
     # A unit judged once has no pairs, so divide its zero by one.

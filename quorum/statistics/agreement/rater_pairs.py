@@ -61,7 +61,7 @@ def agreement_by_pair(
     ratings = ratings_of(reliability_data, numeric=level != "nominal")
     check_order(weights, ratings.labels, "numbers in their order")
     by_unit, by_rater = ratings.by_unit(), ratings.by_rater()
-    pair_count, max_rows = count_rater_pairs(by_unit, by_rater)
+    pair_count, max_rows = count_rater_pairs(by_unit, by_rater)  # sizes of arrays that the kernel fills
     pairs = np.empty((pair_count, 3), dtype=np.int64)
     figures = np.empty((pair_count, 3))
     positions = positions_at(level, ratings.labels)

@@ -334,6 +334,7 @@ def _read_marked_texts(
             joined_label_spans = joined_spans(label_spans, int(length[row]))
             spans_by_label.setdefault(name, []).extend((judgment, *span) for span in joined_label_spans)
     compared_texts, compared_text = np.unique(text[compared_rows], return_inverse=True)
+    # The item of a text is that of its first judgment. Number the items of the compared texts anew.
     first_rows = np.unique(text, return_index=True)[1]
     return _MarkedTexts(
         text=compared_text.astype(np.int64),

@@ -51,9 +51,8 @@ def fill_unit_disagreement(
     positions: Floats,
     disagreement: Floats,
     sizes: Floats,
-    max_counts: Floats,
 ) -> None:
-    """Fill `disagreement`, `sizes` and `max_counts` (U,) with sum n_v n_w d(v, w), sum n_v and max n_v of each unit.
+    """Fill `disagreement` and `sizes` (U,) with sum n_v n_w d(v, w) and sum n_v of each unit.
 
     Each row of a unit is one of its different values v, with its code in `codes` (N,) and its number n_v of answers in
     `amounts` (N,).
@@ -61,10 +60,8 @@ def fill_unit_disagreement(
     for unit in range(len(starts) - 1):
         rows = range(starts[unit], starts[unit + 1])
         size = 0.0
-        max_count = 0.0
         for row in rows:
             size += amounts[row]
-            max_count = max(max_count, amounts[row])
         total = 0.0
         # Sum the distances over all ordered pairs of answers.
         if kind == DIFFERENT:
@@ -84,7 +81,6 @@ def fill_unit_disagreement(
                     total += 2.0 * amounts[row] * amounts[other] * gap
         disagreement[unit] = total
         sizes[unit] = size
-        max_counts[unit] = max_count
 
 
 @compiled

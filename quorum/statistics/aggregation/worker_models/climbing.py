@@ -14,7 +14,8 @@ from quorum.numeric.arrays import Floats
 # After this number of steps, parameters that differ in the end already differ, and rounding errors are still small.
 EARLY_STEPS = 6
 
-# Two optima are the same if their values have a smaller relative difference, and equally high below the second number.
+# A start reaches the highest optimum if its value has a smaller relative difference from the highest value. Of values
+# with a relative difference below the second number, the first is taken as the highest.
 _SAME_VALUE_TOLERANCE = 1e-6
 _EQUAL_VALUE_TOLERANCE = 1e-9
 
