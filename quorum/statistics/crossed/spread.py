@@ -85,8 +85,8 @@ class Spread:
     @property
     def effective_items(self) -> float:
         """The effective number of items from which the variance by items is estimated, also if `items` is nan."""
-        has_raters_added = self.df < math.inf  # if the rows are independent
-        if not math.isnan(self.independent_rows) and has_raters_added:
+        # A share of independent rows has infinite degrees of freedom, but not if raters were added to its spread.
+        if not math.isnan(self.independent_rows) and self.df < math.inf:
             return self.independent_rows
         return self.df + 1 if math.isnan(self.items) else self.items
 
