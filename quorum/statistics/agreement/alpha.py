@@ -179,7 +179,7 @@ def _read_parts(data: Parts) -> tuple[int, Ints, Ratings]:
 
 @declare  # other processes may call it for resamples
 class AlphaOfWeights:
-    """The function that returns (B,) values of alpha from (B, P) weights of patterns.
+    """The function that returns the (B,) values of alpha of B resamples from their (B, P) weights of patterns.
 
     Where the observed disagreement of a unit does not depend on other units, it is computed once: `_observed` has, for
     each pattern, the sum of the distances over the unit's ordered pairs of judgments, divided by its judgments minus 1.

@@ -40,7 +40,7 @@ CARELESS_NOTE = (
 NO_PAIRS = "no item has two judgments"
 CLUSTER_OPTIONS = (ITEM, RATER, BOTH, NAIVE)
 
-# A function of (B, P) weights of patterns of units, which returns (B,) values of a coefficient.
+# A function of (B, P) weights of patterns of units in B resamples, which returns (B,) values of a coefficient.
 UnitStatistic = Callable[[Floats], Floats]
 
 

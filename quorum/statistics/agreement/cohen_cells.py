@@ -21,10 +21,10 @@ def label_distances(first: Ints, second: Ints, weights: str | None) -> Floats:
 
 @declare  # other processes may call it for resamples
 class KappaOfCells:
-    """The function that returns (B,) values of kappa from (B, P) weights of the P pairs of labels that occur.
+    """The function that returns (B,) values of kappa of B resamples from (B, P) weights of the P pairs that occur.
 
-    A pair is the labels that both raters gave to a unit. frequency: (P,) number of units with each pair. n: number of
-    all units.
+    A pair is the two labels that the raters gave to a unit. frequency: (P,) number of units with each pair. n: number
+    of all units.
     """
 
     def __init__(self, first: Ints, second: Ints, label_count: int, weights: str | None) -> None:

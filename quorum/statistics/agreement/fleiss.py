@@ -82,7 +82,7 @@ class FleissKappa:
         return judgments if has_raters else replace(judgments, raters=None)
 
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
-        """Return the influences on alpha times n / (n - 1), as 1 - alpha is (n - 1) / n times 1 - kappa."""
+        """Return those on alpha times n / (n - 1), as for n judgments 1 - alpha is (n - 1) / n times 1 - kappa."""
         influences = alpha_influences(patterns, "nominal")
         if influences is None:
             return None
@@ -141,7 +141,7 @@ def _judgments_per_unit(sums: Ints) -> int:
 
 
 def _kappa_of_weights(rows: Floats, raters: int, weights: Floats) -> Floats:
-    """Return (B,) values of kappa from (B, P) weights of patterns, whose counts are `rows` (P, categories)."""
+    """Return kappa of B resamples from (B, P) weights of patterns, whose counts are `rows` (P, categories)."""
     units = weights.sum(axis=1)
     unit_agreement = ((rows**2).sum(axis=1) - raters) / (raters * (raters - 1))
     observed = 1 - weights @ unit_agreement / units

@@ -235,7 +235,7 @@ def _chance_factor(scale: _Scale) -> float:
 
 
 def _make_chance_correction(scale: _Scale) -> Callable[[Floats, Floats], Floats]:
-    """Return the function that computes AC from (B,) percent agreements and (B, V) shares of labels."""
+    """Return the function that computes AC of B resamples from (B,) percent agreements and (B, V) shares of labels."""
     factor = _chance_factor(scale)
 
     def correct_for_chance(observed: Floats, shares: Floats) -> Floats:

@@ -131,7 +131,7 @@ def threshold_kappa(
     `missing` says what becomes of pairs with nan: "refuse" raises BadValue, "leave-out" drops them, and with "no" nan
     counts as no, as in H13 for pairs that a filter kept from the crowd. The default thresholds are those of H13, with
     the crowd's share of yes as the first source, and the experts' mean grade as the second. `clusters` may have
-    `RaterDeletions` of the second source's means in addition to columns.
+    `RaterDeletions` (the second source's means without each of their raters) in addition to columns.
     """
     checked_options, deletions = Options.with_raters(**options)
     if checked_options.columns or deletions is not None:  # then nothing is resampled
@@ -429,7 +429,7 @@ def _prepare_scores(
 
 @declare  # other processes may call it for resamples
 def _measures(weights: Floats) -> Floats:
-    """Return the (B, 4) values of kappa, precision, recall and F1 from (B, 4) numbers of pairs by cell."""
+    """Return (B, 4) values of kappa, precision, recall and F1 of B resamples, from (B, 4) numbers of pairs by cell."""
     both, first_only, second_only, neither = weights.T
     n = weights.sum(axis=1)
     first, second = both + first_only, both + second_only

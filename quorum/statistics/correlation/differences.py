@@ -32,7 +32,8 @@ EQUAL_RANKINGS = (
 class CorrelationDifference(Inference):
     """Two metrics' correlations with people, and their difference with its interval.
 
-    p: the two-sided p by t that there is no difference. n: number of observations. spread: that of the difference.
+    p: the two-sided p by t that there is no difference. n: number of observations. spread: the variance of the
+    difference, with its degrees of freedom.
     """
 
     coefficient: str
