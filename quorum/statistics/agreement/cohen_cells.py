@@ -40,6 +40,7 @@ class KappaOfCells:
             pairs, self.frequency = np.unique(codes, return_counts=True)
         rows, columns = np.divmod(pairs, max(self.label_count, 1))
         self._distance = label_distances(rows, columns, weights)
+        # (P, L) tables with 1 for the label of each rater in a pair.
         ones = np.ones(len(pairs))
         shape = (len(pairs), self.label_count)
         self._first = scipy.sparse.csr_array((ones, (np.arange(len(pairs)), rows)), shape=shape)
@@ -52,7 +53,7 @@ class KappaOfCells:
         return 1 - ratio(observed, self._expected(first, second))
 
     def _expected(self, first: Floats, second: Floats) -> Floats:
-        """Return the (B,) sums of d(i, j) n_i. n_.j (`cohen`), from (B, L) numbers of labels by each rater."""
+        """Return the (B,) sums over i and j of d(i, j) n_i. n_.j, from both raters' (B, L) numbers n_i. and n_.j."""
         n = first.sum(axis=1)
         if self._weights is None:
             return n**2 - (first * second).sum(axis=1)
@@ -62,6 +63,7 @@ class KappaOfCells:
             below_second = np.cumsum(second, axis=1)[:, :-1]
             total = n[:, np.newaxis]
             return (below_first * (total - below_second) + below_second * (total - below_first)).sum(axis=1)
+        # (i - j)^2 is i^2 + j^2 - 2 i j.
         position = np.arange(self.label_count, dtype=np.float64)
         return (
             n * (first @ position**2)
