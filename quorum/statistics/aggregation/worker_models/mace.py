@@ -117,7 +117,7 @@ def _expected_counts(
     answer_cells = answers.worker, answers.value
     log_odds = (log_knowing[:, np.newaxis] - log_guesses)[answer_cells]
     # If an answer is the true label, it was known or guessed, else it was guessed. So the ratio of its probabilities
-    # is 1 + exp(log_odds).
+    # is 1 + exp(log_odds). `total` lacks the probabilities of guesses, and 1 / L for each true label.
     posterior, total = answers.posterior(-scipy.special.log_expit(-log_odds))
     known_probability = posterior[answers.unit, answers.value] * scipy.special.expit(log_odds)
     objective = float(total.sum() + log_guesses[answer_cells].sum() - units * np.log(width))
@@ -152,10 +152,11 @@ class _SmoothedLikelihood:
         theta, xi = self._split_point(point)
         log_guesses = scipy.special.log_softmax(xi, axis=1)
         _, objective, known_counts, guessed_counts = _expected_counts(self.answers, *self.weights(point))
+        # Add the smoothing to the number of known answers, to that of guesses, and to that of each guessed label: in
+        # the objective times their log probabilities, then in the gradient.
         objective += self.smoothing * float(
             scipy.special.log_expit(theta).sum() + scipy.special.log_expit(-theta).sum() + log_guesses.sum()
         )
-        # Add the smoothing to the number of known answers, to that of guesses, and to that of each guessed label.
         known_counts = known_counts + self.smoothing
         guessed_totals = guessed_counts.sum(axis=1) + self.smoothing
         guessed_counts = guessed_counts + self.smoothing
