@@ -193,7 +193,8 @@ def _fit_groups(
     for _ in range(max_iterations):
         # M step: tables of errors and shares from (W, given, true) expected answers of each worker.
         expected_answers = (judgments.by_worker @ truth).reshape(workers, width, width)
-        # (G, true, given) expected answers of each group
+        # (G, true, given) expected answers of each group. In `einsum`, w is the worker, g the group, v the given label
+        # and l the true one.
         group_counts = np.einsum("wg,wvl->glv", membership, expected_answers) + _SMOOTHING
         confusion = group_counts / group_counts.sum(axis=2, keepdims=True)
         prior, shares = truth.mean(axis=0), membership.mean(axis=0)

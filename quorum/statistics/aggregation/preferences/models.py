@@ -85,7 +85,7 @@ class AdjacentModel(PreferenceModel):
         return 1 if self.has_ties else 0
 
     def start_cuts(self, counts: Floats) -> Floats:
-        # A positive magnitude is shared by two levels, and the magnitude 0 is not.
+        # Twice the mean count of a magnitude's levels: a positive magnitude is shared by two levels, 0 is not.
         level_counts = self._magnitude_counts(counts) * np.where(self.magnitudes == 0, 2, 1)
         return np.log(level_counts[self.free_positions] / level_counts[self._reference])
 
