@@ -21,7 +21,7 @@ from quorum.numeric.packing import declare
 MANY_ASSIGNMENTS = 5_000  # the number from which pages show cached figures
 
 
-@declare
+@declare  # so that a snapshot can be sent to other processes
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The judgments at one moment, and which of them were used.
@@ -34,9 +34,9 @@ class Snapshot:
         workers_below_pass_mark: row ids of workers who fail the rule on control items.
         withdrawn_items: row ids of withdrawn control items.
         decisions: the adjudicated value of each decided unit, by unit row id.
-        systems: row ids of the systems that the study draws from; None if the snapshot does not say.
+        systems: row ids of the systems that the study draws from; None in snapshots that earlier releases stored.
         last_output: row id of the last system output.
-        has_found_images: whether some outputs are found images.
+        has_found_images: whether some outputs are images that a system found for a caption.
         partly_known_systems: the names of systems of which not all outputs are known, by task
             (``Dataset.known_in_part``).
     """
@@ -64,7 +64,7 @@ class Snapshot:
         return self.all_judgments(study, units=units).filter(is_unrevised)
 
     def includes(self, assignment: UUID, worker: int) -> bool:
-        """Return whether the study's rules use this work. They do not cover imported judgments that are set aside."""
+        """Return whether the study's rules use this work. Imported judgments may be unused for other reasons."""
         return (
             assignment not in self.invalidating_rules
             and assignment not in self.unconfirmed_assignments

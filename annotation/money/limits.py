@@ -78,7 +78,9 @@ class Order:
 
 @contextmanager
 def one_order(study: Study, account_id: int | None) -> Iterator[Order]:
-    """Treat all reservations in the block as one order, in one transaction. An inner block joins the outer order.
+    """Treat all reservations in the block as one order, in one transaction.
+
+    An inner block for the same study joins the outer order.
 
     Args:
         account_id: row id of the ordering account; None for the account that acts now, if any.
@@ -163,7 +165,7 @@ def spending_bounds(currency: str, account: User | None) -> list[SpendingBound]:
         SpendingBound("this installation", "a day", general.day_cents, cents_committed_today(currency)),
         SpendingBound("this installation", "all time", general.total_cents, committed_cents(currency)),
     ]
-    if account is not None:
+    if account is not None:  # without a row of its own, it has the installation's limits for each account
         account_limits, label = limits.get(account.pk), f"the account {account.get_username()}"
         day_cents = account_limits.day_cents if account_limits else general.account_day_cents
         total_cents = account_limits.total_cents if account_limits else general.account_total_cents
@@ -244,8 +246,7 @@ def committed_cents(currency: str, account_id: int | None = None) -> int:
 def cents_committed_today(currency: str, account_id: int | None = None) -> int:
     """Return the cents committed since midnight by an account, or by the installation if ``account_id`` is None.
 
-    What a call of today has released, since it failed or was cancelled, is subtracted. The installation's sum leaves
-    out payments that were booked only because a panel's list claims them.
+    A request to the crowd (``CrowdCall``) of today that failed or was cancelled is subtracted again.
     """
     entries = entries_of_today().filter(budget__currency=currency)
     entries = entries.exclude(what__in=CLAIM_ENTRIES) if account_id is None else entries.filter(by=account_id)
@@ -255,8 +256,8 @@ def cents_committed_today(currency: str, account_id: int | None = None) -> int:
 def entries_of_today() -> QuerySet[Any]:
     """Return today's ledger entries that count towards daily limits, with the annotation ``committed_cents``.
 
-    An entry that releases money counts only if its call was written today, or if it cancels a payment that a list had
-    claimed and that now has a session.
+    An entry that releases money counts only if its request to the crowd was written today, or if it cancels a claimed
+    payment (``CLAIM_ENTRIES``).
     """
     # the server's day, independent of the user's time zone
     midnight = datetime.combine(timezone.now().astimezone(UTC), time.min, UTC)

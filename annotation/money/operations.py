@@ -67,7 +67,7 @@ def bonus(
 
 
 def _check_no_newer_bonus(session: CrowdSession, seen: str) -> None:
-    """Raise WrongState if a bonus was ordered after the page loaded. ``seen`` is the row id of the newest call then."""
+    """Raise WrongState if a bonus was ordered after the page loaded. ``seen`` is its newest call, or "" for none."""
     last_seen_id = int(seen) if is_row_id(seen) else 0
     if CrowdCall.objects.filter(session=session, kind=Ability.BONUS, pk__gt=last_seen_id).exists():
         raise WrongState(

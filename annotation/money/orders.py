@@ -69,7 +69,7 @@ def with_confirmation(
             try:
                 return carry_out(study=study, by=by, **arguments)
             except NeedsConfirmation as error:
-                study.refresh_from_db()
+                study.refresh_from_db()  # the operation changed it before it was rolled back
                 return _request_confirmation(name, study, by, arguments, error)
 
         return carry_out_or_request
@@ -81,18 +81,11 @@ def with_confirmation(
 def _request_confirmation(
     name: str, study: Study, by: User | None, arguments: dict[str, Any], error: NeedsConfirmation
 ) -> Outcome:
-    """Store an order as a spending request, or find the request of an equal order; return its outcome.
-
-    Args:
-        name: the name of the operation.
-        arguments: the operation's arguments.
-        error: the error that says what the order costs.
-    """
+    """Store an order as a spending request, or find the request of an equal order; return its outcome."""
     stored_arguments = json.loads(json.dumps(arguments, default=_storable_value))
     equal_order = {"operation": name, "values": stored_arguments, "asked_by": by, "state": State.WAITING}
     # lock waiting requests before the study, as their confirmation does
     waiting_requests = list(study.spending_requests.select_for_update().filter(**equal_order))
-    # read the study again, since the operation changed the caller's object before it was rolled back
     study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     situation = _situation_digest(name, study, stored_arguments)
     # Equal orders become one request. If the study has changed since, make a new request instead of changing the old

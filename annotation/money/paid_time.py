@@ -2,7 +2,8 @@
 
 Active time is the time in which the page was visible and the person present. Browsers measure and send it. A crowd's
 own clock includes pauses, so wages by that clock would look lower. But a browser can send any number, so the paid time
-is limited to the time in which the worker held a HIT, according to the server.
+is limited to the time in which the worker held a HIT, according to the server. A lease is the time for which a HIT is
+reserved for its worker; the worker may extend it.
 """
 
 from __future__ import annotations
@@ -98,8 +99,8 @@ def _max_lease_seconds(studies: Iterable[int]) -> dict[int, float]:
 
 def _assignments_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_SubmittedAssignment]]:
     """Return the submitted assignments of the workers of ``sessions``, by the worker's row id."""
-    # of sessions outside ``sessions``, include only confirmed ones: a session with an invented id would reduce the paid
-    # time of the person with that id
+    # Of sessions outside ``sessions``, include only those that the crowd confirmed. Somebody may open a panel's link
+    # with the id of another person; such a session must not reduce that person's paid time.
     is_trusted = Q(pk__in=sessions.values("pk")) | Q(confirmed=True) | Q(status=CrowdSession.Status.APPROVED)
     payable = CrowdSession.objects.filter(
         is_trusted, worker__in=sessions.values("worker"), status__in=PAYABLE_STATUSES
@@ -132,11 +133,7 @@ def _assignments_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_
 def _submitted_assignment(
     submitted: Assignment, expired_assignments: Sequence[Assignment], claimed_seconds: float
 ) -> _SubmittedAssignment:
-    """Return a submitted assignment with the time in which its worker held the HIT.
-
-    Args:
-        expired_assignments: the worker's earlier assignments of the HIT, in order.
-    """
+    """Return a submitted assignment, with the time in which its worker held the HIT, expired assignments included."""
     assert submitted.session_id is not None  # guaranteed by the query
     assert submitted.submitted_at is not None  # guaranteed by its judgments
     return _SubmittedAssignment(

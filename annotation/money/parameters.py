@@ -79,7 +79,7 @@ class BonusRequest(PaymentReason):
     worker = serializers.CharField(
         label="Participant",
         help_text="A participant with approved work.",
-        style={"list": "crowd-workers"},
+        style={"list": "crowd-workers"},  # the id of a <datalist> with names
     )
     cents = CentsField(min_value=1, label="Amount", help_text="The amount without the crowd's fee.")
 

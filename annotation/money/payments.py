@@ -1,6 +1,7 @@
 """Decide on and pay work by outbox calls: approvals, rejections, bonuses, and top-ups to the wage floor.
 
-The keys of the calls are derived from what is decided, so that each is sent once.
+An outbox call (``CrowdCall``) is a stored request to the crowd, which a background job sends. Its key is derived from
+what is decided, so that it is sent once.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def decide_session(
     # a new key is needed to approve after a rejection, and to repeat a cancelled call
     ended_calls = CrowdCall.objects.filter(session=session, kind=kind, state__in=ENDED_STATES)
     number = ended_calls.count() + 1
-    # the rejection released the money of the session, so reserve it again
+    # the rejection released the money of the session, so reserve it again; Mechanical Turk must be told to override
     overrides_rejection = session.status == Status.REJECTED
     return write_message(
         study=session.study,
@@ -160,7 +161,7 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
     top_up_cents = {
         pay.session: pay.top_up_cents
         for pay in pay_of_sessions(study)
-        if pay.top_up_cents and pay.approved and worker in ("", pay.worker)
+        if pay.top_up_cents and pay.approved and (not worker or pay.worker == worker)
     }
     if not top_up_cents:
         raise WrongState(_("Nothing was paid: no approved work is below the wage floor."))
@@ -173,8 +174,8 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
     problem: OverBudget | None = None
     for name, sessions in sessions_by_worker.items():
         try:
-            # If the budget does not suffice, this rolls back the calls of this person only: the inner block of the
-            # order subtracts their sum from it.
+            # If the budget does not suffice, this rolls back the calls of this person only, and subtracts their sum
+            # from the order of all top-ups, which the block joins (so its account does not matter).
             with one_order(study, None), transaction.atomic():
                 calls_of_worker = [
                     ask_for_bonus(

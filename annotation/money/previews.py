@@ -130,7 +130,7 @@ def preview_of_top_ups(
         "fee_cents": fee_cents,
         "claims_not_paid": sum(not worker or claim.worker == worker for claim in overclaims),
         "worker": worker,
-        "of": content_key("top-ups", top_ups),
+        "of": content_key("top-ups", top_ups),  # so that ``confirm`` depends on who gets how much
     }
     return Preview(study, "top-up", bonus_cents + fee_cents, left_cents(study), facts)
 
@@ -150,8 +150,8 @@ def preview_budget(*, study: Study, cents: int) -> Preview:
 def preview_call(*, call: CrowdCall, step: str) -> Preview:
     """Preview the resolution of a failed call.
 
-    A call that the crowd refused can only be retried. An indeterminate call can only be marked as done or not done. An
-    indeterminate publish call is retried instead of marked as done: the retry finds the publication if it exists.
+    A call that the crowd refused can only be retried. A call whose outcome is unknown can only be marked as done or not
+    done. Instead of marking a publish call as done, retry it: the retry finds the publication if it exists.
 
     Args:
         step: "retry", "was-done" or "was-not-done".
@@ -170,6 +170,7 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
             % {"fitting": " or ".join(possible_steps)}
         )
     cents = int(call.payload.get("cents", 0))
+    # a refused call released its money, and a retry reserves it again; with an unknown outcome, it stays reserved
     new_cents = 0 if call.reserved_cents or step == "was-done" else cents
     facts = {"call": call.pk, "kind": call.kind, "cents": cents, "attempts": call.attempts}
     return Preview(call.study, step, new_cents, left_cents(call.study), facts)

@@ -148,6 +148,7 @@ def _bonus_cents_by_session(study: Study) -> dict[int, int]:
 
 def cents_below_floor(cents: int, seconds: float, floor_cents_per_hour: int) -> int:
     """Return by how many cents the pay for this time is below the wage floor, rounded up."""
+    # by ``repr``, 0.1 is exactly 0.1: the error of a binary fraction must not be rounded up to a cent
     due_cents = Decimal(floor_cents_per_hour) * Decimal(repr(seconds)) / SECONDS_PER_HOUR
     return max(0, int(due_cents.to_integral_value(rounding=ROUND_CEILING)) - cents)
 

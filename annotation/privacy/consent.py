@@ -55,7 +55,7 @@ def translated_consent(design: StudyDesign) -> dict[str, str]:
 
 def refuse_old_consent(*, study: Study, worker: Worker, agreed_to: str) -> None:
     """Raise ConsentChanged if ``agreed_to`` is not the version in force."""
-    if not worker.is_person:
+    if not worker.is_person:  # simulated or imported
         return
     current_version = consent_version(design_of(study))
     if current_version and current_version != agreed_to:
@@ -201,9 +201,6 @@ def _count_by_version(model: type[Participation] | type[Assignment], study: Stud
 
 
 def delete_unread_versions(study: Study) -> None:
-    """Delete the versions of a consent text of a study without participants, so that no participant has read one.
-
-    The design's text then becomes version 1 again.
-    """
+    """Delete the versions of the consent text of a study without participants. Its text becomes version 1 again."""
     versions = ConsentVersion.objects.filter(study=study)
-    versions._raw_delete(versions.db)  # the study's log keeps the change
+    versions._raw_delete(versions.db)  # ``delete`` refuses, since versions that people agreed to are kept

@@ -143,7 +143,7 @@ def _list_releases(study: Study) -> list[dict[str, Any]]:
 
 
 def _commitments_to_judgments(*, study: Study, worker: Worker, receipt: str) -> list[str]:
-    """Return the sorted commitments to a worker's judgments in a study. Only the latest revision of each counts."""
+    """Return the sorted commitments (keyed hashes, see ``receipts``) to the latest revisions of a worker's answers."""
     return sorted(commitment_to(receipt, row) for row in _released_rows(study, worker))
 
 

@@ -29,7 +29,7 @@ def transaction_on_chain() -> Iterator[None]:
         with transaction.atomic():
             yield
     except IntegrityError as error:
-        if "previous" in str(error):
+        if "previous" in str(error):  # this column is unique: only one row can follow another
             raise ServiceBusy(
                 _("Nothing was changed: another participant is being erased. Try again later.")
             ) from None
@@ -43,7 +43,7 @@ def append_erasure(*, study: Study, row: Mapping[str, Any]) -> Erasure:
         row: the fields ``mark``, ``way`` and ``content``. A row of ``erasure_list`` also has the time ``at``, which is
             kept; by default, the time is now.
     """
-    # lock the first row, since the chain grows by one row at a time
+    # the lock of the first row stands for the whole chain, which grows by one row at a time
     Erasure.objects.select_for_update().order_by("pk").first()
     last_erasure = Erasure.objects.order_by("-pk").first()
     erased_at = datetime.fromisoformat(row["at"]) if "at" in row else timezone.now()

@@ -94,6 +94,7 @@ def replay_erasures(path: Path) -> ReplayResult:
                     worker=person,
                     way=row["way"],
                     withdraw=row["content"].get("withdrawn", False),
+                    # if the row is stored although the person is here again, this is one more erasure
                     listed_row=None if is_stored else row,
                     with_texts=not row["content"].get("retention", False),
                 )

@@ -51,6 +51,7 @@ def _create_request(study: Study, worker: Worker) -> ErasureRequest:
         request.decided_at = None
         request.asked_at = timezone.now()
         request.save()
+    # work of a crowd's session is not released: the participant can submit it, and is paid
     release_slots(
         Assignment.objects.filter(study=study, worker=worker, session=None), Assignment.State.RETURNED
     )

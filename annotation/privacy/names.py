@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-WORKER_FIELDS = re.compile("worker|left_out")  # matches the keys of JSON objects whose values are workers
+# matches the keys of JSON objects whose values are workers; "left_out" are those whose top-ups were not paid
+WORKER_FIELDS = re.compile("worker|left_out")
 
 
 def replace_worker_names(value: Any, replacements: Mapping[str, str]) -> Any:

@@ -77,6 +77,7 @@ def why_not_erasable(study: Study, worker: Worker) -> str:
     """Return why the person cannot be erased now; "" if they can."""
     if worker.erased and worker.name.startswith(PAID_PREFIX):
         return _("%(name)s is already erased. The name is kept only for payments.") % {"name": worker.name}
+    # other imported workers are people, though they never came here
     if not worker.is_person and (worker.source == Worker.Source.REHEARSAL or worker.anonymous):
         return _("%(name)s is not a person. The answers are simulated, or were published without names.") % {
             "name": worker.name
@@ -115,7 +116,7 @@ def _undecided_work(study: Study) -> list[QuerySet[Any]]:
 
 
 def _calls_under_way(study: Study) -> QuerySet[CrowdCall]:
-    return CrowdCall.objects.filter(study=study, state__in=["waiting", "started", "parked"])
+    return CrowdCall.objects.filter(study=study, state__in=["waiting", "started", "parked"])  # parked: failed
 
 
 def _bonuses_to_list(study: Study) -> QuerySet[CrowdCall]:

@@ -179,7 +179,7 @@ def _remove_quotes(study: Study, worker: Worker) -> None:
 
 
 def _redact_quote(quote: dict[str, Any], texts: set[str]) -> dict[str, Any]:
-    """Return a quote of a detector's evidence without these texts."""
+    # a quote is such as {"own": "a dog", "other": "A dog.", "by": 7}: two texts, and the row id of the other's author
     return {key: ERASED_TEXT if value in texts else value for key, value in quote.items()}
 
 
@@ -216,6 +216,7 @@ def _rename_in_logs(study: Study, replacements: Mapping[str, str]) -> None:
         new_values = replace_names(old_values)
         if new_values != old_values:
             args, result, words, error = new_values
+            # a name may equal the study's slug, which must stay
             Job.objects.filter(pk=job.pk).update(
                 args={**args, "study": study.slug}, result=result, words=words[:200], error=error
             )
@@ -229,7 +230,7 @@ def _move_rows(study: Study, substitution: Substitution) -> None:
     CrowdCall.objects.filter(about_worker(worker), study=study).exclude(worker=None).update(worker=payee)
     sessions = CrowdSession.objects.filter(study=study, worker=worker)
     for call in CrowdCall.objects.filter(Q(worker=payee) | Q(session__in=sessions), study=study):
-        call.payload = {  # keep numbers, but no texts
+        call.payload = {  # keep numbers, but no texts, except the name of a qualification
             key: value
             for key, value in call.payload.items()
             if key == "qualification" or not isinstance(value, str | list | dict)
@@ -246,7 +247,7 @@ def _move_rows(study: Study, substitution: Substitution) -> None:
         if participation.consented_at is not None:
             participation.consented_at = _cut_to_day(participation.consented_at)
         participation.completion_code = ""
-        participation.cursor = 0
+        participation.cursor = 0  # where the search for work began; not needed any more
         participation.save(update_fields=["joined_at", "consented_at", "completion_code", "cursor"])
     for model in MOVED_MODELS:
         rows_of(model, study, worker).update(worker=substitution.stand_in)

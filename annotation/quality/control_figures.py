@@ -160,6 +160,7 @@ def compute_control_figures(study: Study) -> ControlFigures:
     return ControlFigures(
         by_unit={unit: counts[item] for unit, item in item_by_unit.items() if item in counts},
         by_kind=[
+            # the items of some imports have no kind
             (name or "control", AnswerCounts(len(flags), sum(flags)))
             for name, flags in sorted(right_flags_by_kind.items())
         ],

@@ -126,10 +126,9 @@ def records_from_tallies(
 
 
 def tallies_of_snapshot(study: Study, snapshot: Snapshot) -> list[ControlTally]:
-    """Count the answers to control items in a snapshot.
+    """Count the answers to control items in a snapshot: the judgments, exclusions and withdrawals of one moment.
 
-    The answers are counted in Python, since the database no longer shows which work was invalid at the time of the
-    snapshot.
+    The answers are counted in Python, since the database no longer shows which work was invalid then.
     """
     rows = (
         snapshot.judgments(study)
@@ -139,7 +138,8 @@ def tallies_of_snapshot(study: Study, snapshot: Snapshot) -> list[ControlTally]:
             "unit__control_kind",
         )
     )  # fmt: skip
-    tallies: dict[tuple[Any, ...], ControlTally] = {}  # without counts, which are not known yet
+    # by worker, answer, right answer and kind (answers as ``repr``, since they can be lists); still without counts
+    tallies: dict[tuple[Any, ...], ControlTally] = {}
     counts: Counter[tuple[Any, ...]] = Counter()
     has_repetitions = False
     for unit, assignment, worker, value, answer, expected, control_kind in rows.iterator(ROWS_PER_BATCH):

@@ -68,6 +68,7 @@ def group_by_image(kind: Kind, units: Iterable[Unit], counts: dict[int, AnswerCo
     groups: list[ControlGroup] = []
     previous_unit: Unit | None = None
     for unit in units:
+        # a later page may show the image again: only units one after another are a group
         joins_group = (
             kind.grouped
             and previous_unit is not None
@@ -116,4 +117,5 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
     return TemplateResponse(request, "admin/annotation/study_controls.html", context)
 
 
+# fields=(): the template of the page has the form
 add_operation(withdraw_control_items, label="Withdraw check questions", fields=())

@@ -172,7 +172,7 @@ def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) ->
 
 
 def _restore_work(exclusion: Exclusion) -> None:
-    """Restore the assignments that an exclusion invalidated. The order of the locks is that of ``_invalidate_work``."""
+    """Restore the assignments that an exclusion invalidated, with locks in the order of ``_invalidate_work``."""
     invalidated = Assignment.objects.filter(exclusion=exclusion, state=Assignment.State.INVALIDATED)
     assignments = list(invalidated.select_for_update().order_by("pk"))
     hit_ids = {assignment.hit_id for assignment in assignments if assignment.hit_id is not None}
@@ -199,7 +199,8 @@ def _restore_assignment(assignment: Assignment, hit: HIT | None) -> None:
 def _take_slot(hit: HIT) -> int:
     """Take an open or saved slot of a locked HIT, or add a slot; return the number of the slot.
 
-    The numbers of live assignments, of open slots and of saved slots always sum to ``required``.
+    A saved slot (``spared``) is not offered any more, for example because early stopping made it needless. The
+    numbers of live assignments, of open slots and of saved slots always sum to ``required``.
     """
     if hit.open_slots:
         hit.open_slots -= 1

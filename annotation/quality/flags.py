@@ -58,6 +58,7 @@ def run_detectors(*, assignment: Assignment) -> list[Case]:
     )
     rules = _applicable_rules(study, [row for row in rows if row.rule not in flagged_rules])
     findings = _examine_worker(assignment, rules, new_page_count)
+    # an anonymous worker is no person, but stands for one answer of a published total
     if not findings or assignment.worker.anonymous:
         return []
     with transaction.atomic():
@@ -69,11 +70,7 @@ def run_detectors(*, assignment: Assignment) -> list[Case]:
 def _examine_worker(
     assignment: Assignment, rules: Sequence[Rule], new_page_count: int
 ) -> list[tuple[Rule, Finding]]:
-    """Let detectors examine the worker of ``assignment``. Return those that have a finding, with the finding.
-
-    Args:
-        new_page_count: how many of the worker's latest pages are new to the detectors.
-    """
+    """Let detectors examine the worker of ``assignment``. Return those that have a finding, with the finding."""
     study, worker = assignment.study, assignment.worker_id
     total = count_worker_judgments(study, worker)
     findings: list[tuple[Rule, Finding]] = []
@@ -85,6 +82,7 @@ def _examine_worker(
             study, worker, total=total, pages=new_page_count, with_others=needs_others, with_texts=needs_texts
         )
         findings += collect_findings(general_rules, history, judgments=total)
+    # no more control items than judgments were answered, so the total spares most queries for the control items
     control_rules = [rule for rule in rules if rule.controls_only and rule.least <= total]
     if control_rules:
         history = control_history_of(study, assignment.worker, pages=new_page_count)
@@ -213,7 +211,6 @@ def _lock_open_case(case: Case) -> Case:
 def _store_decision(
     case: Case, state: Case.State, why: str, by: User | None, exclusion: Exclusion | None
 ) -> Case:
-    """Store the decision on a flag, and note it in the study's log."""
     case.state = state
     case.decision = why.strip()[:MAX_WHY_LENGTH]
     case.exclusion = exclusion

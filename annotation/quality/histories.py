@@ -84,7 +84,7 @@ class JudgmentReader:
                 is_pasted=float(is_pasted(row[OPEN_COLUMNS.index("signals")])),
                 written_answer=self._read_text(row) if self.kind.writes_captions else None,
             )
-        value = self.kind.outcome_of(value)
+        value = self.kind.outcome_of(value)  # without strength and confidence
         shown_value = self.kind.sides.from_canonical(value, side=presented == Judgment.Presented.SECOND_LEFT)
         is_on_a_side = presented and shown_value in (1, 2)  # 1 is the left option, 2 the right one
         chose_left = float(shown_value == 1) if is_on_a_side else NAN
@@ -179,6 +179,7 @@ def control_history_of(study: Study, worker: Worker, *, pages: int) -> History:
     new_pages = set(finished.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:pages])
     answers = control_answers(study, workers=[worker.pk])
     kind = kind_of(study)
+    # the detectors of control items do not look at assignments, so any numbers will do
     judgments = [control_judgment(answer, kind, number) for number, answer in enumerate(answers)]
     new_count = sum(answer.assignment in new_pages for answer in answers)
     return make_history(

@@ -237,7 +237,6 @@ def _decision_message(study: Study, count: int, decision: str) -> str:
     """Return the message after a decision on work. At a crowd, the decision takes effect when the crowd has replied.
 
     Args:
-        count: the number of assignments that changed.
         decision: "approved" or "rejected".
     """
     is_approved = decision == "approved"

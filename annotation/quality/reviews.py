@@ -64,6 +64,7 @@ def find_objections(
         if detector and detector.only_flags and not with_signs:
             continue
         title = _(detector.title) if detector else rule
+        # the title, if no sentence is stored
         objections[worker].append(describe_evidence(rule, evidence) or f"{title}.")
     controls = design_of(study).controls
     kind = kind_of(study)
@@ -210,7 +211,7 @@ def _decide_sessions(assignments: AssignmentQuerySet, *, approve: bool, why: str
     reason = "" if approve else why.strip()[:MAX_REASON_LENGTH]
     abandoned_count = abandoned_work.update(state=state, reason=reason)
     session_work = assignments.filter(session__isnull=False).exclude(session__status__in=ABANDONED_STATUSES)
-    if approve:
+    if approve:  # a running session is approved after its end; ``decide_session`` refuses to reject it
         session_work = session_work.exclude(session__status=CrowdSession.Status.WORKING)
     session_ids = list(session_work.values_list("session", flat=True))  # one for each assignment
     sessions = CrowdSession.objects.filter(pk__in=session_ids).select_related("study", "worker")
@@ -271,6 +272,6 @@ def store_appeal_note(*, assignment: Assignment, text: str, by: User) -> AppealN
 def _clean_note(text: str) -> str:
     """Return the text of a note as it is stored. Raise WrongState if it is empty."""
     note = text.strip()
-    if not note or "\x00" in note:
+    if not note or "\x00" in note:  # PostgreSQL cannot store U+0000
         raise WrongState(_("Nothing was sent: please write a sentence."))
     return note[:MAX_NOTE_LENGTH]

@@ -135,5 +135,7 @@ def setting_label(rule: str, setting: str) -> str:
     return _(label or SETTING_LABELS.get(setting, setting))
 
 
+# the titles for the form of a design, whose app must not import this one
 DETECTORS.update({name: rule.title for name, rule in RULES.items()})
+# fields=(): the template of the page has the form
 add_operation(set_rule, name="save-rule", label="Change a detector", fields=())

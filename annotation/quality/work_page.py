@@ -35,6 +35,7 @@ CONTROL_TALLIES = add_figures(
         "answers on check questions",
         control_tallies,
         rows=lambda tallies: sum(tally.answer_count for tally in tallies),
+        # JSON stores the named tuples as lists
         from_json=lambda rows: [ControlTally(*row) for row in rows],
         first_needs_job=has_many_assignments,
     )
@@ -53,6 +54,7 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         state = ""  # work in any of these states
     # paginate row ids only: for a late page, the database would read the whole rows of all pages before it
     pages = Paginator(finished_work.order_by("submitted_at", "pk").values_list("pk", flat=True), PAGE_SIZE)
+    # already counted, so the paginator must not count again
     pages.count = counts[state] if state else sum(counts.values())
     page = pages.get_page(request.GET.get("page"))
     rows = Assignment.objects.filter(pk__in=page.object_list).select_related("worker", "hit", "exclusion")
@@ -89,6 +91,7 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     return TemplateResponse(request, "admin/annotation/study_work.html", context)
 
 
+# fields=(): the template of the page has the forms
 add_operation(approve, label="Approve work", fields=())
 add_operation(reject, label="Reject work", fields=())
 add_operation(answer_appeal, label="Add a note", fields=())

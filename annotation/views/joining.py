@@ -39,7 +39,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     if worker is not None and Participation.objects.filter(study=study_row, worker=worker).exists():
         return redirect("annotation:work", slug)
     if not uses_public_link(study_row.platform):
-        return render(request, "annotation/not_open.html", {"study": study_row, "why": "sent"})
+        return render(request, "annotation/not_open.html", {"study": study_row, "why": "sent"})  # by a crowd
     if worker is not None and worker.source != Worker.Source.LOCAL:
         worker = None  # somebody whom a panel sent to another study is a new worker here
     if request.method == "POST":

@@ -62,7 +62,6 @@ def show_own_page(request: HttpRequest) -> HttpResponse:
 
 
 def _describe_study(summary: WorkerSummary) -> dict[str, Any]:
-    """Return template variables for a study on the worker's own page."""
     controls = summary.controls
     return {
         "summary": summary,

@@ -24,12 +24,13 @@ from judgments.studies.designs import design_of
 def picture(request: HttpRequest, assignment_id: UUID, position: int) -> HttpResponseBase:
     """Return the picture at a position of an assignment.
 
-    An API client gets 401 without a token, and 403 for pictures of other workers. Other visitors get 404.
+    A visitor whom nothing identifies gets 401, since an API client may have forgotten its token. A client whose token
+    is another worker's gets 403. Others, such as staff without the right to see the study, get 404.
     """
     header = request.headers.get("Authorization", "")
     worker = api_worker(request) or worker_of(request)
-    is_api_client = bool(header) or request.user.is_anonymous
-    if worker is None and not request.user.is_staff and is_api_client:
+    may_be_api_client = bool(header) or request.user.is_anonymous
+    if worker is None and not request.user.is_staff and may_be_api_client:
         return problem_page(
             401,
             "A picture is shown to the participant whose token comes along.",

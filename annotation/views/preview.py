@@ -53,6 +53,7 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
         units: Sequence[Unit | UnitSpec]
         if study.state == Study.State.DRAFT:
             batch = build_batch(design, study.dataset, maker=study.created_by_id)
+            # of an arena, whose units are drawn at a claim, ``first_page`` returns an example
             units = batch.hits[number - 1].units if 1 < number <= len(batch.hits) else batch.first_page()
         else:
             units = _units_at(study, number)
@@ -126,7 +127,6 @@ def render_preview(
 
     Args:
         dataset: the dataset with the items of units that are not stored.
-        examples: the worked examples of the design.
     """
     sides = KINDS[design.protocol].sides.draw(units, rng_for(design.seed, "sides preview"))
     items = _items_by_name(units, dataset)

@@ -50,6 +50,7 @@ def outer_address(request: HttpRequest, name: str, *args: object) -> str:
     """Return the URL of a public page without the frame's secret ticket, for links that open another window."""
     if frame_of(request) is None:
         return reverse(name, args=args)
+    # in a frame, Django begins addresses with the ticket; this address begins as outside of it
     with addresses_under(request.META.get("SCRIPT_NAME") or "/"):
         return reverse(name, args=args)
 

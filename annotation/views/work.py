@@ -78,8 +78,9 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
         Assignment.objects.filter(study=study, worker=worker).order_by("-accepted_at")[:RECENT_ASSIGNMENTS]
     )
     for assignment in recent_assignments:
-        assignment.study = study
+        assignment.study = study  # saves queries
     expired_assignment = find_expired_assignment(recent_assignments)
+    # the query has "another" if the worker wants another page than the expired one
     if expired_assignment is not None and "another" not in request.GET:
         answer_count = len(expired_assignment.answers)
         context = {"study": study, "assignment": expired_assignment, "answer_count": answer_count}
@@ -97,11 +98,11 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
             return redirect(error.address, slug)
         raise
     if claim is None and session is not None and not end_session_without_work(session=session):
-        return redirect("annotation:work", slug)  # the worker claimed a HIT in another window meanwhile
+        return redirect("annotation:work", slug)  # another window claimed a HIT or ended the session
     if claim is None:
         return redirect("annotation:done", slug)
     claim.assignment.study = study
-    if claim.is_new and "waited" in request.GET:
+    if claim.is_new and "waited" in request.GET:  # a waiting page loaded this address; see ``show_end``
         messages.success(request, _("A page of work became free. It is yours now."))
         return see_other("annotation:work", slug)
     revisable = last_revisable_assignment(recent_assignments)
@@ -109,10 +110,9 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def find_expired_assignment(assignments: Sequence[Assignment]) -> Assignment | None:
-    """Return the newest assignment if its lease expired and it has answers; else None.
+    """Return the first of these assignments if its lease expired and it has answers; else None.
 
-    Args:
-        assignments: the worker's assignments, the newest first.
+    They are the worker's, the newest first. One that is reserved for later is skipped.
     """
     last = next(
         (assignment for assignment in assignments if assignment.state != Assignment.State.RESERVED), None
@@ -186,7 +186,8 @@ def show_end(request: HttpRequest, slug: str) -> HttpResponse:
     is_at_limit = may_work and has_reached_limit(study=study, design=design, worker=worker)
     can_claim = may_work and not is_at_limit and free_hit_for(study=study, worker=worker)
     may_wait = not has_lease and not can_claim and may_get_a_hit_later(study=study, worker=worker)
-    # what the worker can do now, for the template
+    # what the worker can do now, for the template; "held": go on with the HIT that they hold; "all": nothing, since
+    # they took as many HITs as one person may
     if has_lease:
         outlook = "held"
     elif can_claim:

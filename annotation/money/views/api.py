@@ -142,7 +142,7 @@ class CallView(MoneyView):
     def study_and_row(self, request: Request) -> tuple[Study, dict[str, Any]]:
         id_text = self.kwargs["id"]
         calls = CrowdCall.objects.filter(study__in=studies_of(request)).select_related("study")
-        is_id = id_text.isascii() and is_row_id(id_text)
+        is_id = id_text.isascii() and is_row_id(id_text)  # ``is_row_id`` accepts digits of other scripts
         call = calls.filter(pk=int(id_text)).first() if is_id else None
         if call is None:
             raise ObjectNotFound(_("There is no request %(key)r to the crowd.") % {"key": id_text[:20]})

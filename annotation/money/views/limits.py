@@ -122,7 +122,7 @@ class SpendingLimitAdmin(QuorumAdmin):
 
     def save_model(self, request: HttpRequest, obj: SpendingLimit, form: Any, change: bool) -> None:
         with transaction.atomic():
-            # Orders lock the installation's row while they are checked. If that row is saved, saving it waits for them.
+            # A check of an order locks the installation's row. Saving that row waits for the check; other rows do not.
             if obj.account is not None:
                 account_limits.lock_limits(obj.currency)
             super().save_model(request, obj, form, change)

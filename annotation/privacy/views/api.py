@@ -81,7 +81,6 @@ class ConsentView(WorkView):
         return private_response(self._consent_json(slug, worker))
 
     def _consent_json(self, slug: str, worker: Worker) -> dict[str, Any]:
-        """Return the consent text in force, and whether the worker has agreed to it."""
         study = find_study(slug)
         participation = require_participation(study=study, worker=worker)
         design = design_of(study)

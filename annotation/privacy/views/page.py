@@ -82,6 +82,7 @@ def show_receipt(request: HttpRequest, study: Study, outcome: Outcome) -> HttpRe
     return response
 
 
+# fields=(): the template of the page has the forms
 add_operation(erase, label="Erase permanently", fields=(), show_result=show_receipt)
 add_operation(decline_request, label="Decline", fields=())
 add_operation(change_consent_text, label="Publish this version", fields=())

@@ -69,6 +69,7 @@ def leave_study(request: HttpRequest, slug: str) -> HttpResponse:
     result = request_erasure(study=study, worker=worker)
     if isinstance(result, ErasureRequest):
         return see_other("annotation:leave", slug)
+    # a person in other studies, too, stays a worker there
     worker_remains = Worker.objects.filter(pk=worker.pk).exists()
     context = {"study": study, "receipt": result.receipt, "worker_remains": worker_remains}
     response = render(request, "annotation/left.html", context)

@@ -64,6 +64,7 @@ def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[Dra
         level = None
         if value is not None:
             is_second_left = presented == Judgment.Presented.SECOND_LEFT
+            # ``value`` is in the unit's order of the options, the shown value in the order that the worker saw
             shown_value = kind.sides.from_canonical(value, side=is_second_left)
             level = _height_on_scale(kind, shown_value)
         answers_by_worker[worker].append(DrawnAnswer(level, seconds))
@@ -121,12 +122,7 @@ def draw_case_figure(
 
 
 def _draw_answer(answer: DrawnAnswer, x: int, scale: float) -> list[SafeString]:
-    """Draw the square and the bar of an answer.
-
-    Args:
-        x: the left edge of both.
-        scale: the length of the bar per second.
-    """
+    """Draw the square and the bar of an answer, with left edge ``x``. ``scale`` is the length of the bar per second."""
     parts: list[SafeString] = []
     if answer.level is not None:
         y = LOW_SQUARE_Y - (LOW_SQUARE_Y - HIGH_SQUARE_Y) * answer.level

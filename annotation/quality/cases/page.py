@@ -72,11 +72,7 @@ def show_review(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -> list[dict[str, Any]]:
-    """Return template variables for each flag, with a figure of the worker's latest answers.
-
-    Args:
-        standings: the standing of each worker in the study, by row id.
-    """
+    """Return template variables for each flag, with a figure of the worker's latest answers."""
     if not cases:
         return []
     kind = kind_of(study)
@@ -137,6 +133,7 @@ def _quoted_texts(case: Case) -> list[dict[str, Any]]:
     return texts
 
 
+# fields=(): the template of the page has the forms
 add_operation(confirm_case, label="Exclude", fields=())
 add_operation(dismiss_case, label="Dismiss", fields=())
 add_operation(readmit, name="lift-exclusion", label="Lift an exclusion", fields=())

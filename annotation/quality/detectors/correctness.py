@@ -142,10 +142,7 @@ def _chance_agreement(answers: Floats, others: Floats, distance: float) -> float
 
 
 def _crowd_kappa(history: History, distance: float) -> float:
-    """Return the others' kappa among themselves on these units, at least 0; 0 if there are too few pairs of answers.
-
-    Two answers agree if they differ by at most ``distance``.
-    """
+    """Return the others' kappa among themselves on these units, at least 0; 0 if there are too few pairs of answers."""
     value_counts = history.others_value_counts.astype(np.float64)
     answer_counts = value_counts.sum(axis=1)
     ordered_pairs = float((answer_counts * (answer_counts - 1)).sum())

@@ -36,9 +36,8 @@ class TooFast(Rule):
     def examine(self, history: History) -> Finding | None:
         """Find too many fast answers, or a fast median page.
 
-        Either at least ``share`` of the answers took less than ``seconds`` of active time, or the worker's median
-        page took less than the fraction ``of_crowd`` (0: off) of the time of others on the same units. The answers
-        on one screen share its time, so both comparisons use the mean over an assignment.
+        Times are active times. The answers on one screen share its time, so both tests use the mean over an
+        assignment.
         """
         if not self.is_due(total=history.total, new_count=history.new_count):
             return None

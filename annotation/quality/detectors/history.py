@@ -205,7 +205,6 @@ def make_history(
     Args:
         judgments: the worker's judgments, oldest first.
         others_judgments: others' judgments by the row id of their unit.
-        total, new_count, others_texts: see ``History``.
     """
     latest_judgments = judgments[-WINDOW:]
     number_rows = [judgment[: len(NUMBER_FIELDS)] for judgment in latest_judgments]
@@ -236,7 +235,6 @@ def _tabulate_others(
 
     Args:
         unit: (N,) the row id of the unit of each judgment of the history.
-        others_judgments: others' judgments by the row id of their unit.
     """
     # one entry for each judgment of another worker on the unit of a row of the history
     row_indices: list[int] = []

@@ -139,7 +139,8 @@ class StraightLining(SequentialRule):
         """
         other_counts = history.others_answer_counts[has_answer]
         if history.answer_format.has_sides:
-            # others may have seen the options on other sides, so count who agrees with the worker on this unit
+            # Others may have seen the options on other sides. Count who agrees with the worker on this unit or, where
+            # the worker gave another answer than ``value``, who disagrees.
             agreeing_counts = history.others_agreeing_counts[has_answer]
             is_workers_answer = history.shown_value[has_answer] == value
             value_counts = np.where(is_workers_answer, agreeing_counts, other_counts - agreeing_counts)

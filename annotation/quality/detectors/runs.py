@@ -53,17 +53,14 @@ def run_chance(chances: Floats, length: int) -> float:
 
 @lru_cache(maxsize=4096)
 def alternation_distribution(first: int, second: int) -> tuple[float, ...]:
-    """Return the probabilities of 0, 1, 2, ... changes in a random order of two types of things.
+    """Return the probabilities of 0, 1, 2, ... changes in a random order of ``first`` things and ``second`` others.
 
     The number of changes is the number of runs, less one (Wald & Wolfowitz 1940).
-
-    Args:
-        first, second: the number of things of each type.
     """
     if not first or not second:
-        return (1.0,)
+        return (1.0,)  # equal things never change
     order_count = comb(first + second, first)
-    chances = [0.0]
+    chances = [0.0]  # with things of both types, there is at least one change
     for changes in range(1, first + second):
         # there are changes + 1 runs, and n things can be cut into k runs in C(n-1, k-1) ways
         half = (changes + 1) // 2

@@ -34,16 +34,13 @@ def pages_since_look(pages: int) -> int:
         if due >= pages:
             return pages - previous_due if due == pages else 0
         previous_due = due
-    return 0
+    return 0  # never reached: the schedule has no end
 
 
 def alpha_share(least: int, *, total: int, new_count: int) -> float:
-    """Return the part of alpha for a look; 0 if none is due.
+    """Return the part of alpha for a look after ``total`` judgments; 0 if none is due.
 
-    Args:
-        least: the number of judgments at the first look.
-        total: the number of judgments.
-        new_count: how many of them are new since the last look.
+    The first look is due at ``least`` judgments; ``new_count`` of the judgments are new since the last look.
     """
     share = 0.0
     for number, due in enumerate(look_schedule(least), start=1):

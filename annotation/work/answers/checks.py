@@ -66,6 +66,7 @@ def check_answers(
                 _("Nothing was saved: each answer needs the fields “position” and “%(key)s”.") % {"key": key}
             )
         position = answer["position"]
+        # not isinstance, since True is an int
         if type(position) is not int or position not in units_by_position:
             raise AnswerProblem(
                 _("Nothing was saved: “position” is %(position)s; expected a number from 1 to %(most)d.")
@@ -112,7 +113,7 @@ def split_unfinished(
     Without scripts, an answer is checked only after the form is sent, so invalid text must not be lost.
     """
     kind = KINDS[design.protocol].for_design(design)
-    # the form fields of other kinds have only valid values
+    # The form fields of other kinds have only valid values. With confidences, an answer may lack its confidence.
     if not (kind.is_open or kind.confidences):
         return list(answers), {}
     units = {page_unit.position: page_unit.unit for page_unit in page_units}
@@ -164,7 +165,7 @@ def _make_seconds_check(name: str) -> Callable[[Any, int], float]:
 
 
 def _clean_comment(comment: Any, position: int) -> str:
-    """Return the comment at a position without blanks around it. Raise AnswerProblem if it is not valid."""
+    # PostgreSQL cannot store U+0000
     if not isinstance(comment, str) or len(comment) > MAX_COMMENT_LENGTH or "\x00" in comment:
         raise AnswerProblem(
             _(
@@ -210,7 +211,8 @@ def _clean_signals(signals: Any, position: int) -> dict[str, int]:
     return dict(signals)
 
 
-# checks of the fields that an answer may lack; each returns the stored form of the field
+# Checks of the fields that an answer may lack; each returns the stored form of the field. "seconds" are active time,
+# "wall_seconds" include pauses.
 OPTIONAL_FIELDS: dict[str, Callable[[Any, int], Any]] = {
     "seconds": _make_seconds_check("seconds"),
     "wall_seconds": _make_seconds_check("wall_seconds"),

@@ -26,6 +26,7 @@ from common.rows.prepared import PreparedQuery, query_parameter
 from judgments.kinds import KINDS, Kind
 from judgments.studies.designs import design_of
 
+# queries whose SQL is generated once, since each saved answer needs both
 _OWN_ASSIGNMENT_QUERY = PreparedQuery(
     lambda: Assignment.objects.select_related("study", "hit").filter(
         pk=query_parameter("assignment", UUIDField()), worker=query_parameter("worker")
