@@ -71,7 +71,8 @@ class Substitution:
         stand_in: the worker who gets the answers.
         payee: the worker who gets the rows about pay, so that these do not show which answers were paid; ``stand_in``
             if there are no such rows.
-        unconfirmed_ids: the row ids of the person's assignments that the crowd has not confirmed.
+        unconfirmed_ids: the row ids of the person's assignments that the crowd has not confirmed, which are read
+            before ``_move_rows`` unlinks them from their sessions.
     """
 
     person: Worker
@@ -125,12 +126,12 @@ def replace_people(
 
 
 def _end_work(study: Study, worker: Worker) -> None:
-    """Give back the HITs that the person holds, and end running sessions. Drafts are deleted later, with the texts."""
+    """Return the HITs that the person holds, and end running sessions. Drafts are deleted later, with the texts."""
     work = Assignment.objects.filter(study=study, worker=worker)
     release_slots(work, Assignment.State.RETURNED)
     sessions = CrowdSession.objects.filter(study=study, worker=worker, status=CrowdSession.Status.WORKING)
     sessions.update(status=CrowdSession.Status.RETURNED)
-    seats = Seat.objects.filter(study=study)
+    seats = Seat.objects.filter(study=study)  # hashes of the network addresses that took work
     seats.filter(Q(assignment__worker=worker) | Q(session__worker=worker)).delete()
 
 
@@ -138,7 +139,7 @@ def _unconfirmed_work(study: Study, worker: Worker) -> QuerySet[Assignment]:
     """Return the assignments that the crowd has not confirmed, which nobody can confirm after the erasure."""
     work = Assignment.objects.filter(study=study, worker=worker)
     if not study.platform or Ability.LIST not in backend_of(study).can:
-        return work.none()
+        return work.none()  # without a list of its sessions, the crowd confirms nothing
     return work.filter(session__confirmed=False)
 
 
@@ -151,7 +152,7 @@ def _create_substitutes(study: Study, person: Worker) -> Substitution:
             source=person.source,
             study=person.study,
             platform=person.platform,
-            created_at=study.opened_at or study.created_at,
+            created_at=study.opened_at or study.created_at,  # not when the person came
             erased=True,
         )
 
@@ -266,12 +267,12 @@ def _erase_answers(study: Study, substitution: Substitution, way: str, *, with_t
     freed_slots = Counter(hit for _pk, hit, state in erased_rows if state in LIVE_STATES and hit is not None)
     judgments = Judgment.objects.filter(assignment__in=assignment_ids)
     deleted_count = judgments.count()
-    lock_for_settling(study=study, hits=list(freed_slots))
+    lock_for_settling(study=study, hits=list(freed_slots))  # before ``reopen_slots`` locks the HITs
     judgments.erase()
     Assignment.objects.filter(pk__in=assignment_ids).update(
         state=Assignment.State.RETURNED, exclusion=None, before_exclusion="", submitted_at=None
     )
-    if study.source == Study.Source.DESIGNED:
+    if study.source == Study.Source.DESIGNED:  # imported pages of work have no slots to fill
         reopen_slots(study=study, counts_by_hit=freed_slots)
     recount_system_pairs(study)
     judgments_of(study, worker).redact(made_at=TruncMinute("made_at", tzinfo=UTC))

@@ -176,7 +176,7 @@ def _restore_work(exclusion: Exclusion) -> None:
     invalidated = Assignment.objects.filter(exclusion=exclusion, state=Assignment.State.INVALIDATED)
     assignments = list(invalidated.select_for_update().order_by("pk"))
     hit_ids = {assignment.hit_id for assignment in assignments if assignment.hit_id is not None}
-    lock_for_settling(study=exclusion.study, hits=hit_ids)
+    lock_for_settling(study=exclusion.study, hits=hit_ids)  # before the HITs, to avoid deadlocks
     hits = {hit.pk: hit for hit in HIT.objects.filter(pk__in=hit_ids).select_for_update().order_by("pk")}
     for assignment in assignments:
         hit = None if assignment.hit_id is None else hits[assignment.hit_id]

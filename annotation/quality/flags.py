@@ -82,7 +82,7 @@ def _examine_worker(
             study, worker, total=total, pages=new_page_count, with_others=needs_others, with_texts=needs_texts
         )
         findings += collect_findings(general_rules, history, judgments=total)
-    # no more control items than judgments were answered, so the total spares most queries for the control items
+    # here ``least`` counts control items, of which a worker with fewer judgments has answered too few in any case
     control_rules = [rule for rule in rules if rule.controls_only and rule.least <= total]
     if control_rules:
         history = control_history_of(study, assignment.worker, pages=new_page_count)

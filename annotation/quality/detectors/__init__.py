@@ -19,6 +19,7 @@ from annotation.quality.detectors.haste import TooFast
 from annotation.quality.detectors.patterns import Alternation, SideBias, StraightLining
 from common.features import of_apps, of_features
 
+# in the order in which pages list them
 RULES: dict[str, type[Rule]] = {
     rule.name: rule
     for rule in (

@@ -48,6 +48,7 @@ class TooFast(Rule):
         times = _page_means(history, is_timed)
         fast_count = int((times < self.seconds).sum())
         median = float(np.median(times))
+        # with ``share`` 0, one fast answer is needed
         if fast_count and fast_count >= self.share * n:
             return self.make_finding(history, n=n, fast=fast_count, median=median)
         if len(history.others_seconds) < self.least:

@@ -149,6 +149,7 @@ class StraightLining(SequentialRule):
             is_value = history.others_values == value
             value_counts = (history.others_value_counts[has_answer] * is_value).sum(axis=1)
             value_count = history.answer_format.value_count
+            # add-one smoothing, so that the share is never 0
             usual_share = float((value_counts.sum() + 1) / (other_counts.sum() + value_count))
         shares = (value_counts + usual_share) / (other_counts + 1)
         chances: Floats = 1 - (1 - self.tolerance) * (1 - shares)
