@@ -250,6 +250,7 @@ def cents_committed_today(currency: str, account_id: int | None = None) -> int:
     """
     entries = entries_of_today().filter(budget__currency=currency)
     entries = entries.exclude(what__in=CLAIM_ENTRIES) if account_id is None else entries.filter(by=account_id)
+    # the sum is negative if more claims of earlier days are cancelled today than is ordered
     return max(0, entries.aggregate(cents=Sum("committed_cents"))["cents"] or 0)
 
 

@@ -264,6 +264,7 @@ def _erase_answers(study: Study, substitution: Substitution, way: str, *, with_t
     erased_work = work if erases_all else work.filter(pk__in=substitution.unconfirmed_ids)
     erased_rows = list(erased_work.select_for_update().order_by("pk").values_list("pk", "hit_id", "state"))
     assignment_ids = [pk for pk, _hit, _state in erased_rows]
+    # hit is None only for imported judgments without a known page of work
     freed_slots = Counter(hit for _pk, hit, state in erased_rows if state in LIVE_STATES and hit is not None)
     judgments = Judgment.objects.filter(assignment__in=assignment_ids)
     deleted_count = judgments.count()

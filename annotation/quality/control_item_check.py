@@ -51,7 +51,6 @@ def check_control_items(
     Args:
         answers: for each answer, the item, the worker, and whether it is right. Equal items of several HITs have one
             key.
-        threshold: the accuracy on other items from which a worker counts as careful.
     """
     answers_by_item: dict[Hashable, list[tuple[Hashable, bool]]] = defaultdict(list)
     answer_counts: dict[Hashable, int] = defaultdict(int)

@@ -63,7 +63,7 @@ def group_by_image(kind: Kind, units: Iterable[Unit], counts: dict[int, AnswerCo
 
     Args:
         units: control items in the order of their positions.
-        counts: the answers to each item by unit row id.
+        counts: by unit row id.
     """
     groups: list[ControlGroup] = []
     previous_unit: Unit | None = None

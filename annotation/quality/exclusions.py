@@ -127,6 +127,7 @@ def _invalidate_work(exclusion: Exclusion) -> None:
     live_assignments = Assignment.objects.filter(
         study_id=exclusion.study_id, worker_id=exclusion.worker_id, state__in=LIVE_STATES
     )
+    # hit is None only in imported studies, in which nobody can be excluded
     rows = list(live_assignments.select_for_update().order_by("pk").values_list("pk", "hit_id", "state"))
     for old_state in {state for _pk, _hit, state in rows}:  # one statement for all rows with the same state
         Assignment.objects.filter(pk__in=[pk for pk, _hit, state in rows if state == old_state]).update(

@@ -92,6 +92,7 @@ class JudgmentReader:
 
     def _read_text(self, row: tuple[Any, ...]) -> WrittenAnswer:
         signals, text, hit_key, worker_name, position = row[len(VALUE_COLUMNS) : len(WRITTEN_COLUMNS)]
+        # only imported work may have no HIT
         word = "" if self.seed is None else hidden_word(seed=self.seed, hit=hit_key or "", worker=worker_name)
         return WrittenAnswer(text, signals, word, position)
 

@@ -134,7 +134,7 @@ def _hidden_line(assignment: Assignment, design: StudyDesign) -> str:
 
     The page's script hides the line from people.
     """
-    if not design.writing.hidden_line or assignment.hit is None:
+    if not design.writing.hidden_line or assignment.hit is None:  # only imported work has no HIT
         return ""
     word = hidden_word(seed=design.seed, hit=assignment.hit.key, worker=assignment.worker.name)
     return gettext(

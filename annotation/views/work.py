@@ -72,7 +72,7 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     if worker is None:
         return redirect("annotation:study", slug)
     session = session_of(study=study, worker=worker)
-    if session is not None and outcome_of(session):
+    if session is not None and outcome_of(session):  # the session has ended
         return redirect("annotation:panel-end", slug)
     recent_assignments = list(
         Assignment.objects.filter(study=study, worker=worker).order_by("-accepted_at")[:RECENT_ASSIGNMENTS]
@@ -92,8 +92,10 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     except ConsentChanged:
         return redirect("annotation:consent", slug)
     except (NotAdmitted, WorkPaused, WorkerExcluded) as error:
+        # for some errors, such as an exclusion, a panel's session ends
         if session is not None and screen_out(session=session, error=error):
             return redirect("annotation:panel-end", slug)
+        # the address of what must be done first, such as a quiz
         if isinstance(error, NotAdmitted) and error.address:
             return redirect(error.address, slug)
         raise

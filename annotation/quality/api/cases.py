@@ -78,6 +78,7 @@ class CaseResource(Resource):
     serializer_class = CaseSerializer
     filterset_class = filters_of(Case, "rule", "state", study=study_filter(), worker="worker__name")
 
+    # POST /api/cases/{id}/confirm/ and /api/cases/{id}/dismiss/
     confirm = row_action(operations.confirm_case, "confirm", reply=CaseSerializer, responses=DECIDED)
     dismiss = row_action(operations.dismiss_case, "dismiss", reply=CaseSerializer, responses=DECIDED)
 

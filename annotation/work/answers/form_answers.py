@@ -6,6 +6,8 @@ With N the position of a unit, the form has these fields:
 - ``tN``: the seconds
 - ``cN``: the comment
 - ``noneN``: the person says that no box of the group that begins at N is to be ticked
+
+A group is the boxes on one screen, such as those of all captions of an image.
 """
 
 from __future__ import annotations
