@@ -96,6 +96,7 @@ def replay_erasures(path: Path) -> ReplayResult:
                     withdraw=row["content"].get("withdrawn", False),
                     # if the row is stored although the person is here again, this is one more erasure
                     listed_row=None if is_stored else row,
+                    # "retention" marks the scheduled removal of names, which keeps texts
                     with_texts=not row["content"].get("retention", False),
                 )
         except WrongState as error:

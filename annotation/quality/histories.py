@@ -166,7 +166,6 @@ def _judgments_by_unit(judgments: JudgmentQuerySet, kind: Kind) -> Mapping[int, 
 
 
 def _latest_texts(judgments: JudgmentQuerySet) -> list[OthersText]:
-    """Return the latest ``MAX_TEXTS_OF_OTHERS`` texts among these judgments, the latest first."""
     rows = judgments.order_by("-pk").values_list("assignment__worker_id", "unit_id", "answer", "pk")
     return [
         OthersText(worker=author, unit=unit, text=str(text), position=pk)

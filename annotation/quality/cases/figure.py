@@ -136,7 +136,6 @@ def _draw_answer(answer: DrawnAnswer, x: int, scale: float) -> list[SafeString]:
 
 
 def _draw_usual_time(usual_seconds: float, width: int, scale: float) -> list[SafeString]:
-    """Draw a line across the bars at the length of the usual time, with a caption."""
     y = BARS_Y - min(MAX_BAR_LENGTH, usual_seconds * scale)
     line = '<line class="q-case-usual" x1="{}" x2="{}" y1="{}" y2="{}"/>'
     text = '<text x="{}" y="{}" text-anchor="end">{}</text>'

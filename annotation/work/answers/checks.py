@@ -179,7 +179,6 @@ def _clean_comment(comment: Any, position: int) -> str:
 
 
 def _refuse_unrecorded_signals(signals: Mapping[str, int], position: int, design: StudyDesign) -> None:
-    """Raise AnswerProblem for signals about writing if the study does not record how answers are written."""
     writing_signals = [name for name in signals if name in WRITING_SIGNALS]
     if writing_signals and not design.writing.record:
         raise AnswerProblem(
