@@ -65,8 +65,8 @@ class Overclaim:
         session: row id.
         worker: the worker's name.
         claimed_seconds: the seconds that the browser sent; the judgments keep them.
-        observed_seconds: the seconds between claim and submission, without those after the end of the lease and those
-            that are paid for other work.
+        observed_seconds: the seconds between claim and submission, without those after the end of the lease (the time
+            for which the HIT was reserved) and those that are paid for other work.
     """
 
     session: int
