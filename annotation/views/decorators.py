@@ -101,4 +101,5 @@ def _may_continue(request: HttpRequest, error: QuorumError) -> bool:
     """Return whether the page with an error links back to the study, since the visitor can join or go on there."""
     if isinstance(error, NotJoined):
         return True
+    # who is not admitted would only be led back to this page
     return not isinstance(error, NotAdmitted) and worker_of(request) is not None

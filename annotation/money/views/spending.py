@@ -104,7 +104,7 @@ class SpendingView(APIView):
 
     @extend_schema(responses={200: StandingReply(many=True), 403: bodies.Problem}, operation_id="spending")
     def get(self, request: Request) -> Response:
-        token = token_of(request)
+        token = token_of(request)  # it may be limited to some studies, but limits concern all
         if not staff_of(request).has_perm(VIEW_LIMITS) or (token is not None and token.limited):
             raise PermissionDenied
         return self._list_spending()
