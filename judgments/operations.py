@@ -82,9 +82,9 @@ class Operation:
             and the parameters. A command calls ``do`` instead, with ``progress``.
         check: a function that raises an error before a job starts if the operation is not possible.
         prepare: like ``check``, but gets the parameters by name and returns the arguments of the job.
-        once: which callers are refused while the operation's job for the study is queued or runs. With ``page``, HTTP
-            calls are refused only while a job with the same arguments is queued or runs. Commands are refused while
-            the job runs, except with ``never``.
+        once: whether a second job is refused while the operation's job for the study is queued or runs: "always",
+            "never", or "page", which lets HTTP calls start a job with other arguments. A command needs no job; it is
+            refused only while a job runs, and with "never" not even then.
         preview: a function that returns the cost, and a word by which ``do`` recognises, in its argument ``confirm``,
             that the person saw this cost.
         is_order: whether the operation may cost so much that another person must confirm it.
@@ -169,7 +169,7 @@ class Operation:
         with transaction.atomic():
             # lock the study, so that a simultaneous start finds the job of the first one
             locked_study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-            if self.check is not None and locked_study.state != study.state:
+            if self.check is not None and locked_study.state != study.state:  # changed after the first check
                 self.check(locked_study)
             if self.once != "never":
                 unfinished_jobs = Job.objects.under_way()

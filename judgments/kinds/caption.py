@@ -104,7 +104,10 @@ class CaptionRehearsal(Rehearsal):
         return list(unit.item.references.order_by("position").values_list("text", flat=True))
 
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> str:
-        """Return a varied reference if ``right``, a truncated reference if wrong, or a stock caption if random."""
+        """Return a varied reference if ``right`` is true, its first four words if false, a stock caption if None.
+
+        If hard rules refuse the varied or truncated reference, return the reference itself.
+        """
         if right is None:
             return CARELESS_CAPTIONS[int(rng.integers(len(CARELESS_CAPTIONS)))]
         if not truth:
@@ -116,7 +119,7 @@ class CaptionRehearsal(Rehearsal):
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
         """Return whether more than half of the captions share half of their words with a reference."""
-        if not truth:
+        if not truth:  # the image has no references
             return True
         matching_captions = [text for text in consensus.answer if _resembles_any(text, truth)]
         return 2 * len(matching_captions) > len(consensus.answer)
@@ -186,7 +189,7 @@ class CaptionWriting(OpenKind):
             raise ValueError(gettext("expected a text without control characters"))
         languages = ANY_LANGUAGE if design is None else (design.language,)
         refusals = [first_refusal(broken_rules(text, language)) for language in languages]
-        # in an imported file, whose language is unknown, a caption is refused only if every language refuses it
+        # The language of an imported file, without a design, is unknown: only what every language refuses is refused.
         if refusals[0] is not None and all(refusals):
             raise RefusedCaption(refusals[0])
         return text
@@ -219,12 +222,10 @@ def _vary_caption(text: str, rng: np.random.Generator) -> str:
 
 
 def _resembles_any(text: str, references: Sequence[str]) -> bool:
-    """Return whether a reference contains enough words of the text (``MIN_SHARED_SHARE``)."""
     return any(_share_of_words_in(text, reference) >= MIN_SHARED_SHARE for reference in references)
 
 
 def _share_of_words_in(text: str, other: str) -> float:
-    """Return the share of the words of a text that another text contains."""
     tokens, other_tokens = fold_text(text).split(), set(fold_text(other).split())
     return sum(word in other_tokens for word in tokens) / len(tokens) if tokens else 0.0
 

@@ -91,8 +91,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
     def cells(self, indices: npt.NDArray[np.int64]) -> tuple[Iterable[Any], ...]:
         """Return columns n, value, share, margin, tie and votes (as JSON text), for the database.
 
-        Args:
-            indices: (M,) positions of the units in the columns.
+        ``indices`` are the (M,) positions of the units in the columns.
         """
 
         @cache
@@ -111,13 +110,10 @@ class ConsensusColumns(Mapping[int, Consensus]):
     def number_outcomes(
         self, indices: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Number the distinct outcomes of units. An outcome consists of all attributes of a consensus.
+        """Number the distinct outcomes of the units at (M,) positions ``indices`` in the columns.
 
-        Args:
-            indices: (M,) positions of the units in the columns.
-
-        Returns:
-            (M,) numbers of the units' outcomes, and the index of the first unit with each outcome.
+        An outcome consists of all attributes of a consensus. Return (M,) numbers of outcomes, from 0, and the position
+        of the first unit with each outcome.
         """
         columns = (self.n, self.value, self.share, self.margin, self.tie, self.votes)
         table = np.column_stack(
@@ -134,7 +130,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
         return numbers, indices[first_positions]
 
     def digest(self, units: npt.NDArray[np.int64], indices: npt.NDArray[np.int64]) -> bytes:
-        """Return a digest of the consensus of units, which differs if any of their attributes differs.
+        """Return a digest of the consensus of units, which differs if any attribute or Quorum's version differs.
 
         Args:
             units: (M,) row ids of the units.

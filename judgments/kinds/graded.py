@@ -52,11 +52,10 @@ class MeanGrade(Aggregation):
     level = "interval"
 
     def __init__(self, listed_grades: Sequence[float] = ()) -> None:
-        """Initialise the rule for a scale.
+        """Initialise the rule.
 
-        Args:
-            listed_grades: the grades that the votes of every unit list, even with count 0; if empty, the votes list
-                only the grades that workers gave.
+        ``listed_grades`` are the grades that the votes of every unit list, even with count 0. If there are none, as
+        for the slider, the votes list only the grades that workers gave.
         """
         self._listed_grades = listed_grades
 
@@ -180,9 +179,9 @@ class Graded(ImageCaptionKind):
     def for_design(self, design: StudyDesign) -> Kind:
         if design.scale is None:
             return super().for_design(design)
-        worded = with_wording(self, design.judged, ())
+        worded = with_wording(self, design.judged, ())  # without labels, which ``on_scale`` sets
         assert isinstance(worded, Graded)
-        # In a design with a scale, ``labels`` comes from a translation.
+        # In a design with a scale, ``labels`` has translations of the scale's labels, in the same order.
         labels = dict(zip(design.scale.labels, design.labels, strict=True)) if design.labels else {}
         return worded.on_scale(design.scale, labels or design.scale.labels)
 
@@ -218,7 +217,7 @@ class Graded(ImageCaptionKind):
         )
         self.page = replace(self.page, template="annotation/kinds/scale.html", keys=())
         self.aggregation = MeanGrade(scale.points)
-        self.comparison = replace(self.comparison, cuts=scale.points[:0:-1])
+        self.comparison = replace(self.comparison, cuts=scale.points[:0:-1])  # all but the lowest, descending
         self.rehearsal = ScaleRehearsal(scale, 1 / 3, is_in_range)
 
     @property

@@ -197,8 +197,8 @@ class GroundingRehearsal(Rehearsal):
     ) -> list[dict[str, Any]]:
         """Draw links.
 
-        If ``right`` is true, these are the true links, of which some that are not labels are left out. If it is false,
-        one link is missing or wrong. If it is None, the links are random.
+        If ``right`` is true, these are the true links, of which some that are not labels are left out (but none of a
+        control item). If it is false, one link is missing or wrong. If it is None, the links are random.
         """
         linkable, boxes = _linkable_words(unit), [box["id"] for box in unit.content["boxes"]]
         links = links_by_word(truth)
@@ -321,7 +321,6 @@ class Grounding(OpenKind):
         return links
 
     def _control(self, slot: ControlSlot, image: Image) -> Group:
-        """Return a control item that expects links for the labels that the caption contains verbatim."""
         text, links = shuffle(certain_links(image), slot.rng)[0]
         shown_fields = {"first": text, "content": {"boxes": _boxes_of_image(image)}}
         unit = self.control_unit(slot, image, (text.key,), links_as_answer(links), REFERENCE, **shown_fields)
@@ -401,10 +400,7 @@ def linked_box_indices(answer: Any, boxes: Sequence[Mapping[str, Any]]) -> list[
 
 
 def labels_in_caption(caption: str, boxes: Sequence[Mapping[str, Any]]) -> Links:
-    """Return links for words that equal the label of exactly one box and occur once in the caption.
-
-    For a label of several words, link its last word.
-    """
+    """Return links for words that are the label of exactly one box, or its last word, and occur once in the caption."""
     tokens = [trim_punctuation(normalise_text(token)) for token in caption.split()]
     ids_by_head: dict[str, list[str]] = {}
     for box in boxes:
@@ -419,7 +415,7 @@ def labels_in_caption(caption: str, boxes: Sequence[Mapping[str, Any]]) -> Links
 
 
 def certain_links(image: Image) -> list[tuple[Text, Links]]:
-    """Return the references of an image that contain labels of its boxes verbatim, with the links of these labels."""
+    """Return the references of an image that contain labels of its boxes (``labels_in_caption``), with the links."""
     links_by_text = [(text, labels_in_caption(text.text, image.boxes)) for text in image.references]
     return [(text, links) for text, links in links_by_text if links]
 

@@ -137,10 +137,7 @@ def f1(first: Collection[str], second: Collection[str]) -> float:
 def pairwise_f1(answers: Mapping[int, Sequence[Collection[str]]], *, seed: int) -> dict[str, Any]:
     """Return the mean F1 over pairs of answers of a unit, averaged over units, with a bootstrap interval.
 
-    In the result, ``floor`` is the mean F1 of answers to different units.
-
-    Args:
-        answers: the keywords of each answer, by unit.
+    ``answers`` has the keywords of each answer, by unit. ``floor`` is the mean F1 of answers to different units.
     """
     means = []
     pair_count = 0
@@ -192,8 +189,8 @@ class KeywordRehearsal(Rehearsal):
     ) -> list[str]:
         """Draw keywords.
 
-        If ``right`` is true, these are the true keywords, some of which are left out. If it is false, half of them are
-        replaced. If it is None, they are random words of the text.
+        If ``right`` is true, these are the true keywords, some of which are left out. If it is false, the second
+        half is replaced by two other words. If it is None, they are random words of the text.
         """
         candidates = list(dict.fromkeys(words_of(unit.content["text"])))
         if right is None:
@@ -205,7 +202,7 @@ class KeywordRehearsal(Rehearsal):
         return list(truth[: len(truth) // 2]) + _draw_keywords(other_words or candidates, 2, rng)
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
-        """Return whether the keywords of the majority agree with the truth with an F1 of ``RECOVERY_F1`` or more."""
+        """Return whether the keywords of the majority have an F1 (``f1``) of ``RECOVERY_F1`` or more."""
         majority = {keyword for keyword, count in (consensus.answer or {}).items() if 2 * count > consensus.n}
         true_keywords = {normalise_phrase(phrase) for phrase in truth}
         return 2 * len(majority & true_keywords) >= RECOVERY_F1 * (len(majority) + len(true_keywords))
@@ -372,7 +369,6 @@ def sum_by_stem(counts: Mapping[str, int]) -> dict[str, int]:
 
 @lru_cache(maxsize=256)  # every save checks the answers of a form, which are about few texts
 def _words_in(text: str) -> frozenset[str]:
-    """Return the words of a text that can be keywords."""
     return frozenset(vocabulary(text))
 
 

@@ -65,7 +65,7 @@ class TwoThirdsMajority(Aggregation):
 def relevance_probabilities(qualities: Sequence[float]) -> list[float]:
     """Return the probabilities of no and yes, by the logistic function of the quality.
 
-    Both are 0.5 at the middle quality. At the lowest quality, the probability of yes is 0.05.
+    Both are 0.5 at the middle quality, 2.5 of 1 to 4. At the lowest quality, the probability of yes is 0.05.
     """
     yes_probability = 1 / (1 + math.exp(2 * (2.5 - qualities[0])))
     return [1 - yes_probability, yes_probability]
@@ -84,7 +84,7 @@ class Relevance(ImageCaptionKind):
     defaults = {"question": wording.question, "seconds_per_unit": 3.0}
     page = Page("annotation/kinds/relevance.html")
     aggregation = TwoThirdsMajority()
-    comparison = MetricComparison(cuts=(0.33, 0.66, 1.0))
+    comparison = MetricComparison(cuts=(0.33, 0.66, 1.0))  # shares of yes: one, two or all of three (H13)
     relevance = RelevanceScale(is_relevant=lambda value: value == 1, least_share=2 / 3)
     rehearsal = ChoiceRehearsal((0, 1), relevance_probabilities, operator.eq)
     right_caption_answer, wrong_caption_answer = 1, 0

@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
 
 class UnavailableKind(OpenKind):
-    """The substitute for a kind whose feature is off or not installed.
-
-    Its studies can be listed and deleted. Functions that draw, show, read or count answers raise ``FeatureIsOff``.
-    """
+    """A kind whose studies can be listed and deleted. Functions for units and answers raise ``FeatureIsOff``."""
 
     writes_captions = True  # answers may be texts, so erasing a person's texts deletes them
 

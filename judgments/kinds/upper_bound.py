@@ -58,7 +58,6 @@ class LeaveOneOutScores:
         images: the number of images with at least two captions.
         captions: the number of scored captions.
         left_out: the number of images that have a single caption.
-        rank_correlations: the rank correlations of metrics (``rank_correlations``).
     """
 
     bounds: tuple[UpperBound, ...]
@@ -122,6 +121,7 @@ def leave_one_out_scores(
 
     groups = [texts for texts in captions if len(texts) > 1]
     if not groups:
+        # each image has at most one caption, so the captions are as many as the images that are left out
         return LeaveOneOutScores(bounds=(), images=0, captions=0, left_out=sum(map(len, captions)), seed=seed)
     captions_left_out = hold_out([texts for texts in captions if texts])
     replacements = {}

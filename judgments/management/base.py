@@ -42,7 +42,6 @@ class OperationCommand(QuorumCommand):
 
     @classmethod
     def for_operation(cls, operation: Operation, name: str) -> OperationCommand:
-        """Return the command of an operation."""
         assert operation.command is not None
         command = cls()
         command.operation = operation
@@ -52,7 +51,7 @@ class OperationCommand(QuorumCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
-        if self.operation.row:
+        if self.operation.row:  # the operation is about one row of the study, by its id
             parser.add_argument(self.operation.row)
         add_parameters(parser, self.operation.parameters())
 

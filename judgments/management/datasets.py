@@ -30,14 +30,13 @@ def suggesting_columns(use: str, options: dict[str, Any], dataset: str = "") -> 
 
     Args:
         use: what the table is read as, "dataset" or "import_candidates".
-        options: the command's options.
         dataset: the name of the dataset; "" for a new one.
     """
     try:
         yield
     except ImportProblem as error:
         has_mapping = options["map"] or options["mapping"]
-        is_about_header = (error.line or 1) == 1
+        is_about_header = error.line in (None, 1)  # an error without a line is about the whole table
         if has_mapping or options["format"] not in TABLE_FORMATS or not is_about_header:
             raise
         last_columns = last_mapping(use, dataset=Dataset.objects.filter(name=dataset).first())

@@ -106,6 +106,7 @@ class DiffDesigns(QuorumCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         names = options["first"], options["second"]
         first, second = (find_design(name, studies=Study.objects.all(), files=True) for name in names)
+        # a preset has no name, dataset and seed, so these are left out if one of the designs is a preset
         difference = compare_designs(
             first.comparable_values(second), second.comparable_values(first), names=names
         )

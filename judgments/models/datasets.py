@@ -107,10 +107,10 @@ class Dataset(models.Model):
 
     @property
     def known_in_part(self) -> dict[str, list[str]]:
-        """By task, the names of the systems whose outputs are stored only in part, as a file of judgments had them.
+        """By task, the systems whose outputs are stored only in part, such as ``{"search": ["nearest"]}``.
 
-        Such a file may lack outputs that nobody judged. The rank of an output is its position in the system's whole
-        list, so there may be gaps between the ranks of stored outputs.
+        They are from a file of judgments, which may lack outputs that nobody judged. The rank of an output is its
+        position in the system's whole list, so there may be gaps between the ranks of stored outputs.
         """
         return dict(self.notes.get("known_in_part", {}))
 
@@ -120,7 +120,7 @@ class DatasetRoleQuerySet(models.QuerySet["DatasetRole"]):
         """Return the roles of all members of the datasets in which the user has a role."""
         if sees_all_datasets(user):
             return self
-        own_roles = DatasetRole.objects.filter(user=user.pk if is_staff(user) else 0)
+        own_roles = DatasetRole.objects.filter(user=user.pk if is_staff(user) else 0)  # 0 is nobody's id
         return self.filter(dataset__in=own_roles.order_by().values("dataset"))
 
 
@@ -274,7 +274,7 @@ class SystemQuerySet(models.QuerySet["System"]):
         ``account_id`` is the row id of the account. It is None if a command made the study, or if the account was
         deleted.
         """
-        is_own = Q() if account_id is None else Q(owner=account_id)
+        is_own = Q() if account_id is None else Q(owner=account_id)  # an empty Q adds nothing to an "or"
         return self.filter(Q(private=False) | is_own)
 
     def of_study(self, study: Any) -> SystemQuerySet:
@@ -339,7 +339,6 @@ class OutputQuerySet(models.QuerySet["Output"]):
         return self.filter(Q(system__private=False) | is_own)
 
     def of_study(self, study: Any) -> OutputQuerySet:
-        """Return the outputs that a study may use."""
         return self.filter(system__dataset=study.dataset_id).open_to(study.created_by_id)
 
     def annotations(self) -> OutputQuerySet:
@@ -421,7 +420,7 @@ class SystemContent(models.Model):
 
 
 class PublishedPair(models.Model):
-    """A candidate pair that was published with the dataset, as in PASCAL-50S and ABSTRACT-50S."""
+    """A candidate pair of kind HC, HI, HM or MM that was published with the dataset, as in PASCAL-50S."""
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="published_pairs")
     key = models.CharField(max_length=80)

@@ -40,7 +40,6 @@ class JobQuerySet(models.QuerySet["Job"]):
         return self.filter(is_due, state=Job.State.QUEUED).order_by("pk")
 
     def under_way(self) -> JobQuerySet:
-        """Return the jobs that are queued or running."""
         return self.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING])
 
     def requeue(self, *, sent_in: timedelta | None = None, counted: bool = True) -> int:
@@ -136,7 +135,7 @@ class Job(models.Model):
 
 
 class CachedFigures(models.Model):
-    """Cached figures of a study. They can be recomputed from its rows."""
+    """Cached figures of a study. They are computed anew once they expire, or ``version`` differs from the study's."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="cached_figures")
     name = models.CharField(max_length=60)

@@ -61,7 +61,7 @@ class Study(models.Model):
     fingerprint = models.CharField(max_length=64, blank=True, help_text="SHA-256 of imported judgments.")
     platform = models.CharField(
         "crowd",
-        db_column="place",
+        db_column="place",  # the name of the field before migration 0026
         max_length=20,
         blank=True,
         help_text="The crowd at which the study was first opened, live or sandbox. It cannot be changed.",

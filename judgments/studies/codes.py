@@ -33,14 +33,14 @@ def with_access_code(design: StudyDesign, *, before: Access | None = None) -> St
         refuse_guessable_code(access)
     if access.join != "code" or access.code.strip():
         return design
-    code = before.code if before is not None else ""
+    code = before.code if before is not None else ""  # before version 0.6, it could be shorter
     if len(code.strip()) < MIN_CODE_LENGTH:
         code = random_code(LETTERS, CODE_LENGTH)
     return design.model_copy(update={"access": access.model_copy(update={"code": code})})
 
 
 def without_short_code(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a design. If its access code is so short that it could be guessed, replace it by ""."""
+    """Return the values of a design. Replace a code that can be guessed, as some before version 0.6, by ""."""
     if Access.model_validate(values["access"]).is_guessable:
         return values | {"access": values["access"] | {"code": ""}}
     return values

@@ -41,8 +41,10 @@ def installed_kind_of(study: Study) -> Kind:
     return installed_kind(study.protocol).for_design(design_of(study))
 
 
+# The next two functions read the stored JSON, which is faster. It lacks tables that are newer than the study.
+
+
 def stops_early(study: Study) -> bool:
-    """Return whether the study has a rule of early stopping."""
     return bool(study.design.get("stopping", {}).get("rule", "none") != "none")
 
 

@@ -86,7 +86,6 @@ def _studies_of_criteria(study: Study, request: HttpRequest) -> list[tuple[str, 
 
 
 def _should_link_to_launch(study: Study, next_step: StudyStep | None, active: str) -> bool:
-    """Return whether the page should lead to the page "Launch", since no step can be done here."""
     is_generated = study.state == Study.State.GENERATED and not study.simulated
     return is_generated and next_step is None and active != "launch"
 

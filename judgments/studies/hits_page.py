@@ -44,7 +44,7 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
 )
 def ask_before_discarding(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     context |= {"obstacle": why_not_discarded(study), "discarded_counts": count_discarded_rows(study)}
-    context["hand_change_count"] = len(study.design.get("by_hand", ()))
+    context["hand_change_count"] = len(design_of(study).by_hand)
     return TemplateResponse(request, "judgments/study/discard.html", context)
 
 
@@ -69,9 +69,11 @@ def count_work(study: Study) -> dict[str, Any]:
     is_arena = bool(design.arena.pages)
     units_on_pages = hits["n"] * design.units_per_hit if is_arena else units["judged"] + units["controls"]
     judgments = units_on_pages * design.judgments_per_unit
+    # of a pair, a triplet study has a unit for each reference
+    units_per_pair = round(units["judged"] / pair_count) if pair_count else 1
     return {
         "live": is_arena,
-        "asked": expected_share(design, references=round(units["judged"] / pair_count) if pair_count else 1),
+        "asked": expected_share(design, references=units_per_pair),
         "units": units,
         "hits": hits,
         "wanted_judgments": judgments,

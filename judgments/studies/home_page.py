@@ -22,7 +22,7 @@ from judgments.studies.pages import was_opened
 from judgments.studies.study_page import PAGES, first_page, study_page_address
 
 PAGE_SIZE = 20
-FINISHED_STATES = ("submitted", "approved", "rejected")
+FINISHED_STATES = ("submitted", "approved", "rejected")  # of assignments, whose model this app cannot import
 
 NEEDS: dict[str, Need] = {}  # by name, from the most urgent; apps fill it (``add_needs``)
 
@@ -49,7 +49,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class OpenTask:
-    """A need of one study, worded for a person: how many rows wait, and the page with the rows."""
+    """A need of one study, worded for a person."""
 
     text: str
     link: str
@@ -167,7 +167,6 @@ def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
 
 
 def _study_entries(user: Person, studies: list[Study]) -> list[dict[str, Any]]:
-    """Return, for each study, the study, its address, the tasks that wait for the user, and the next action."""
     rights, entries = rights_in(user, studies), []
     for study in studies:
         tasks = open_tasks_of(study, rights[study.pk])

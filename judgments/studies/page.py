@@ -142,6 +142,7 @@ class StudyAdmin(QuorumAdmin):
         context = self.context(request, study, page.name)
         try:
             response = page.view(request, study, context)
+            # a template, too, raises FeatureIsOff for such a kind, so it is rendered here
             if isinstance(response, TemplateResponse) and isinstance(context["kind"], UnavailableKind):
                 response.render()
         except FiguresPending:
@@ -189,7 +190,6 @@ class StudyAdmin(QuorumAdmin):
     def _redirect_to_refusal(
         self, request: HttpRequest, study: Study, step: StudyStep, error: QuorumError
     ) -> HttpResponseRedirect:
-        """Redirect to the page that shows why a step was refused."""
         sentence = replace_keys_by_labels(str(error), study.design)
         if step.inline:
             store_refusal(request, study, step.name, sentence)
@@ -231,6 +231,7 @@ class StudyAdmin(QuorumAdmin):
             PermissionDenied: the person lacks the right ``permission`` in the study.
         """
         studies = Study.objects.visible_to(request.user).select_related("dataset")
+        # the frame of the pages says if there are alarms: participants have seen all check questions
         study = row_or_404(studies.annotate(warned=Count("alarms")), pk)
         if not has_right(request.user, Right(permission), study):
             raise PermissionDenied
@@ -297,6 +298,7 @@ class StudyAdmin(QuorumAdmin):
 
 def _help_of(page: StudyPage | StartPage) -> str:
     """Return the documentation page about a page: its own, its feature's, or that of studies."""
+    # a StartPage has no ``help``
     return getattr(page, "help", "") or page_of_feature(page.view) or StudyAdmin.help
 
 

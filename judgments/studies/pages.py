@@ -53,7 +53,6 @@ class StudySection(StrEnum):
     SHARE = "Share"
 
     def has_content(self, study: Study) -> bool:
-        """Return whether the section has anything to show for the study."""
         match self:
             case StudySection.LAUNCH:
                 return not (study.simulated or study.state == Study.State.CLOSED)
@@ -78,7 +77,6 @@ class StudyPage:
         order: the position among the tabs of the section. The section links to its first page.
         has_tab: a function that returns whether the page has a tab. The page's address works in any case.
         permission: the right that a person needs to see the page.
-        section: the section of the page.
         section_before_opening: the section of the page until the study is opened, if it is another one.
         parent_page: for a page without a tab, the page whose tab is marked as current.
         help: the documentation page about the page, possibly with an anchor; if empty, that of its feature.
@@ -96,7 +94,6 @@ class StudyPage:
     help: str = ""
 
     def section_in(self, study: Study) -> StudySection:
-        """Return the section of the page in the present state of the study."""
         if self.section_before_opening is not None and not was_opened(study):
             return self.section_before_opening
         return self.section
@@ -124,7 +121,6 @@ class StudyStep:
     """An action on a study. A form posts it to ``do/<name>/``.
 
     Attributes:
-        label: the label of the button.
         run: the function that carries out the step. If it returns None, the response redirects to the page with the
             form.
         message: the message after the step; "" for none.
@@ -195,7 +191,6 @@ class PagePart:
     """A feature's addition to a page of the platform, such as a table below the page's own tables.
 
     Attributes:
-        page: the name of the page.
         template: the template of the addition, which gets the result of ``facts`` as ``part``.
     """
 

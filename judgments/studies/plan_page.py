@@ -52,13 +52,15 @@ def plan_context(study: Study) -> Context:
 
 
 def address_of_problem(study: Study, key: str) -> str:
-    """Return the address, on the design's page, of the field that shows a problem with this key."""
+    """Return the address, on the design's page, of the field of a key; or of all fields (``panes``) if it has none.
+
+    ``?look`` makes the page check the design, so that it shows problems at their fields.
+    """
     name = field_of_key(key, design_of(study))
     return f"{study_page_address(study, 'change')}?look#{f'id_{name}' if name else 'panes'}"
 
 
 def _plan_or_error(study: Study) -> StudyPlan | DesignError:
-    """Return the plan, or the error that prevents drawing from the design."""
     try:
         return plan_study(design_of(study), study.dataset, maker=study.created_by_id)
     except QuorumError as error:

@@ -37,11 +37,11 @@ from django.utils.translation import gettext_lazy as _
 # characters of Unicode's white space, for a regular expression, since Python and JavaScript interpret "\s" differently
 BLANKS = "\t\n\x0b\x0c\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _BLANK_RUN = re.compile(f"[{BLANKS}]+")
-# Values of {start}, {end} and {quote} in the file's patterns.
+# What replaces {start}, {end} and {quote} in the file's patterns; start and end are word boundaries, as ``\b`` is out.
 PATTERN_PARTS = {"start": "(?:^|[^A-Za-z'’])", "end": "(?![A-Za-z'’])", "quote": '["“”„«»]'}
 
 ENGLISH = ("en",)
-ANY_LANGUAGE = ("", "en", "zh")  # one language for each set of hard rules
+ANY_LANGUAGE = ("", "en", "zh")  # one language for each set of hard rules; "" for all languages but en and zh
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,9 @@ class CaptionRule:
 
     Attributes:
         hard: whether a caption that breaks the rule is refused; otherwise the page only advises.
-        message: the message to the worker.
-        bad_example, good_example: captions that break and obey the rule.
         pattern: a regular expression; a caption breaks the rule if it matches anywhere.
-        counts: "words" or "characters" for a rule about their number, which must be from ``least`` to ``most``.
+        counts: "words" or "characters" for a rule about their number, which must be from ``least`` to ``most``
+            (0 for no limit).
         languages: the primary subtags of the languages to which the rule applies; if empty, all except
             ``excluded_languages``.
     """
@@ -127,7 +126,6 @@ def _make_rule(
     Args:
         words: patterns of whole words, which are alternatives to ``pattern``.
         times: how often the text of ``bad_example`` is repeated, for rules about long texts.
-        fields: further fields of ``CaptionRule``.
     """
     word_pattern = f"{{start}}(?:{'|'.join(words)}){{end}}" if words else ""
     full_pattern = "|".join(filter(None, (pattern, word_pattern)))
@@ -162,5 +160,5 @@ def broken_rules(text: str, language: str) -> tuple[CaptionRule, ...]:
 
 
 def first_refusal(rules: Iterable[CaptionRule]) -> CaptionRule | None:
-    """Return the first hard rule, because of which a caption is refused; None if there is none."""
+    """Return the first hard rule, because of which a caption is refused."""
     return next((rule for rule in rules if rule.hard), None)

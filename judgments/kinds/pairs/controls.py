@@ -79,6 +79,7 @@ class PairControls:
             outcome_list = " and ".join(f"{outcome} is {SIDE_NAMES[outcome]}" for outcome in outcomes)
             raise known_item_error(item, f"expects {item.expected!r}; {outcome_list}")
         reference = item.reference if self.min_references > 1 else None
+        # if the right answer names neither text (``outcome``), it does not matter which is called right
         first_is_right = item.expected != SECOND
         right, wrong = (item.first, item.second) if first_is_right else (item.second, item.first)
         outcome = int(item.expected) if item.expected in (NO_DIFFERENCE, NEITHER) else None
@@ -97,12 +98,9 @@ class PairControls:
         control_kind: str,
         outcome: int | None = None,
     ) -> Group:
-        """Return a control item with the two texts in random order.
+        """Return a control item with the two texts in random order, and the reference that is shown with them, if any.
 
-        Args:
-            reference: the reference that is shown with the two texts; None if there is none.
-            outcome: the expected answer if it names neither text, such as "no difference"; otherwise ``right`` is
-                expected.
+        It expects ``right`` or, if given, ``outcome``, an answer that names neither text, such as "no difference".
         """
         right_side = int(slot.rng.integers(FIRST, SECOND + 1))
         first, second = (right, wrong) if right_side == FIRST else (wrong, right)

@@ -101,6 +101,7 @@ class PairChoiceKind(ChoiceKind):
     def extend_setting(self, setting: str | None, answer: Any) -> str:
         if answer not in ALL_ANSWERS or type(answer) is not int:
             raise ValueError("expected an answer to a pair (docs/ties.md)")
+        # ``setting`` is None for the first answer of a file, which decides whether the answers have a confidence
         if setting is not None and ("confidence" in setting) != (answer >= SURE):
             raise ValueError("other answers say how sure they are, or do not; expected it of all, or of none")
         # the last digit is the side, the tens digit the strength, the hundreds digit the confidence
@@ -174,7 +175,8 @@ class PairChoiceKind(ChoiceKind):
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
         """Read ``u<position>``, and the confidence from ``v<position>``.
 
-        Return an answer without its confidence, so that the page can show it again. ``clean_answer`` refuses it.
+        If the confidence is missing, return the answer without it, so that the page can show the answer again.
+        ``clean_answer`` refuses such an answer.
         """
         answer = super().read_form(form, position, unit)
         if not self.confidences or answer is None:
@@ -200,7 +202,6 @@ class PairChoiceKind(ChoiceKind):
         return side_of(answer)
 
     def expected_on_repeat(self, answer: int) -> int:
-        """Expect the same side, with any strength."""
         return self.outcome_of(answer)
 
     @property
@@ -217,6 +218,7 @@ class PairChoiceKind(ChoiceKind):
             "source": design.sampling.source,
             "seed": design.seed,
         }
+        # unless its design counts pairs, an arena has all pairs of captions of two systems ("MM")
         if design.arena.pages and not pair_counts:
             pair_counts = count_pairs(
                 material, division.judged_images, pair_counts={"MM": ALL_PAIRS}, **options
@@ -265,7 +267,7 @@ class PairChoiceKind(ChoiceKind):
 def _arena_pool(
     pairs: Sequence[Pair], groups: Sequence[Group], rng: np.random.Generator
 ) -> tuple[UnitSpec, ...]:
-    """Return the units of an arena in random order, grouped by the names of the two systems."""
+    """Return the units of an arena, grouped by the names of the two systems, and in random order within each group."""
     names = {pair.key: system_names(pair) for pair in pairs}
     units = [unit for group in shuffle(groups, rng) for unit in group.units]
     return tuple(sorted(units, key=lambda unit: names[unit.pair]))

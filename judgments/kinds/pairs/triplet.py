@@ -30,15 +30,15 @@ class Triplet(PairChoiceKind):
         keys = content_keys("unit", self.name, seed, pair.key, last=pair.references)
         return [
             UnitSpec(
-                key=unit,
+                key=unit_key,
                 image=pair.image,
-                reference=references_by_key[key],
+                reference=references_by_key[reference_key],
                 first=pair.first,
                 second=pair.second,
                 kind=pair.kind,
                 pair=pair.key,
             )
-            for unit, key in zip(keys, pair.references, strict=True)
+            for unit_key, reference_key in zip(keys, pair.references, strict=True)
         ]
 
     def control_reference(self, image: Image, caption: Text, rng: np.random.Generator) -> Text | None:

@@ -42,14 +42,14 @@ def divide_for_quiz(
         DesignError: the feature for quizzes is off, or the material has too few items.
     """
     if not design.quiz.items:
-        return material, tuple
+        return material, tuple  # tuple() makes no items
     if reason := why_quiz_is_off(design.quiz):
         raise DesignError(reason, field="quiz.items")
-    [divide] = of_features("quiz_items")
+    [divide] = of_features("quiz_items")  # exactly one, since the feature for quizzes is on
     return divide(design, material)
 
 
-@many_objects()
+@many_objects()  # without the cyclic garbage collector, for speed
 def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = None) -> Batch:
     """Draw the batch of a study.
 

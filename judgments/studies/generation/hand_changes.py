@@ -39,7 +39,7 @@ def withdraw_control(*, study: Study, unit_key: str) -> Unit:
             gettext("%(unit_key)r is not a check question of study %(slug)r.")
             % {"unit_key": unit_key, "slug": study.slug}
         )
-    if not unit.withdrawn:
+    if not unit.withdrawn:  # before the places are deleted, by which the HITs are found
         HIT.objects.filter(places__unit=unit).update(version=F("version") + 1)
     if study.state == Study.State.GENERATED:
         HITUnit.objects.filter(unit=unit).delete()
@@ -87,7 +87,7 @@ def change_by_hand(
             )
             % {"slug": study.slug}
         )
-    changes = list(study.design.get("by_hand", []))
+    changes = list(study.design.get("by_hand", []))  # drafts of older releases lack the key
     if change is None and not changes:
         raise WrongState(
             gettext("No items of study %(slug)r were changed by hand, so there is no change to undo.")
@@ -97,6 +97,7 @@ def change_by_hand(
         changes = [] if undo_all else changes[:-1]
     is_generated = study.state != Study.State.DRAFT
     if is_generated:
+        # A withdrawn control item has no place any more. It is left out of the new draw by a change, too.
         withdrawn_controls = Unit.objects.filter(study=study, withdrawn=True, places=None).order_by(
             "position"
         )

@@ -95,11 +95,11 @@ def _outputs_and_retrievals(
     for item_outputs in outputs.values():
         item_outputs.sort(key=lambda output: output[0])
     retrievals: dict[int, list[tuple[str, Text, int]]] = {}
-    searches = rows.searches().filter(rank__lte=max_rank or 0)
+    searches = rows.searches().filter(rank__lte=max_rank or 0)  # ranks of searches begin with 1
     for system, caption, item, rank in searches.values_list(
         "system_id", "caption_id", "item_id", "rank"
     ).iterator(ROWS_PER_BATCH):
         retrievals.setdefault(item, []).append((machines[system], texts[caption], rank))
-    for image_retrievals in retrievals.values():  # sort by system, and by the key of the text
+    for image_retrievals in retrievals.values():
         image_retrievals.sort(key=lambda retrieval: (retrieval[0], retrieval[1].key))
     return outputs, retrievals

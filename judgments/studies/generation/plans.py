@@ -44,7 +44,6 @@ class StudyPlan:
 
 
 def plan_study(design: StudyDesign, dataset: Dataset, *, maker: int | None = None) -> StudyPlan:
-    """Draw the design, without storing anything, and return the amounts."""
     batch = build_batch(design, dataset, maker=maker)
     judgments = batch.place_count * design.judgments_per_unit
     return StudyPlan(
@@ -53,6 +52,7 @@ def plan_study(design: StudyDesign, dataset: Dataset, *, maker: int | None = Non
         hits=len(batch.hits),
         judgments=judgments,
         hours=judgments * design.seconds_per_unit / 3600,
+        # of a pair, a triplet study has a unit for each reference
         asked=expected_share(
             design, references=round(batch.unit_count / len(batch.pairs)) if batch.pairs else 1
         ),

@@ -40,7 +40,6 @@ DRAWN_FIELDS = ("kind", "control", "expected", "filtered", "audited", "control_k
 
 
 def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progress) -> None:
-    """Store the pairs, units and HITs that were drawn for a study."""
     images = dict(Item.objects.filter(dataset=study.dataset).values_list("name", "pk"))
     captions = _store_captions(study.dataset, batch)
     systems = dict(System.objects.filter(dataset=study.dataset).values_list("name", "pk"))
@@ -120,12 +119,7 @@ def _store_units(study: Study, drawn_units: Sequence[UnitSpec], images: RowIds, 
 
 
 def _store_places(study: Study, unit_ids: npt.NDArray[np.int64], hit_sizes: Sequence[int]) -> None:
-    """Store which unit has which place in which HIT.
-
-    Args:
-        unit_ids: row ids of the units of all HITs, HIT by HIT.
-        hit_sizes: the number of units of each HIT.
-    """
+    """Store which unit has which place in which HIT. ``unit_ids`` are row ids of units, HIT by HIT."""
     with indexes_built_after(HITUnit, rows=len(unit_ids)):
         insert_columns(
             HITUnit,
