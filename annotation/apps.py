@@ -46,6 +46,7 @@ class AnnotationConfig(AppConfig):
         schedule("annotation.work.seats.forget_addresses", every=lambda: 5 * MINUTE_SECONDS)
         handlers = "annotation.handlers"
         register("sync_crowd", f"{handlers}.sync_crowd", queue=CROWD, scope="money")
+        # essential, so that a person's data are erased even if the queue is full
         for kind in ("end_retention", "finish_erasure"):
             register(kind, f"{handlers}.{kind}", queue=INTERACTIVE, scope="workers", is_essential=True)
 

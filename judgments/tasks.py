@@ -30,7 +30,6 @@ def route(name: str, *_: object, **__: object) -> dict[str, str]:
 
 
 def add_job_task(kind: str, queue: str) -> None:
-    """Register the Celery task that runs jobs of a kind."""
     seconds = settings.JOB_SECONDS[queue]
     _queue_by_task[registry.task_name(kind)] = queue
 
@@ -48,8 +47,9 @@ def add_job_task(kind: str, queue: str) -> None:
         try:
             finished_run = claims.start_run(job_id, _task_context)
         finally:
-            dispatching.dispatch(queue)
+            dispatching.dispatch(queue)  # the broker has one message less, so another job can be sent to it
         if finished_run is not None and finished_run.retry_in is not None:
+            # Celery must not limit these retries: the job counts its attempts itself
             raise task.retry(countdown=finished_run.retry_in, max_retries=None)
 
 
@@ -64,7 +64,7 @@ def _task_context(run: JobRun) -> Iterator[None]:
         raise runs.TookTooLong(run.queue) from None
 
 
-_queue_by_task[PART_TASK] = PARTS_QUEUE
+_queue_by_task[PART_TASK] = PARTS_QUEUE  # the task itself is in ``judgments.jobs.pool``
 
 
 def count_messages_at_broker(queue: str) -> int | None:

@@ -92,7 +92,7 @@ add_needs(
             state=Publication.State.PUBLISHED,
             study__state=Study.State.OPEN,
             expires_at__lt=timezone.now() + EXPIRY_NOTICE,
-            held_slots__gt=0,
+            held_slots__gt=0,  # places whose money is reserved: not taken, or without a decision
         ),
         button="Extend the offer",
         right=Right.CHANGE,

@@ -27,11 +27,11 @@ from judgments.studies.designs import installed_kind_of
 
 class ValueFilter(KnownValuesFilter):
     title, parameter_name = "value", "value"
-    known_values = ("0", "1", "2", "3", "4")
+    known_values = ("0", "1", "2", "3", "4")  # answers of relevance, pairs and grades
 
 
 def count_visible_assignments(person: Person) -> Coalesce:
-    """Return an expression for the number of a worker's assignments that this person may see."""
+    """Return an expression for the number of a worker's assignments that ``person`` may see."""
     return count_rows_by_key(visible_rows(Assignment.objects.all(), person), "worker")
 
 

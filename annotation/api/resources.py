@@ -1,7 +1,8 @@
 """Resources of the API, for staff: workers, their work and captions, and publications, sessions and money at crowds.
 
 Each resource has a serializer for its rows. In a resource, ``read_permission`` is the permission to read all rows,
-``scope`` the scope that an API token needs, and ``study_path`` the lookup from a row to its study.
+``scope`` the scope that an API token needs, and ``study_path`` the lookup from a row to its study, by which people with
+a role in the study may read the row. ``orderings`` has the fields to order by, by public name.
 
 Most fields have the names of the models. Three have other names, which clients rely on: ``place`` is the platform of a
 crowd, ``places`` are slots of HITs or sessions, and ``seat`` is the number of a slot.
@@ -48,7 +49,6 @@ from judgments.kinds import KINDS
 
 
 def _find_by_uuid(assignments: QuerySet[Assignment], id: str) -> Assignment | None:
-    """Return the assignment with this id; None if there is none, or if ``id`` is not a UUID."""
     try:
         return assignments.filter(pk=UUID(id)).first()
     except ValueError:
@@ -136,7 +136,6 @@ class JudgmentSerializer(RowSerializer[Judgment]):
         return self._exported_answer(row, row.unit.expected)
 
     def _exported_answer(self, row: Judgment, answer: Any) -> Any:
-        """Return an answer in the form used in files; None for None."""
         kind = KINDS[row.assignment.study.protocol]
         return None if answer is None else kind.exchange.to_file(answer, content=row.unit.content)
 
@@ -406,7 +405,7 @@ class LedgerResource(Resource):
 
 
 def currency_of_budget() -> Subquery:
-    """Return a subquery for the currency of a budget, for rows with a ``study`` and a ``platform``."""
+    """Return the currency of a row's budget, for querysets of rows with a ``study`` and a ``platform``."""
     budgets = Budget.objects.filter(study=OuterRef("study"), platform=OuterRef("platform"))
     return Subquery(budgets.values("currency")[:1])
 

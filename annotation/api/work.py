@@ -49,8 +49,7 @@ from judgments.kinds import KINDS
 from judgments.studies.designs import design_of
 from judgments.studies.studies import find_study
 
-# Tokens are the only authentication here, because with a session Django would require a CSRF token, which workers do
-# not have.
+# Only the first default class, for tokens: with a session, Django would require a CSRF token, which workers lack.
 TOKEN_AUTHENTICATION = cast(list[type[BaseAuthentication]], api_settings.DEFAULT_AUTHENTICATION_CLASSES[:1])
 
 
@@ -278,7 +277,7 @@ def save_draft(request: Request, id: str) -> Response:
     answers = SaveRequest.read(request.data)["answers"]
     assignment = _own_assignment(request, id)
     saved_assignment = save_answers(assignment=assignment, answers=answers)
-    key = answer_key(KINDS[saved_assignment.study.protocol])
+    key = answer_key(KINDS[saved_assignment.study.protocol])  # "value", or "answer" for open kinds
     answers_by_position = {int(position): answer for position, answer in saved_assignment.answers.items()}
     draft = [
         {"position": position, key: answer[key]}

@@ -158,7 +158,7 @@ class CrowdPublication:
         is_over: whether nobody works on it and nobody can accept it any more.
         places: number of people who may do it.
         readable: whether its work can be listed; false once it is deleted.
-        facts: details to show to people. As long as they stay the same, the HIT's work stays the same, too.
+        facts: details to show to people. While they stay the same, the HIT's work does, so that it is not read again.
     """
 
     external_id: str
@@ -234,7 +234,6 @@ class CrowdBackend(ABC):
         return Price(reward_cents=design.crowd.reward_cents, fee_cents=0)
 
     def bonus_fee(self, cents: int) -> int:
-        """Return the crowd's fee for a bonus of ``cents``."""
         return 0
 
     def screen_out_price(self, design: StudyDesign) -> Price:

@@ -59,7 +59,7 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, for_existing_answers: 
         if earlier is None and not for_existing_answers:
             _refuse_beyond_limit(session)
         candidate = _make_candidate(session, hit)
-        max_extra_slots: int | None = 0
+        max_extra_slots: int | None = 0  # a HIT that is not full needs no slot beyond its places at the crowd
         if _is_full(hit):  # ask the crowd only if the HIT is full, since the visitor waits for the response
             is_unlimited = session.confirmed or for_existing_answers
             max_extra_slots = None if is_unlimited else _max_extra_slots(session)
@@ -75,7 +75,7 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, for_existing_answers: 
                     _restore_draft(claim.assignment)
         except (SlotLost, IntegrityError):
             continue  # the attempt was rolled back; try again
-        if claim is None:
+        if claim is None:  # the study or the worker was paused or excluded meanwhile
             break
         return claim
     raise SlotTaken(_("You cannot take this page of work now: the study accepts no more work."))
@@ -93,6 +93,7 @@ def _max_extra_slots(session: CrowdSession) -> int | None:
     unconfirmed_sessions = sessions.filter(status=CrowdSession.Status.SUBMITTED, confirmed=False)
     if unconfirmed_sessions.exclude(pk=session.pk).exists():
         return MAX_EXTRA_SLOTS  # two people have the same id, of whom the crowd will later confirm only one
+    # the raw id without a session is that of the person, the WorkerId
     raw_id = RawId.objects.filter(worker=session.worker_id, session=None).first()
     is_confirmed = backend_of(session.study).knows_work(
         session.publication, worker=raw_id.value if raw_id else "", work=session.external_id
@@ -109,10 +110,7 @@ def _max_extra_slots(session: CrowdSession) -> int | None:
 
 
 def _refuse_beyond_limit(session: CrowdSession) -> None:
-    """Raise RequirementNotMet if the worker reached the study's limit of HITs per person.
-
-    Mechanical Turk cannot check this limit.
-    """
+    # Mechanical Turk cannot check this limit.
     if has_reached_limit(study=session.study, design=design_of(session.study), worker=session.worker):
         raise RequirementNotMet(
             _(

@@ -85,10 +85,6 @@ class MTurkBackend(CrowdBackend):
         return sentence % {"site": sites_of(platform)[0]}
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
-        """Return the reward and the fee: 20 %, from ten places on 40 %, and 5 % more for Masters.
-
-        The fee is rounded half up, and is at least one cent.
-        """
         percent = BASE_FEE + (MANY_PLACES_FEE if places >= MANY_PLACES else 0)
         percent += MASTERS_FEE if design.crowd.masters else 0
         cents = design.crowd.reward_cents
@@ -121,6 +117,7 @@ class MTurkBackend(CrowdBackend):
         All HITs are checked before opening, so that none is refused after others were published.
         """
         crowd = design.crowd
+        # the study was opened at the live site before, and the setting was turned off since
         if crowd.live and not settings.MTURK_LIVE and study.platform == LIVE:
             raise WrongState(
                 _(

@@ -198,7 +198,6 @@ def _decide_work(
 
     Args:
         send: the client's method that approves or rejects.
-        decision: the status of the work after the decision.
         overrides: whether the decision may replace a rejection.
     """
     session = call.current_session()

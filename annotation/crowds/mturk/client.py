@@ -155,11 +155,7 @@ def endpoint_of(platform: str) -> str:
 
 
 def client_of(platform: str, *, visitor_waits: bool = False) -> TurkClient:
-    """Return a client of the platform.
-
-    Args:
-        visitor_waits: whether a visitor waits for the response. Reads are then sent once, with a short timeout.
-    """
+    """Return a client of the platform. If a visitor waits for the response, it reads once, with a short timeout."""
     seconds = VISITOR_SECONDS if visitor_waits else READ_SECONDS
     client = _boto_client("mturk", platform, endpoint_of(platform), seconds=seconds)
     return TurkClient(client, read_attempts=1 if visitor_waits else READ_ATTEMPTS)
@@ -386,11 +382,7 @@ class TurkClient:
             return
 
     def _list_all(self, operation: str, member: str, **parameters: Any) -> Iterator[dict[str, Any]]:
-        """Yield the rows of all pages of a list operation.
-
-        Args:
-            member: the name of the field of a response that has the rows, such as "HITs".
-        """
+        """Yield the rows of all pages of a list operation. ``member`` is the field with the rows, such as "HITs"."""
         page_parameter: dict[str, str] = {}
         while True:
             response = self._send_repeatable_call(
@@ -403,12 +395,9 @@ class TurkClient:
             page_parameter = {"NextToken": next_token}
 
     def _send_repeatable_call(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
-        """Send a call that has no second effect if it is repeated, and return the response.
+        """Send a call that has no second effect if it is repeated. Return a response that has the fields ``members``.
 
         While the call fails temporarily, it is repeated after growing random pauses.
-
-        Args:
-            members: names of the fields that the response must have.
         """
         rng = random.Random()
         for attempt in range(1, self._read_attempts):
@@ -422,11 +411,7 @@ class TurkClient:
         return self._send_call(operation, *members, **parameters)
 
     def _send_call(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
-        """Send a call once, and return the response.
-
-        Args:
-            members: names of the fields that the response must have.
-        """
+        """Send a call once. Return the response, which has the fields ``members``."""
         try:
             response: dict[str, Any] = getattr(self._client, operation)(**parameters)
         except ClientError as error:
