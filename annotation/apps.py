@@ -46,7 +46,7 @@ class AnnotationConfig(AppConfig):
         schedule("annotation.work.seats.forget_addresses", every=lambda: 5 * MINUTE_SECONDS)
         handlers = "annotation.handlers"
         register("sync_crowd", f"{handlers}.sync_crowd", queue=CROWD, scope="money")
-        # essential, so that a person's data are erased even if the queue is full
+        # essential: these jobs, which erase people's data, cannot be cancelled and are exempt from limits
         for kind in ("end_retention", "finish_erasure"):
             register(kind, f"{handlers}.{kind}", queue=INTERACTIVE, scope="workers", is_essential=True)
 

@@ -66,7 +66,8 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, for_existing_answers: 
         try:
             with transaction.atomic():
                 if not for_existing_answers:
-                    share_pause_lock(session.study)
+                    share_pause_lock(session.study)  # as ``claim_slot`` requires
+                # the worker's own expired lease first, since a worker can hold a HIT only once
                 assignments_of_worker = Assignment.objects.filter(hit=hit, worker=session.worker_id)
                 release_slots(assignments_of_worker.overdue(timezone.now()), Assignment.State.EXPIRED)
                 ensure_open_slot(hit, max_extra_slots=max_extra_slots)

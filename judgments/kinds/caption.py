@@ -189,7 +189,7 @@ class CaptionWriting(OpenKind):
             raise ValueError(gettext("expected a text without control characters"))
         languages = ANY_LANGUAGE if design is None else (design.language,)
         refusals = [first_refusal(broken_rules(text, language)) for language in languages]
-        # The language of an imported file, without a design, is unknown: only what every language refuses is refused.
+        # An imported file has no design, so its language is unknown: a caption is refused if all languages refuse it.
         if refusals[0] is not None and all(refusals):
             raise RefusedCaption(refusals[0])
         return text

@@ -157,7 +157,7 @@ def _floor_figures(
     selections: list[list[int]] = []
     gold_sets: list[Sequence[Collection[int]]] = []
     image_indices: list[int] = []
-    # Use the same images as for the upper bound.
+    # The same images as for the upper bound. Sort, so that the draws do not depend on the order of judgments.
     names = sorted(name for name, sets in box_sets.items() if sum(map(bool, sets)) > 1)
     for image_index, name in enumerate(names):
         for size in sorted(len(indices) for indices in box_sets[name] if indices):

@@ -62,7 +62,7 @@ def expected_share(design: StudyDesign, *, references: int, accuracy: float = AS
         accuracy: the assumed probability that an answer is right.
     """
     stopping, votes = design.stopping, design.judgments_per_unit
-    if stopping.rule == "none" or references < 1:
+    if stopping.rule == "none" or references < 1:  # 0 if the mean number of units of a pair rounds to it
         return 1.0
     kind = KINDS[design.protocol]
     if references > 1:

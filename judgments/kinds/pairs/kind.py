@@ -244,7 +244,7 @@ class PairChoiceKind(ChoiceKind):
             known_items=resolve_known_items(design.controls.known, material),
         )
         notes: dict[str, Any] = {}
-        if not design.sampling.only:
+        if not design.sampling.only:  # with it, pairs are left out on purpose
             notes |= pairs_left_out(material, division.judged_images, pair_counts=pair_counts, drawn=pairs)
         if drawn_pairs.skipped_pairs:
             notes["pairs_short_of_references"] = drawn_pairs.skipped_pairs
