@@ -156,7 +156,7 @@ class CrowdPublication:
     Attributes:
         token: the token with which Quorum created it, if the crowd stores the token.
         is_over: whether nobody works on it and nobody can accept it any more.
-        places: number of people who may do it.
+        group_id: at Mechanical Turk, the id of the HIT type.
         readable: whether its work can be listed; false once it is deleted.
         facts: details to show to people. While they stay the same, the HIT's work does, so that it is not read again.
     """

@@ -232,6 +232,7 @@ class Graded(ImageCaptionKind):
     @property
     def default_poles(self) -> list[str]:
         """The labels of the ends if a study labels no point: those of the slider, for the type of judged text."""
+        # the kind does not keep the type, but each type has another title
         text_type = next(
             text_type for text_type, wording in self.wordings.items() if wording.title == self.title
         )

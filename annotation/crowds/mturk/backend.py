@@ -232,7 +232,7 @@ def _crowd_publication_of(hit: TurkHIT, token: str) -> CrowdPublication:
         token=token,
         is_over=hit.is_over,
         places=hit.places,
-        group_id=hit.type_id,
+        group_id=hit.type_id,  # ``Publication.group_id`` is the id of the HIT type
         reward_cents=hit.reward_cents,
         readable=hit.status != "Disposed",
         expires_at=hit.expires_at,

@@ -99,7 +99,7 @@ def _find_by_token(client: TurkClient, study: Study, token: str) -> TurkHIT | No
 def _publication_facts(hit: TurkHIT) -> dict[str, Any]:
     return {
         "external_id": hit.id,
-        "group_id": hit.type_id,
+        "group_id": hit.type_id,  # ``Publication.group_id`` is the id of the HIT type
         "expires_at": hit.expires_at.isoformat() if hit.expires_at else "",
     }
 

@@ -60,6 +60,7 @@ class TurkHIT:
 
     Attributes:
         annotation: a text that only the requester sees.
+        status: the service's status of the HIT, such as "Assignable"; "Disposed" once the HIT was deleted.
         places: number of people who may do it.
         pending_count: number of assignments in progress.
         available_count: number of places that workers can take.
