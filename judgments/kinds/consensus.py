@@ -91,7 +91,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
     def cells(self, indices: npt.NDArray[np.int64]) -> tuple[Iterable[Any], ...]:
         """Return columns n, value, share, margin, tie and votes (as JSON text), for the database.
 
-        ``indices`` are the (M,) positions of the units in the columns.
+        ``indices`` are the (M,) positions of the units in the columns. For grades, share and margin are None without end.
         """
 
         @cache
@@ -130,7 +130,9 @@ class ConsensusColumns(Mapping[int, Consensus]):
         return numbers, indices[first_positions]
 
     def digest(self, units: npt.NDArray[np.int64], indices: npt.NDArray[np.int64]) -> bytes:
-        """Return a digest of the consensus of units, which differs if any attribute or Quorum's version differs.
+        """Return a digest of the consensus of units that are not in ``overrides``, to find out whether it is stored.
+
+        It differs if any attribute or Quorum's version differs.
 
         Args:
             units: (M,) row ids of the units.

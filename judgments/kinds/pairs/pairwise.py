@@ -64,7 +64,7 @@ class Pairwise(PairChoiceKind):
         left, right = (unit.second, unit.first) if side else (unit.first, unit.second)
         return {
             "image": {"url": picture_url, "alt": gettext("The image to be described")},
-            "b": {"text": left.text},
+            "b": {"text": left.text},  # clients rely on "b" and "c", although the page says A and B
             "c": {"text": right.text},
         }
 
