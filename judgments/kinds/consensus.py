@@ -91,7 +91,8 @@ class ConsensusColumns(Mapping[int, Consensus]):
     def cells(self, indices: npt.NDArray[np.int64]) -> tuple[Iterable[Any], ...]:
         """Return columns n, value, share, margin, tie and votes (as JSON text), for the database.
 
-        ``indices`` are the (M,) positions of the units in the columns. For grades, share and margin are None without end.
+        ``indices`` are the (M,) positions of the units in the columns. If there is no share or margin, as for grades,
+        its column repeats None without end.
         """
 
         @cache
