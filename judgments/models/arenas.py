@@ -40,7 +40,7 @@ class SystemPair(models.Model):
 class DrawState(models.Model):
     """The counts of answers from which pages of an arena were drawn, kept so that the draws can be replayed.
 
-    Rows are never changed.
+    ``strengths`` are log-strengths of a Bradley-Terry model, estimated from the counts. Rows are never changed.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="draw_states", db_index=False)

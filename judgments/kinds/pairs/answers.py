@@ -31,7 +31,7 @@ from quorum.statistics.stopping import majority_range, plurality_range
 
 # The keys of a design's table ``answers`` that allow further answers, in the order of ``Kind.setting``.
 FURTHER_ANSWERS = ("no_difference", "neither", "strength", "confidence")
-# The choices that name no side, by the key that adds them.
+# The choices (value, label, keyboard key) that name no side, by the design's key that adds them.
 NEUTRAL_CHOICES = {
     "no_difference": Choice(NO_DIFFERENCE, gettext_noop("No difference"), "0"),
     "neither": Choice(NEITHER, gettext_noop("Neither of the two"), "5"),
