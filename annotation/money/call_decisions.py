@@ -34,7 +34,7 @@ def _make_operation(
 
     Args:
         step: the name of the operation.
-        resolve: the function that resolves the call, with the arguments ``call`` and ``by``.
+        resolve: the function that resolves the call, with the arguments ``call``, ``by`` and ``why``.
         message: the message when the operation is done.
         description: the docstring of the operation, which the API's schema shows.
     """
@@ -51,7 +51,7 @@ def _make_operation(
         locked = calls.get(pk=_find_call(study, call).pk)
         current = preview_call(call=locked, step=step)
         check_confirmed(current, confirm)
-        resolve(call=locked, by=by)
+        resolve(call=locked, by=by, why=why)
         return Outcome(_(message), figures_after_operation(current, [locked]))
 
     carry_out.__doc__ = description

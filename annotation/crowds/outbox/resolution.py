@@ -16,7 +16,7 @@ from judgments.models import Study
 
 
 @transaction.atomic
-def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
+def retry_call(*, call: CrowdCall, by: User | None = None, why: str = "") -> CrowdCall:
     """Let a failed call be sent again, and reserve its cost again.
 
     The key of the call stays the same, so the crowd does not carry it out twice. A publish call whose publication was
@@ -29,12 +29,12 @@ def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
         )
     _reset_failed_call(call, "Nothing was changed: only a failed call can be tried again.", by)
     message = f"A failed call is tried again: {call.kind}."
-    note_event(study=call.study, what="call-retried", sentence=message, by=by, call=call.pk)
+    note_event(study=call.study, what="call-retried", sentence=message, by=by, why=why, call=call.pk)
     return call
 
 
 @transaction.atomic
-def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
+def resolve_as_done(*, call: CrowdCall, by: User | None = None, why: str = "") -> CrowdCall:
     """Mark a failed call as done and spend its reservation, since a person found at the crowd that it was done.
 
     Publish calls are refused: if such a call is tried again, it finds the existing publication.
@@ -51,17 +51,17 @@ def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
     CrowdCall.objects.filter(pk=call.pk).update(
         state=CrowdCall.State.DONE, done_at=timezone.now(), reserved_cents=0
     )
-    _note_resolution(failed, "it was done", by)
+    _note_resolution(failed, "it was done", by, why)
     failed.refresh_from_db()
     return failed
 
 
 @transaction.atomic
-def resolve_as_not_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
+def resolve_as_not_done(*, call: CrowdCall, by: User | None = None, why: str = "") -> CrowdCall:
     """Let a failed call be sent again, since a person found at the crowd that it had no effect."""
     refusal = "Nothing was changed: only a failed call can be marked as not done."
     _reset_failed_call(call, refusal, by, answer={})
-    _note_resolution(call, "it was not done, so it is asked for again", by)
+    _note_resolution(call, "it was not done, so it is asked for again", by, why)
     return call
 
 
@@ -83,11 +83,12 @@ def _reset_failed_call(call: CrowdCall, refusal: str, by: User | None, **changes
         reserve_for_call(call=call, cents=cents, by=by)
 
 
-def _note_resolution(call: CrowdCall, outcome: str, by: User | None) -> None:
+def _note_resolution(call: CrowdCall, outcome: str, by: User | None, why: str) -> None:
     note_event(
         study=call.study,
         what="looked",
         sentence=f"Somebody looked at {call.platform} after the call {call.key}: {outcome}.",
         by=by,
+        why=why,
         call=call.pk,
     )

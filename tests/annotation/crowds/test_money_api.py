@@ -297,14 +297,16 @@ def test_a_payment_that_failed_is_tried_again_with_its_money_kept_anew(
     path = f"crowd-calls/{call.pk}/retry/"
     shown = look(path, owner).json()
     assert (shown["kind"], shown["total_cents"]) == ("bonus", 60)
-    done = send(path, owner, {"confirm": shown["confirm"]})
+    confirmed = {"confirm": shown["confirm"], "why": "the line was down"}
+    done = send(path, owner, confirmed)
     assert (done.status_code, done.json()["calls"], done.json()["left_cents"]) == (202, [call.pk], 9_940)
     call.refresh_from_db()
     assert (call.state, call.reserved_cents) == ("waiting", 60)
-    assert send(path, owner, {"confirm": shown["confirm"]})["Idempotency-Replayed"] == "true"
+    assert send(path, owner, confirmed)["Idempotency-Replayed"] == "true"
     refused(look(path, owner), 409, "only failed requests")
     event = StudyEvent.objects.get(study=study, what="call-retried")
     assert event.by is not None
+    assert event.why == "the line was down"
 
 
 def test_of_what_nobody_can_tell_it_is_said_whether_it_was_done(
@@ -317,9 +319,11 @@ def test_of_what_nobody_can_tell_it_is_said_whether_it_was_done(
     path = f"crowd-calls/{call.pk}/was-done/"
     shown = look(path, owner).json()
     assert shown["total_cents"] == 0
-    assert send(path, owner, {"confirm": shown["confirm"]}).status_code == 202
+    body = {"confirm": shown["confirm"], "why": "their list has it"}
+    assert send(path, owner, body).status_code == 202
     call.refresh_from_db()
     assert (call.state, call.reserved_cents) == ("done", 0)
+    assert StudyEvent.objects.get(study=study, what="looked").why == "their list has it"
     assert Budget.objects.get(study=study).spent_cents == 60
 
 
@@ -337,10 +341,11 @@ def test_a_publish_call_of_unknown_outcome_is_tried_again_and_not_marked_as_done
 def test_what_was_not_done_is_asked_for_again(study: Study, owner: dict[str, str], ada: str) -> None:
     call = parked(study, unsure=True, kept=60)
     path = f"crowd-calls/{call.pk}/was-not-done/"
-    done = send(path, owner, {"confirm": look(path, owner).json()["confirm"]})
-    assert done.status_code == 202
+    body = {"confirm": look(path, owner).json()["confirm"], "why": "their list lacks it"}
+    assert send(path, owner, body).status_code == 202
     call.refresh_from_db()
     assert (call.state, call.reserved_cents) == ("waiting", 60)
+    assert StudyEvent.objects.get(study=study, what="looked").why == "their list lacks it"
 
 
 def test_only_who_may_spend_a_study_s_money_looks_and_pays(
