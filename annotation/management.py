@@ -125,10 +125,8 @@ class ErasePerson(QuorumCommand):
     def _find_people(self, slug: str | None, name: str) -> list[tuple[Study, Worker]]:
         """Return each study in which somebody with this name takes part, and the worker.
 
-        If there is none because the person was erased already, print this and return an empty list.
-
-        Args:
-            slug: the slug of the only study to search; None for all studies.
+        If there is none because the person was erased already (``find_person`` returns None), print this and return an
+        empty list. Without ``slug``, all studies are searched.
         """
         from annotation.privacy.people import erasure_of, find_person
 

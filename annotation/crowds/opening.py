@@ -150,6 +150,7 @@ def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
             ("crowd", partial(backend.refuse, study, design)),
             ("crowd", partial(_refuse_another_platform, study, backend.platform(design))),
         ]
+        # after the first publication, the budget has reserved a part of the cost already
         if Ability.PUBLISH in backend.can and not study.publications.exists():
             stored_budget = at_crowd(Budget, study).first() if study.platform else None
             # if no budget is stored, opening will create this one
@@ -219,7 +220,7 @@ def close_study(*, study: Study, by: User | None = None, progress: Progress | No
 @transaction.atomic
 def begin_closing(*, study: Study, by: User | None = None) -> None:
     """Close the study and write the messages for its crowd."""
-    take_pause_lock(study)
+    take_pause_lock(study)  # first, to wait until no transaction is giving out work
     lock_study(study)  # another person may have just closed it
     previous_state = study.state
     mark_closed(study=study)
@@ -241,8 +242,8 @@ ASK_THE_CROWD = FollowUp(carry_out=_carry_out_now, enqueue=queue_sync_if_calls_w
 
 
 def add_opening_warning(check: OpeningCheck) -> None:
-    """Register a check that returns why a study should not be opened yet, or "".
+    """Register a check that returns why a study should not be opened yet, or "". A person can override it.
 
-    A person can still open the study despite the warning.
+    ``contrib.rehearsals`` warns if a rehearsal found that the study has little power.
     """
     OPENING_CHECKS.append(check)

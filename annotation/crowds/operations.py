@@ -47,7 +47,8 @@ def _publish_now(study: Study) -> str:
 )
 def open_to_workers(*, study: Study, by: User | None, anyway: bool = False) -> Outcome:
     """Publish the study to its crowd. Repeating changes nothing."""
-    checks = [] if anyway or study.state != Study.State.GENERATED else OPENING_CHECKS
+    is_first_opening = study.state == Study.State.GENERATED
+    checks = OPENING_CHECKS if is_first_opening and not anyway else []
     warnings = [warning for check in checks if (warning := check(study, by))]
     if warnings:
         raise WrongState(

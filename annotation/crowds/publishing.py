@@ -1,6 +1,7 @@
 """Publish the HITs of a study at its crowd, add places, extend their time, and close them.
 
-All functions only write outbox messages and reserve their cost; ``outbox.delivery`` sends the messages.
+All functions only write outbox messages and reserve their cost; ``outbox.delivery`` sends the messages. A screen-out is
+a payment to somebody who is screened out.
 """
 
 from __future__ import annotations
@@ -130,6 +131,7 @@ def ask_to_extend(
             % {"publication": publication}
         )
     backend_of(publication.study).refuse_places(publication, places)
+    # more time, or the end of a pause for lack of screen-outs, lets people take released places again
     reopened_places = _count_released_places(publication) if until or screen_outs else 0
     reopened_screen_outs = _count_released_screen_outs(publication)
     number = publication.calls.filter(kind=Ability.EXTEND).count() + 1

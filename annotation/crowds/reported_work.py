@@ -108,7 +108,7 @@ def _move_session(session: CrowdSession, publication: Publication) -> None:
     other_work = Assignment.objects.filter(session=session).exclude(is_published_work)
     other_assignments = list(other_work.select_for_update().order_by("pk"))
     locked = CrowdSession.objects.select_for_update().get(pk=session.pk)
-    if locked.booked:
+    if locked.booked:  # its payment or rejection is part of the other publication's bookings
         return
     submitted_assignments = [
         assignment for assignment in other_assignments if assignment.state == Assignment.State.SUBMITTED
@@ -205,6 +205,7 @@ def _submit_draft(assignment: Assignment) -> None:
             Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.ACCEPTED)
             update_outcomes(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
     recount_system_pairs(locked.study)
+    # the answers are in the draft, so none are added
     submit_assignment(assignment=Assignment.objects.select_related("study").get(pk=assignment.pk), answers=[])
 
 

@@ -30,6 +30,7 @@ def worker_for_crowd_id(*, study: Study, crowd_id: str, id_name: str) -> Worker:
     worker, created = Worker.objects.get_or_create(
         source=Worker.Source.CROWD, platform=study.platform, name=pseudonym(study.platform, crowd_id)
     )
+    # the id of a person who comes back is stored again if it was deleted
     if created or not RawId.objects.filter(worker=worker, session=None, name=id_name).exists():
         RawId.objects.get_or_create(worker=worker, session=None, name=id_name, defaults={"value": crowd_id})
     return worker
@@ -96,7 +97,10 @@ def _join_and_open(
 
 
 def _take_over_work(session: CrowdSession) -> None:
-    """End the worker's other unconfirmed sessions of the same HIT, and move submitted work from them to ``session``."""
+    """End the worker's other unconfirmed sessions of the same HIT, and move submitted work from them to ``session``.
+
+    A worker who returns a HIT and accepts it again arrives with another assignment id.
+    """
     sessions = CrowdSession.objects.filter(publication=session.publication, worker=session.worker_id)
     for other in sessions.exclude(pk=session.pk).filter(confirmed=False).order_by("pk"):
         if other.status == Status.WORKING:

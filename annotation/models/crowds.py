@@ -2,7 +2,7 @@
 
 Publications, sessions and messages have a ``platform``: the crowd and, for Mechanical Turk, sandbox or live. Counters
 never mix two platforms. The field has no choices: each crowd's backend (``annotation.crowds``) names its platforms, so
-a new crowd needs no migration.
+a new crowd needs no migration. Some columns and stored values have older names, such as "place" and "parked".
 """
 
 from __future__ import annotations

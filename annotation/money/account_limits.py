@@ -109,7 +109,7 @@ def spending_by_account() -> list[AccountSpending]:
     committed_today: dict[tuple[str, int | None], int] = {}
     sums_of_today = entries.filter(by__in=account_ids).values_list("budget__currency", "by")
     for currency, account_id, cents in sums_of_today.annotate(Sum("committed_cents")):
-        committed_today[currency, account_id] = max(0, cents)
+        committed_today[currency, account_id] = max(0, cents)  # what is released today may be more
     limit_rows = SpendingLimit.objects.filter(Q(account=None) | Q(account__in=account_ids))
     limits = {(row.currency, row.account_id): row for row in limit_rows}
     names = dict(User.objects.filter(pk__in=account_ids).values_list("pk", "username"))

@@ -149,7 +149,7 @@ def pay_screen_out(*, session: CrowdSession) -> bool:
     cents = publication.screen_out_cents
     return _book_for_session(
         session, "screen-out", what="screened-out", reserved=-cents * held_count, spent=cents, is_fact=True
-    )
+    )  # held_count is 0 or 1
 
 
 def pay_session(*, session: CrowdSession, is_fact: bool = False) -> bool:
@@ -167,7 +167,8 @@ def pay_session(*, session: CrowdSession, is_fact: bool = False) -> bool:
         return False
     publication = session.publication
     claim_key = unmatched_payment_key(session.platform, session.worker.name, session.external_id)
-    if _is_booked(claim_key):  # a panel's list had claimed this payment before the session existed
+    # a panel's list had claimed this payment before the session existed; take that booking back
+    if _is_booked(claim_key):
         _book_for_session(session, "matched", what="matched", spent=-publication.price_cents)
     was_rejected = session.booked == CrowdSession.Booked.RELEASED  # its place was released then
     held_count = 0 if was_rejected else _take_held_place(publication)
@@ -180,7 +181,7 @@ def pay_session(*, session: CrowdSession, is_fact: bool = False) -> bool:
             what="reward",
             reserved=-publication.price_cents * held_count,
             spent=publication.price_cents,
-            is_fact=is_fact and not held_count,
+            is_fact=is_fact and not held_count,  # the money of a held place is within the budget anyway
         )
 
 

@@ -111,7 +111,7 @@ def book_money(
     """
     act = current_act()
     account_id = account_id or (call.made_by_id if call is not None else None)
-    if account_id is None and not is_fact:
+    if account_id is None and not is_fact:  # nobody ordered what the crowd paid by itself
         person = act.find_account()
         account_id = person.pk if person is not None else None
     try:

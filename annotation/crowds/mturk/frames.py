@@ -109,11 +109,7 @@ def _read_site(address: str, sites: Collection[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The frame around a page of a session.
-
-    Attributes:
-        site: the origin that gets the answers, such as "https://www.mturk.com".
-    """
+    """The frame around a page of a session. ``site`` is the origin that gets the answers."""
 
     session: CrowdSession
     site: str
@@ -127,6 +123,7 @@ def sites_of(platform: str) -> tuple[str, ...]:
     """Return the origins to which forms may be sent; none if the platform is not Mechanical Turk's."""
     if platform not in SITES:
         return ()
+    # an emulator's sites, which the setting names, replace Amazon's
     return tuple(site.rstrip("/") for site in settings.MTURK_SITES) or SITES[platform]
 
 

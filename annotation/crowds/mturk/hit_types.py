@@ -39,7 +39,7 @@ TEST_SECONDS = 3600  # seconds in which a qualification test must be done
 RETRY_SECONDS = 3600  # seconds between two attempts at a test
 
 # Ids of HIT types. A key has the platform with its address, and JSON of the type's properties and of the WorkerIds of
-# people who have a qualification here that the service does not know yet.
+# people who have a qualification here that the service does not know yet: they get it before the type is created.
 known_hit_types: dict[tuple[str, str], str] = {}
 # Ids of the account's qualifications. A key has the platform with its address, and the qualification's name there.
 known_qualifications: dict[tuple[str, str], str] = {}
@@ -125,11 +125,7 @@ def _find_qualification(client: TurkClient, platform: str, name: str) -> str | N
 
 
 def _grant_qualifications(client: TurkClient, ids_by_name: Mapping[str, Collection[str]]) -> None:
-    """Grant qualifications at the service.
-
-    Args:
-        ids_by_name: the WorkerIds of the people who get each qualification, by its name in Quorum.
-    """
+    """Grant qualifications at the service. ``ids_by_name`` has the WorkerIds by the qualification's name in Quorum."""
     for name, worker_ids in ids_by_name.items():
         if worker_ids:
             qualification_id = prepare_qualification(client, name)

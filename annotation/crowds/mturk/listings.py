@@ -29,8 +29,7 @@ ENTRY_PATH = "/s/{slug}/mturk/"
 def annotation_of(token: str, study: Study) -> str:
     """Return the annotation of a HIT, such as "publish-3f2a 90c1d4e5b687 birds".
 
-    Args:
-        token: the key of the outbox message that creates the HIT.
+    ``token`` is the key of the outbox message that creates the HIT.
     """
     return f"{token} {installation_id()} {study.slug}"
 
@@ -65,12 +64,13 @@ def question_of_hit(study: Study, design: StudyDesign, hit: HIT) -> str:
             design=design,
             hit=hit,
             units=units_of_hit(hit.pk),
-            hosts=sites_of(study.platform or SANDBOX),
+            hosts=sites_of(study.platform or SANDBOX),  # a study that was never opened has no platform
             examples=examples,
             language=language,
         )
     return external_question(
         url=settings.PUBLIC_URL + ENTRY_PATH.format(slug=study.slug),
         hit=hit.key,
+        # an emulator on this machine shows pages of this machine, which need no https
         loopback=urlsplit(settings.MTURK_ENDPOINT).hostname in THIS_MACHINE,
     )

@@ -118,6 +118,7 @@ def language_of(design: StudyDesign) -> str:
 def possible_layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Layout]:
     """Return the possible layouts of a HIT's document: the drawn one and, if the kind has sides, its mirror image."""
     kind = KINDS[design.protocol].for_design(design)
+    # the stored document still shows check questions that were withdrawn after it was made
     layout = draw_layout(design=design, hit=hit, worker=PLACEHOLDER_WORKER, units=units, with_withdrawn=True)
     if not layout.sides:
         return [layout]
@@ -171,6 +172,7 @@ def _picture_address_maker(hit: HIT, design: StudyDesign) -> Callable[[PageUnit]
     def picture_address(page_unit: PageUnit) -> str:
         item = page_unit.unit.item
         has_picture = always_has_picture or (may_have_picture and bool(item.picture or item.url))
+        # a picture that only Quorum stores has no url, so it is refused
         return _require_https(item.url, f"HIT {hit.key}: image {item.name!r}") if has_picture else ""
 
     return picture_address
@@ -227,5 +229,5 @@ def _read_style_sheet() -> str:
 
 
 def _read_static_file(name: str) -> str:
-    """Return the text of a static file. It is read from its source folder, since collected files have other names."""
+    # from the source folder, since collected files have other names
     return (Path(settings.BASE_DIR) / "static" / name).read_text(encoding="utf-8")

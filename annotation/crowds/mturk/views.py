@@ -204,7 +204,7 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
     assignment = _latest_assignment(session)
     if assignment is None:
         refusal = _quiz_refusal(session, design)
-        if refusal is not None and refusal.address:
+        if refusal is not None and refusal.address:  # the page of the quiz
             return redirect(refusal.address, session.study.slug)
         if refusal is not None:
             raise refusal
@@ -213,7 +213,7 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
     if assignment is None or _is_submitted(assignment):
         return redirect("annotation:finish", session.study.slug)
     if assignment.state == Assignment.State.INVALIDATED:
-        refuse_stopped_worker(Participation.Standing.EXCLUDED)
+        refuse_stopped_worker(Participation.Standing.EXCLUDED)  # raises WorkerExcluded
     if (
         assignment.state != Assignment.State.ACCEPTED
         or assignment.expires_at is None
@@ -226,12 +226,12 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
 
 def render_late_page(request: HttpRequest, assignment: Assignment) -> HttpResponse:
     """Tell the worker that the time is over, and what becomes of the answers."""
-    is_excluded = assignment.state == Assignment.State.APART
+    was_submitted_late = assignment.state == Assignment.State.APART
     kept_message = _(
         "The time that Mechanical Turk allows for this HIT is over. Your answers are kept, but they count "
         "only if you submitted them in time."
     )
-    message = too_late_message() if is_excluded else kept_message
+    message = too_late_message() if was_submitted_late else kept_message
     context = {"title": _("The time is over"), "message": message}
     return render(request, "annotation/ended.html", context, status=409)
 

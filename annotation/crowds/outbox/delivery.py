@@ -69,11 +69,7 @@ def carry_out_calls(
     wait: Callable[[float], None] = time.sleep,
     progress: Progress | None = None,
 ) -> DeliveryResult:
-    """Send the study's outbox messages, oldest first, with back-off and jitter, until none is due.
-
-    Args:
-        wait: a function that sleeps for the given seconds.
-    """
+    """Send the study's outbox messages, oldest first, with back-off and jitter, until none is due."""
     backend = backend_of(study)
     run = _Run(backend, rng or random.Random(), stop_reason=_describe_missing_funds(study, backend))
     if run.stop_reason:
@@ -294,12 +290,9 @@ def finish_call(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
 
 @transaction.atomic
 def _fail_call(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
-    """Mark a call as failed, and release its reservation unless the call is indeterminate.
+    """Mark a call as failed, and release its reservation unless its outcome is unknown (``unsure``).
 
     Return 0 if another runner has taken the call, else 1.
-
-    Args:
-        unsure: whether the call becomes indeterminate: nobody knows whether it had an effect.
     """
     row_count = _current_attempt(call).update(
         state=CrowdCall.State.FAILED,

@@ -43,6 +43,7 @@ def release_unfilled(*, publication: Publication) -> int:
     locked = closed.select_for_update(of=("self",)).select_related("study").first()
     if locked is None or Ability.LIST in backend_of(locked.study).can:
         return 0
+    # these sessions keep their places: neither a payment nor a rejection of them is booked
     undecided_count = CrowdSession.objects.filter(
         publication=locked, status__in=UNDECIDED_STATUSES, booked=""
     ).count()
@@ -95,7 +96,8 @@ def _apply_publishing(call: CrowdCall) -> None:
 def _apply_extension(call: CrowdCall) -> None:
     """Store the added places, screen-outs or time of a publication, which is open again.
 
-    Money is held for the added places and for those that are reopened, but for no more places than are free.
+    Money is held for the added places and for those that are reopened, but for no more places than are free. The
+    payload is as ``publishing.ask_to_extend`` writes it, with ``cents``, the cost of all that is added and reopened.
     """
     publication = Publication.objects.select_for_update().get(pk=call.current_publication().pk)
     places, reopened_places = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
@@ -179,6 +181,7 @@ def settle_session(
     Raises:
         OverBudget: rejected work is approved, and the budget has nothing left; nothing changes.
     """
+    # lock assignments before sessions, as a submission does, to avoid deadlocks
     work = Assignment.objects.filter(session=session)
     assignment_ids = list(work.select_for_update().order_by("pk").values_list("pk", flat=True))
     # Do not lock the study's row. A transaction that holds the budget would wait for the study, while this one

@@ -167,6 +167,7 @@ def ask_to_qualify(
     )
     # part of the key, so that the qualification can be given again after it was taken away
     other_value_count = earlier_calls.exclude(payload__value=value).count()
+    # the first key has no number, as in earlier releases, so that their messages are recognised
     change_number = [other_value_count] if other_value_count else []
     return write_message(
         study=study,

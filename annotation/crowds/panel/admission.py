@@ -156,7 +156,7 @@ def _end_unknown_session(session: CrowdSession, backend: CrowdBackend) -> bool:
     panel_ids = panel_ids_of(session)
     if not panel_ids.session:  # the panel's ids were deleted
         return False
-    # the panel's list of work may be out of date, so ask about this submission
+    # the panel's list of work may be out of date, so ask about this submission, whether finished or not
     is_known = backend.knows_work(
         session.publication, worker=panel_ids.worker, work=panel_ids.session, at_work=False
     )
@@ -246,6 +246,7 @@ def _get_or_create_session(
         return session
     refuse_paused_study(study)
     may_be_invented = not design.panel.can_verify_ids
+    # one network address may take only a share of the places that are not done, free or held
     done_count = panel_sessions(study).filter(status__in=[Status.SUBMITTED, Status.APPROVED]).count()
     if may_be_invented and not may_take_seat(study, seat_count=publication.places - done_count):
         raise AddressFull

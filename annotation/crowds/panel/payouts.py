@@ -52,6 +52,7 @@ def unpaid_pages(study: Study) -> list[UnpaidPages]:
         return []
     is_submitted = Q(assignments__state__in=["submitted", "approved"])
     paid_here = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
+    # payments in a list that the panel sent (contrib.panel_lists), although these sessions had ended early
     paid_by_panel = LedgerEntry.objects.filter(budget__study=study, what="unmatched", session__isnull=False)
     sessions = panel_sessions(study).filter(status__in=ABANDONED_STATUSES)
     sessions = sessions.exclude(pk__in=paid_here.values("session"))
@@ -81,9 +82,14 @@ def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
     return len(unpaid_sessions)
 
 
+def _pays_by_list(study: Study) -> bool:
+    """Return whether staff upload lists of bonuses. A crowd with an API, which can approve work, gets messages."""
+    return Ability.APPROVE not in backend_of(study).can
+
+
 def last_bonus_list(study: Study) -> int:
-    """Return the number of the last list of bonuses; 0 if there is none, as at a crowd with an API."""
-    if Ability.APPROVE in backend_of(study).can:
+    """Return the number of the last list of bonuses; 0 if there is none."""
+    if not _pays_by_list(study):
         return 0
     answers = _paid_bonuses(study).values_list("answer", flat=True)
     return max((int(answer["list"]) for answer in answers if "list" in answer), default=0)
@@ -96,7 +102,7 @@ def _paid_bonuses(study: Study) -> QuerySet[CrowdCall]:
 
 def unlisted_bonuses(study: Study) -> QuerySet[CrowdCall]:
     """Return the bonuses for the next list. It is empty at a crowd with an API; erased people are left out."""
-    if Ability.APPROVE in backend_of(study).can:
+    if not _pays_by_list(study):
         return CrowdCall.objects.none()
     return _paid_bonuses(study).filter(answer__list__isnull=True).exclude(worker__erased=True)
 
@@ -114,7 +120,7 @@ def make_bonus_list(*, study: Study, number: int = 0, by: User | None = None) ->
     Args:
         number: the list's number; 0 makes a new list.
     """
-    if Ability.APPROVE in backend_of(study).can:
+    if not _pays_by_list(study):
         raise WrongState(_("No list was created: Quorum reports bonuses to this crowd automatically."))
     # without this lock, two simultaneous lists would share bonuses
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)

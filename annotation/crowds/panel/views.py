@@ -114,6 +114,7 @@ def _render_entry(
 
 def _start_session(request: HttpRequest, study: Study, design: StudyDesign) -> HttpResponse:
     """Start the person's session, and redirect them to the instructions, to the work, or to the outcome."""
+    # old browsers do not send this header, so a request without it is allowed
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
         raise CrossSiteForm(_("Nothing was recorded: please press “Start” on the page of the study."))
     ids = read_signed_ids(study, request.POST.get("seal", ""))

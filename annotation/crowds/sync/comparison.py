@@ -61,7 +61,9 @@ class CrowdComparison:
         reports = list(self.backend.fetch_publications(self.study, known=open_publications))
         self.sync_reported(reports, progress)
         self.note_missing(open_publications, {reported.external_id for reported in reports})
-        remove_extra_slots(study=self.study)
+        remove_extra_slots(
+            study=self.study
+        )  # those beyond the places, for people whom the crowd did not confirm
 
     def mark_changed_publications(self) -> None:
         """Mark the publications, of all studies on the platform, of which the crowd's queue says that they changed."""
@@ -89,7 +91,7 @@ class CrowdComparison:
                 progress(number / len(reports), f"{number} of {len(reports)} looked at")
 
     def can_skip(self, publication: Publication, reported: CrowdPublication) -> bool:
-        """Return whether a publication is finished and unchanged, so that its work need not be read."""
+        """Return whether a publication is finished and has the same facts as at the last sync (``seen``)."""
         is_unchanged = publication.state == State.FINISHED and publication.seen == dict(reported.facts)
         return is_unchanged and not self.is_full
 
@@ -140,7 +142,7 @@ class CrowdComparison:
             self.note("only-there", sentence, publication=external_id)
             return None
         publication.refresh_from_db()
-        return publication if publication.external_id else None
+        return publication if publication.external_id else None  # None if the call was dropped before
 
     def sync_publication(self, publication: Publication, reported: CrowdPublication) -> None:
         """Record the work on an external HIT if it may have changed, and end its publication if the HIT is over."""

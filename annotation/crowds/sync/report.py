@@ -125,6 +125,7 @@ def _budget_discrepancies(budget: Budget | None) -> list[Discrepancy]:
     if budget.over_cents:
         message = f"The crowd paid {spell(budget.over_cents)} beyond the budget: raise it."
         discrepancies.append(Discrepancy("money", message))
+    # "unmatched" is a payment without a session; "matched" takes it back once there is a session for it
     unmatched = budget.entries.filter(what__in=["unmatched", "matched"]).aggregate(cents=Sum("spent_cents"))
     if unmatched["cents"]:
         message = f"The crowd paid {spell(unmatched['cents'])} for work that does not count here."

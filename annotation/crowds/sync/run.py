@@ -33,13 +33,13 @@ def sync_with_crowd(
 
     Args:
         thorough: whether to read the work on external HITs that seem unchanged, too.
-        wait: a function that sleeps for the given seconds.
     """
     backend = backend_of(study)
     discrepancies: list[Discrepancy] = []
     if backend.sends_people and study.platform:
         discrepancies += _send_messages(study, wait, progress)
         if Ability.LIST in backend.can:
+            # the comparison adds to this list of discrepancies
             comparison = CrowdComparison(study, backend, is_full=thorough, discrepancies=discrepancies)
             try:
                 comparison.run(progress)

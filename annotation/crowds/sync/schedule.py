@@ -61,14 +61,16 @@ def queue_due_syncs() -> list[str]:
         study=OuterRef("pk"), state__in=["planned", "published", "expired"]
     )
     calls = CrowdCall.objects.filter(study=OuterRef("pk"), state__in=["waiting", "started"])
-    studies = Study.objects.exclude(platform__in=["", "local"]).annotate(is_busy=Exists(calls))
+    studies_at_crowds = Study.objects.exclude(platform__in=["", "local"]).annotate(is_busy=Exists(calls))
     deleting_crowds = [backend.name for backend in BACKENDS if Ability.DELETE in backend.can]
     has_deletable = Q(
         Exists(deletable_publications().filter(study=OuterRef("pk"))),
         design__crowd__backend__in=deleting_crowds,
     )
     slugs = []
-    for study in studies.filter(Exists(unfinished) | Q(is_busy=True) | has_deletable).order_by("pk"):
+    for study in studies_at_crowds.filter(Exists(unfinished) | Q(is_busy=True) | has_deletable).order_by(
+        "pk"
+    ):
         if isinstance(backend_of(study), UnavailableBackend):
             continue
         if Job.objects.under_way().filter(kind=SYNC, args__study=study.slug).exists():

@@ -24,7 +24,10 @@ UNITS_PER_HIT = 20  # approximate number of units in a HIT
 
 @dataclass(frozen=True, slots=True)
 class TopUp:
-    """The cost of a person's top-ups with fees, and the digest ``confirm`` of the preview of their payment."""
+    """The cost of a person's top-ups with fees.
+
+    ``confirm`` is the digest of this cost, which the order to pay repeats. It is refused if the cost has changed.
+    """
 
     worker: str
     cents: int

@@ -155,6 +155,7 @@ def _offered_forms(study: Study, backend: CrowdBackend, rights: Any, takes_reque
 
 def _is_shown_in_form(refusal: Refusal, forms: list[CrowdForm], wages: Wages) -> bool:
     steps = {form.step for form in forms}
+    # the button that pays top-ups is not in FORMS; the page shows it beside the wages if there are top-ups
     return refusal.step in steps or (refusal.step == "top-up" and wages.top_up_count > 0)
 
 
@@ -173,6 +174,7 @@ def _count_qualifications(study: Study, workers: Workers) -> list[tuple[str, int
     names = {*workers.requires, *workers.forbids, *filter(None, [workers.grants])}
     if not names:
         return []
+    # people who joined by a link have no platform
     platform = "" if uses_public_link(study.platform) else study.platform
     rows = Qualification.objects.filter(name__in=names, worker__platform=platform)
     return list(rows.values_list("name").annotate(n=Count("pk")).order_by("name"))

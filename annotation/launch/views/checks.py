@@ -76,6 +76,7 @@ def _check_obstacles(launch: Launch) -> Iterable[ChecklistItem]:
                 sentence = _("%(words)s Generating pages of work freezes the design.") % {"words": problem}
                 yield launch.point(_("Pages of work"), blocks, sentence)
         else:
+            # "state" has no place of its own; here it means that the feature of an arena is off
             place = OBSTACLE_PLACES.get(obstacle.topic, OBSTACLE_PLACES["crowd"])
             link_words = _(place.link_words)
             yield launch.point(_(place.title), blocks, problem, key=place.key, link_words=link_words)
@@ -93,6 +94,7 @@ def _check_consent(launch: Launch) -> Iterable[ChecklistItem]:
         sentence = _("Participants agree to your consent text before they begin.")
         yield launch.point(title, Readiness.READY, sentence)
     else:
+        # the design of a study that is no draft is frozen, but the page "Privacy" can change its consent text
         page = "" if launch.study.state == Study.State.DRAFT else "privacy"
         yield launch.point(
             title, Readiness.MISSING, _(NO_CONSENT), key="consent", page=page, link_words=_("Add it")
@@ -158,7 +160,8 @@ def _check_attention(launch: Launch) -> Iterable[ChecklistItem]:
     sentences, key = [sentence, pass_mark_sentences], ""
     if chance_of_exclusion(launch.design, CAREFUL_ACCURACY) > MAX_EXCLUSION_CHANCE:
         key = "controls.least"
-        if controls.excludes(check_count, check_count - 1):
+        one_wrong_excludes = controls.excludes(check_count, check_count - 1)
+        if one_wrong_excludes:
             sentences.append(_("One wrong answer is enough to be below the pass mark."))
         if usual_count > controls.least:
             remedy = ngettext(
