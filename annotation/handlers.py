@@ -23,8 +23,7 @@ def sync_crowd(run: JobRun, *, study: str) -> dict[str, Any]:
 def finish_erasure(run: JobRun, *, study: str, withdraw: bool) -> None:
     """Let other apps finish the erasure of a person, outside the transaction that erased them.
 
-    Args:
-        withdraw: whether to remove files of releases.
+    ``withdraw`` says whether to remove files of releases.
     """
     erasure_committed.send(Study, study=find_study(study), withdraw=withdraw)
 

@@ -26,9 +26,7 @@ EMAIL = re.compile(r"[^@\s]+@[^@\s]+")  # some platforms identify people by e-ma
 def pseudonym(platform: str, crowd_id: str) -> str:
     """Return the pseudonym of a person, such as "p-3f2a90c1d4e5b687".
 
-    Args:
-        platform: the value of ``Study.platform``, such as "mturk-sandbox".
-        crowd_id: the crowd's id of the person.
+    ``platform`` is a value of ``Study.platform``, such as "mturk-sandbox".
     """
     return f"p-{_digest('person', platform, crowd_id)[:16]}"
 

@@ -212,8 +212,7 @@ def pay_more_screen_outs(*, study: Study, count: int, by: User | None = None, wh
 def ask_to_expire(*, study: Study, by: User | None = None, is_pause: bool = False, why: str = "") -> int:
     """Write messages that close all external HITs to new workers; return their number.
 
-    Args:
-        is_pause: whether the HITs stay closed only until ``reopen_publications`` reopens them.
+    If ``is_pause``, ``reopen_publications`` can reopen them.
     """
     backend = backend_of(study)
     if Ability.EXPIRE not in backend.can:

@@ -61,9 +61,6 @@ def receive_worker(
 ) -> CrowdSession:
     """Store the arrival of a Mechanical Turk worker. Return their session; if it had ended, it is reopened.
 
-    Args:
-        worker_id, assignment_id: Mechanical Turk's WorkerId and AssignmentId.
-
     Raises:
         JoinRefused, ArrivalRefused, TooManyAttempts: nothing is stored.
     """

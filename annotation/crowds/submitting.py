@@ -82,8 +82,7 @@ def _store_excluded(
 ) -> None:
     """Store complete late answers as judgments, and exclude the assignment.
 
-    Args:
-        draft: the answers by position on the page, such as ``{"1": {"value": 2}}``.
+    ``draft`` has the answers by position on the page, such as ``{"1": {"value": 2}}``.
     """
     now = timezone.now()
     is_excluded = Assignment.objects.filter(pk=assignment.pk, state=Assignment.State.EXPIRED).update(

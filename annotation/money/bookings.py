@@ -143,13 +143,14 @@ def pay_screen_out(*, session: CrowdSession) -> bool:
     CrowdSession.objects.select_for_update().get(pk=session.pk)  # a simultaneous sync waits for this lock
     if _is_booked(_entry_key(session, "screen-out")):
         return False
+    # 1, or 0 if no money is held for another screen-out
     held_count = Publication.objects.filter(pk=publication.pk, screen_outs_held__gt=0).update(
         screen_outs_held=F("screen_outs_held") - 1
     )
     cents = publication.screen_out_cents
     return _book_for_session(
         session, "screen-out", what="screened-out", reserved=-cents * held_count, spent=cents, is_fact=True
-    )  # held_count is 0 or 1
+    )
 
 
 def pay_session(*, session: CrowdSession, is_fact: bool = False) -> bool:
@@ -173,7 +174,7 @@ def pay_session(*, session: CrowdSession, is_fact: bool = False) -> bool:
     was_rejected = session.booked == CrowdSession.Booked.RELEASED  # its place was released then
     held_count = 0 if was_rejected else _take_held_place(publication)
     with one_order(session.study, None) as order:
-        if not held_count and not is_fact:
+        if not held_count and not is_fact:  # held money counted towards the limits when it was reserved
             order.add(budget_of(session.study, session.platform).currency, publication.price_cents)
         return _book_for_session(
             session,

@@ -33,9 +33,7 @@ def _make_operation(
     which may have to wait for a second person.
 
     Args:
-        step: the name of the operation.
         resolve: the function that resolves the call, with the arguments ``call``, ``by`` and ``why``.
-        message: the message when the operation is done.
         description: the docstring of the operation, which the API's schema shows.
     """
     is_order = step != "was-done"

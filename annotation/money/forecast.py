@@ -123,11 +123,7 @@ def _planned_places(study: Study, backend: CrowdBackend) -> list[_PricedPlaces]:
 
 
 def _price_places(design: StudyDesign, backend: CrowdBackend, counts: Sequence[int]) -> list[_PricedPlaces]:
-    """Return the places of external HITs with their prices.
-
-    Args:
-        counts: the number of places of each external HIT.
-    """
+    """Return the places of external HITs with their prices. ``counts`` are their numbers of places."""
     prices = {count: backend.price(design, places=count) for count in set(counts)}
     return [_PricedPlaces(count, prices[count].reward_cents, prices[count].fee_cents) for count in counts]
 

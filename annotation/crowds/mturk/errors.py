@@ -78,7 +78,7 @@ def exception_for(operation: str, response: Mapping[str, Any]) -> Exception:
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if name in THROTTLING_CODES or status == 429:
         return RetryLater(f"Mechanical Turk asks for fewer calls: {message}", had_no_effect=True)
-    if name in UNAUTHORIZED_CODES:
+    if name in UNAUTHORIZED_CODES:  # final: no call succeeds until somebody corrects the keys
         return RetryLater(
             f"Mechanical Turk does not accept the account's keys: {message}", had_no_effect=True, final=True
         )

@@ -56,9 +56,6 @@ class Arrival:
 def read_arrival(query: QueryDict, *, sites: Collection[str]) -> Arrival:
     """Return the checked parameters of an arrival, from a query such as ``hitId=3X&assignmentId=3A&workerId=A1``.
 
-    Args:
-        sites: the origins to which the answers may be sent.
-
     Raises:
         ArrivalRefused: a parameter occurs twice, or is not valid.
     """

@@ -94,11 +94,7 @@ def auto_approval_delay(design: StudyDesign) -> timedelta:
 def _requirements_of_named_qualifications(
     client: TurkClient, workers: Workers, *, platform: str
 ) -> list[Requirement]:
-    """Return the requirements about the qualifications that the design names; create those that are missing.
-
-    Raises:
-        CrowdRefusal: a required qualification does not exist at the service, and nobody has it here.
-    """
+    """Return the requirements about the qualifications that the design names; create those that are missing."""
     requirements = []
     for name in (*workers.requires, *workers.forbids):
         is_required = name in workers.requires

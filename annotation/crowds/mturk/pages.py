@@ -130,8 +130,7 @@ def answers_of_page(
 ) -> SubmittedAnswers:
     """Read the answers to a page that ``html_page`` made from the same design, HIT and units.
 
-    Args:
-        document: the XML document with the form's fields (QuestionFormAnswers).
+    ``document`` is the XML with the form's fields (QuestionFormAnswers).
     """
     kind = KINDS[design.protocol].for_design(design)
     fields = fields_of(parse_answer_document(document))
@@ -152,6 +151,7 @@ def answers_of_page(
     form_answers = answers_of_form(fields, page_units, kind=kind, final=True, saved={})
     answers, _unfinished = split_unfinished(form_answers, design=design, page_units=page_units)
     by_position = {str(answer["position"]): answer for answer in answers}
+    # "undecided" are the captions of a group in which neither a caption nor "none of these" was ticked, or both
     missing_positions = {
         *unanswered_positions(page_units, by_position, kind=kind),
         *undecided_positions(fields, page_units, kind),

@@ -69,11 +69,7 @@ def score_at_least(qualification: str, value: int) -> Requirement:
 
 
 def require_qualification(qualification: str, *, must_have: bool) -> Requirement:
-    """Return the requirement that a worker has, or lacks, a qualification.
-
-    Args:
-        qualification: the service's id of the qualification type.
-    """
+    """Return the requirement that a worker has, or lacks, the qualification with this id at the service."""
     return _requirement(qualification, "Exists" if must_have else "DoesNotExist")
 
 

@@ -49,7 +49,8 @@ def _used_rules(sheet: str, classes: Collection[str], tags: Collection[str]) -> 
 
 def _outermost_rules(sheet: str) -> Iterator[tuple[str, str]]:
     """Yield the prelude (selectors or "@media ...") and the content of the braces of each rule outside of braces."""
-    depth, start, brace_index = 0, 0, 0  # of braces; of the current rule; of its opening brace
+    depth = 0  # number of open braces
+    start = brace_index = 0  # where the current rule begins, and its first brace
     for index, character in enumerate(sheet):
         if character == "{":
             depth += 1

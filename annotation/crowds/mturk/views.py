@@ -178,9 +178,7 @@ def _render_entrance(
 ) -> HttpResponse:
     """Show the study's description without any unit, or the consent form.
 
-    Args:
-        preview: whether the worker has not accepted the HIT yet.
-        lacks_consent: whether the worker tried to continue without consenting.
+    ``lacks_consent`` says whether the worker tried to continue without consenting.
     """
     context: dict[str, Any] = {
         "study": study,

@@ -77,6 +77,7 @@ def _apply_publishing(call: CrowdCall) -> None:
     """
     publication = call.current_publication()
     expires_at = parse_datetime(call.answer.get("expires_at", "") or "")
+    # it is withdrawn if the call had failed before, and was then retried or found to be done
     Publication.objects.filter(
         pk=publication.pk, state__in=[Publication.State.PLANNED, Publication.State.WITHDRAWN]
     ).update(

@@ -60,8 +60,6 @@ def write_message(
 
     Args:
         key: a key from ``call_key``.
-        publication, session, worker: what the message is about.
-        payload: the content of the message, as JSON.
 
     Raises:
         WrongState: the crowd does not support this kind of message.
@@ -101,11 +99,7 @@ def write_message(
 def ask_to_take_down(
     *, publication: Publication, by: User | None = None, is_pause: bool = False, why: str = ""
 ) -> CrowdCall:
-    """Write a message that closes an external HIT to new workers.
-
-    Args:
-        is_pause: whether the crowd should only pause the HIT, if it can.
-    """
+    """Write a message that closes an external HIT to new workers, or pauses it if ``is_pause`` and the crowd can."""
     number = publication.calls.filter(kind=Ability.EXPIRE).count() + 1
     return write_message(
         study=publication.study,

@@ -66,12 +66,7 @@ def resolve_as_not_done(*, call: CrowdCall, by: User | None = None, why: str = "
 
 
 def _reset_failed_call(call: CrowdCall, refusal: str, by: User | None, **changes: object) -> None:
-    """Let a failed call wait to be sent again, and reserve its cost again.
-
-    Args:
-        refusal: the message of the WrongState that is raised if the call has not failed.
-        changes: new values of further fields of the call.
-    """
+    """Let a failed call wait to be sent again, with ``changes`` of further fields, and reserve its cost again."""
     row_count = CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.FAILED).update(
         state=CrowdCall.State.WAITING, next_at=timezone.now(), attempts=0, **changes
     )

@@ -305,8 +305,7 @@ def _end_unless_admitted(
 ) -> None:
     """End a new session at once if its person may not take part, or if no place is free.
 
-    Args:
-        replace_silent: as for ``_get_or_create_session``.
+    ``replace_silent`` is as for ``_get_or_create_session``.
     """
     worker = session.worker
     if any(previous.status in PARTICIPANT_STATUSES for previous in earlier_sessions):

@@ -35,8 +35,6 @@ class LogLine:
     """A line of the log. It stands for one call, or for several similar calls.
 
     Attributes:
-        newest_call: the newest of the calls.
-        call_count: the number of calls.
         order: words for what the calls ask of the crowd.
         subject: the name of the worker or of the HIT; "" for several calls, and for a call about the whole study.
         bonus_cents: the sum of bonuses, without fees.

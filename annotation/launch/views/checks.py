@@ -34,12 +34,9 @@ MAX_EXCLUSION_CHANCE = 0.05
 
 
 class ObstaclePlace(NamedTuple):
-    """Where to remove an obstacle.
+    """Where to remove an obstacle: the key of the design to change, and the text of the link to it.
 
-    Attributes:
-        title: the title of the point in the checklist.
-        key: the key of the design to change.
-        link_words: the text of the link to that key.
+    ``title`` is the title of the point in the checklist.
     """
 
     title: str

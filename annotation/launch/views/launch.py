@@ -86,6 +86,7 @@ class Launch:
     @property
     def max_distinct_checks(self) -> int | None:
         """The largest number of different check questions for one participant; None if unknown."""
+        # of a draft, the plan tells how many check questions there are; later, a note of the generation does
         plan, pool_note = self.plan.get("plan"), self.study.notes.get("control_pool")
         if not plan and not pool_note:
             return None

@@ -14,10 +14,7 @@ Check = Callable[[Launch], Iterable[ChecklistItem]]
 # pairs of a number and a check; checks with lower numbers come first
 CHECKS: list[tuple[int, Check]] = []
 
-# checks of the consent text; if one of them returns a point, the platform's own point about consent is left out
 CONSENT_CHECKS: list[Check] = []
-
-# functions that return jobs to show on the page of the checklist
 LAUNCH_JOB_SOURCES: list[Callable[[Study], Iterable[Job]]] = []
 
 
