@@ -101,7 +101,8 @@ def check_design_at_crowd(*, study: Study) -> None:
 def begin_opening(*, study: Study, by: User | None = None) -> str:
     """Open the study and write the messages for its crowd; return the sentence about where workers enter.
 
-    If the study was opened before, HITs that are not open at the crowd are published.
+    If the study was opened before, HITs that are not open at the crowd are published. All that is reserved counts as
+    one order when it is compared with the spending limits.
     """
     design = design_of(study)
     _refuse_unsupported_requirements(study, design)
@@ -112,7 +113,7 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
     previous_state = study.state
     mark_open(study=study)
     _bind_to_platform(study, backend)
-    copy_rules(study=study)
+    copy_rules(study=study)  # the design's detectors
     plan_publications(study=study, by=by)
     entrance = backend.describe_entrance(study)
     if previous_state != Study.State.OPEN:

@@ -117,7 +117,7 @@ def _move_session(session: CrowdSession, publication: Publication) -> None:
     locked_work = Assignment.objects.filter(pk__in=[assignment.pk for assignment in other_assignments])
     release_slots(locked_work, Assignment.State.RETURNED)
     for study in {assignment.study for assignment in submitted_assignments}:
-        recount_system_pairs(study)
+        recount_system_pairs(study)  # an arena's counters of the answers to each pair of systems
     locked_work.update(session=None)
     locked.publication, locked.study = publication, publication.study
     locked.save(update_fields=["publication", "study"])

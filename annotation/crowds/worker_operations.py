@@ -80,7 +80,7 @@ def unblock(*, study: Study, by: User | None, worker: str, why: str = "") -> Out
 class QualifyRequest(Parameters):
     """People, and the qualification that they get or lose. Designs name it in ``workers.requires`` or ``forbids``."""
 
-    one_of = (("worker", "ids"),)
+    one_of = (("worker", "ids"),)  # exactly one of these two must be given
 
     worker = serializers.CharField(max_length=80, required=False, label="Participant", style=NAME_ATTRIBUTES)
     ids = KeysField(

@@ -88,7 +88,10 @@ def _requirement(qualification: str, comparator: str, **values: Any) -> Requirem
 
 
 def _percent(share: float) -> int:
-    """Return a share from 0 to 1 in whole percent, rounded down: "above 95.5" means the same as "above 95" then."""
+    """Return a share from 0 to 1 in whole percent, rounded down.
+
+    The service compares whole percents, so "above 95.5" means "above 95".
+    """
     # a float is inexact: floor(0.29 * 100) would be 28; the fraction of its decimal notation is exact
     percent = math.floor(Fraction(str(share)) * 100)
     if percent >= 100:

@@ -69,6 +69,7 @@ def show_arrival(request: HttpRequest, slug: str) -> HttpResponseBase:
     mark_as_framed(request)
     policy = {"frame-ancestors": list(sites), "form-action": [SELF, *sites]}
 
+    # the policy depends on the study, and pages of errors need it, too
     def admit_arrival(request: HttpRequest) -> HttpResponse:
         return errors_as_pages(_admit_arrival)(request, study=study, sites=sites)
 
@@ -149,7 +150,7 @@ def _quiz_refusal(session: CrowdSession, design: StudyDesign) -> NotAdmitted | N
     """Return the error by which the quiz refuses the worker; None if the worker may begin.
 
     A quiz that has only questions is a qualification test at Mechanical Turk. A quiz with known items is on
-    Quorum's own pages.
+    Quorum's own pages (``contrib.quiz``).
     """
     if not design.quiz.items:
         return None

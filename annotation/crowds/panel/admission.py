@@ -165,6 +165,7 @@ def _end_unknown_session(session: CrowdSession, backend: CrowdBackend) -> bool:
     is_ended = end_panel_session(
         session=session, status=Status.RETURNED, why="The panel does not know of it."
     )
+    # without submitted work there is nothing to exclude, and the session keeps the status "returned"
     has_excluded_work = bool(count_submitted(session)) and exclude_unknown_work(session=session) > 0
     return is_ended or has_excluded_work  # if neither, another request has freed the place
 

@@ -82,7 +82,7 @@ def _order_pay_for_pages(*, study: Study, by: User | None, why: str) -> Outcome:
 
 def _pay_pages(request: HttpRequest, study: Study) -> HttpResponse:
     outcome = _order_pay_for_pages(study=study, by=signed_in(request), why=request.POST.get("why", ""))
-    if not outcome.is_pending:
+    if not outcome.is_pending:  # a pending order waits for a second person
         carry_out_calls(study=study)
     messages.success(request, outcome.message)
     return redirect(study_page_address(study, "panel"))
