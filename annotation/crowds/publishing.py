@@ -1,7 +1,8 @@
 """Publish the HITs of a study at its crowd, add places, extend their time, and close them.
 
-All functions only write outbox messages and reserve their cost; ``outbox.delivery`` sends the messages. A screen-out is
-a payment to somebody who is screened out. All that a function under ``commit_as_one_order`` reserves is compared with
+An external HIT is an offer of work at the crowd: one HIT at Mechanical Turk, or the whole study at a panel. A
+screen-out is a payment to somebody who is screened out. All functions only write outbox messages and reserve their
+cost; ``outbox.delivery`` sends the messages. What a function under ``commit_as_one_order`` reserves is compared with
 the spending limits as one sum.
 """
 

@@ -1,7 +1,7 @@
 """Forecast what a study costs, and how much it pays per hour, from its design or from its HITs.
 
-A place is one paid session of one person. Since the price of a place can depend on the number of places of its external
-HIT, places are counted for each external HIT.
+A place is one paid session of one person. An external HIT is an offer of work at a crowd. Since the price of a place
+can depend on the number of places of its external HIT, places are counted for each external HIT.
 """
 
 from __future__ import annotations

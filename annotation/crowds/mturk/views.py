@@ -219,7 +219,7 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
         or assignment.expires_at <= timezone.now()
     ):
         return render_late_page(request, assignment)
-    assignment.study = session.study
+    assignment.study = session.study  # saves a query
     return render_sheet(request, assignment, page_units_of(assignment))
 
 

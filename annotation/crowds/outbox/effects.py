@@ -77,7 +77,7 @@ def _apply_publishing(call: CrowdCall) -> None:
     """
     publication = call.current_publication()
     expires_at = parse_datetime(call.answer.get("expires_at", "") or "")
-    # it is withdrawn if the call had failed before, and was then retried or found to be done
+    # the publication is withdrawn if the call had failed before, and was then retried or found to be done
     Publication.objects.filter(
         pk=publication.pk, state__in=[Publication.State.PLANNED, Publication.State.WITHDRAWN]
     ).update(
@@ -97,8 +97,8 @@ def _apply_publishing(call: CrowdCall) -> None:
 def _apply_extension(call: CrowdCall) -> None:
     """Store the added places, screen-outs or time of a publication, which is open again.
 
-    Money is held for the added places and for those that are reopened, but for no more places than are free. The
-    payload is as ``publishing.ask_to_extend`` writes it, with ``cents``, the cost of all that is added and reopened.
+    Money is held for the added places and for those that are reopened, but for no more places than are free. A
+    payload is such as ``{"places": 2, "reopened": 1, "screen_outs": 0, "screen_outs_again": 0, "cents": 180}``.
     """
     publication = Publication.objects.select_for_update().get(pk=call.current_publication().pk)
     places, reopened_places = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))

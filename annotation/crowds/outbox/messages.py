@@ -99,7 +99,10 @@ def write_message(
 def ask_to_take_down(
     *, publication: Publication, by: User | None = None, is_pause: bool = False, why: str = ""
 ) -> CrowdCall:
-    """Write a message that closes an external HIT to new workers, or pauses it if ``is_pause`` and the crowd can."""
+    """Write a message that closes an external HIT (an offer of work at the crowd) to new workers.
+
+    If ``is_pause``, crowds that can pause it only do that.
+    """
     number = publication.calls.filter(kind=Ability.EXPIRE).count() + 1
     return write_message(
         study=publication.study,

@@ -31,7 +31,7 @@ class ExternalBackend(CrowdBackend):
     """The backend of a panel without an API, and the base class of backends of panels with an API.
 
     The panel pays for a session, in which a person does ``panel.hits`` HITs. The whole study is published as one
-    external HIT, and each of its places is for one session.
+    offer at the panel (an "external HIT"), and each of its places is for one session.
     """
 
     name = "external"

@@ -1,4 +1,4 @@
-"""Compare the publications of a study with the external HITs at its crowd, and record the work on them.
+"""Compare the publications of a study with the external HITs (offers of work) at its crowd, and record their work.
 
 A ``Publication`` is the database's row of an external HIT, and a ``CrowdPublication`` is what the crowd reports of it.
 """

@@ -1,4 +1,4 @@
-"""Approve work whose waiting time is over, and delete external HITs that are no longer needed."""
+"""Approve work whose waiting time is over, and delete external HITs (offers of work) that are no longer needed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """End sessions and publications that are over at the crowd, and release the money that is held for them.
 
-A publication is the database's row of an external HIT. A session is unconfirmed until the crowd lists its work.
+A publication is the database's row of an external HIT, an offer of work at the crowd. A session is unconfirmed until
+the crowd lists its work.
 """
 
 from __future__ import annotations

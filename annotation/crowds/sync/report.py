@@ -37,7 +37,7 @@ class SyncReport:
     """The result of a sync.
 
     Attributes:
-        hit_count: number of external HITs that were published.
+        hit_count: number of external HITs (offers of work at the crowd) that were published.
         assignments_by_state: number of assignments in each state.
         budget_cents, reserved_cents, spent_cents: the study's budget; 0 if it has none.
     """

@@ -32,7 +32,7 @@ def sync_with_crowd(
     Messages are sent before and after the comparison, since the comparison may cause new ones.
 
     Args:
-        thorough: whether to read the work on external HITs that seem unchanged, too.
+        thorough: whether to read the work on external HITs (offers of work) that seem unchanged, too.
     """
     backend = backend_of(study)
     discrepancies: list[Discrepancy] = []

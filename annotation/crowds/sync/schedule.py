@@ -83,7 +83,7 @@ def queue_due_syncs() -> list[str]:
 
 
 def record_notification(*, platform: str, external_id: str) -> bool:
-    """Record that an external HIT may have changed, and queue a sync of its study. Return False if it is unknown."""
+    """Record that an offer at a crowd (external HIT) may have changed, and queue a sync. Return False if unknown."""
     publications = Publication.objects.filter(platform=platform, external_id=external_id)
     publication = publications.select_related("study").first()
     if publication is None:

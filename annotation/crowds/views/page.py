@@ -58,7 +58,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
     if isinstance(backend, UnavailableBackend):
         raise backend.error()
     shown_figures = cached_figures(study, FIGURES)
-    figures = required_figures(shown_figures)
+    figures = required_figures(shown_figures)  # raises FiguresPending while a job computes the first ones
     budget = at_crowd(Budget, study).first()
     calls = CrowdCall.objects.filter(study=study)
     newest_call = calls.order_by("pk").last()
