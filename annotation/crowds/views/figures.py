@@ -26,7 +26,7 @@ UNITS_PER_HIT = 20  # approximate number of units in a HIT
 class TopUp:
     """The cost of a person's top-ups with fees.
 
-    ``confirm`` is the digest of this cost, which the order to pay repeats. It is refused if the cost has changed.
+    ``confirm`` is the digest of this cost, which the order repeats. The order is refused if the cost has changed.
     """
 
     worker: str

@@ -117,9 +117,10 @@ def _check_links(launch: Launch) -> Iterable[ChecklistItem]:
     """Yield a point if people can change or invent the ids in the panel's links."""
     panel = launch.design.panel
     if launch.design.crowd.backend == ExternalBackend.name and not panel.can_verify_ids:
-        # the key to change: a crowd with a backend can be asked about ids, and one's own panel can sign its links
-        key = "panel.api" if panel.preset in CROWDS else ""
-        if panel.preset == "plain":
+        key = ""
+        if panel.preset in CROWDS:  # a panel with an API can be asked whether it knows the ids
+            key = "panel.api"
+        elif panel.preset == "plain":  # somebody's own panel can sign its links
             key = "panel.signature"
         yield launch.point(_("Panel links"), Readiness.MISSING, describe_unsigned(), key=key)
 
