@@ -38,7 +38,7 @@ class DatasetOperation:
     """An operation on a dataset.
 
     Attributes:
-        role: the role that a person needs in the dataset.
+        role: the role that a person needs in the dataset; "" if ``function`` checks the person's rights.
         function: the function that carries out the operation. It returns a sentence for the page and the command. The
             sentence is a lazy translation, since the log stores it in English.
     """

@@ -108,6 +108,7 @@ def store_if_mapping_needed(kind: str, args: Mapping[str, Any]) -> bool:
     if problem is not None:
         if not has_title(table.lines):
             return False
+        # a title was perhaps read as the header, so the person may choose another line
         table.problems = [_describe_problem(problem, files.path)]
     is_empty = not table.lines and not table.rows
     has_our_columns = args["format"] in TABLE_FORMATS and table.has_columns_for(kind)

@@ -32,10 +32,7 @@ WEBP_METADATA_FLAGS = 0x08 | 0x04  # flags of EXIF and XMP in the chunk VP8X
 GIF_HEADER_SIZE = 13  # bytes of the signature and the screen's descriptor
 GIF_FRAME, GIF_EXTENSION = 0x2C, 0x21  # first bytes of blocks
 GIF_COMMENT, GIF_APPLICATION = 0xFE, 0xFF  # kinds of extensions
-ANIMATION_APPLICATIONS = (
-    b"NETSCAPE2.0",
-    b"ANIMEXTS1.0",
-)  # the applications whose extensions repeat an animation
+ANIMATION_APPLICATIONS = (b"NETSCAPE2.0", b"ANIMEXTS1.0")  # their extensions repeat an animation
 
 
 def strip_metadata(data: bytes) -> bytes:
@@ -56,9 +53,9 @@ def _clean_jpeg(data: bytes) -> Iterator[bytes]:
     start = 2
     while start + 4 <= len(data) and data[start] == 0xFF:
         marker = data[start + 1]
-        if marker in (0xFF, END_OF_IMAGE):  # a fill byte, or the end; some phones append a second picture
-            if marker == END_OF_IMAGE:
-                break
+        if marker == END_OF_IMAGE:  # some phones append a second picture
+            break
+        if marker == 0xFF:  # a fill byte
             start += 1
             continue
         # the size includes its own two bytes, but not the marker
@@ -151,7 +148,11 @@ def _clean_gif(data: bytes) -> Iterator[bytes]:
 
 
 def _colour_table_size(flags: bytes) -> int:
-    """Return the size of the colour table that the flags announce: 2 to 256 colours of three bytes, or none."""
+    """Return the size of a colour table: 2 to 256 colours of three bytes, or none.
+
+    ``flags`` is one byte: its highest bit tells whether there is a table, and its lowest three bits are n if the table
+    has 2 ** (n + 1) colours.
+    """
     return 3 << ((flags[0] & 7) + 1) if flags and flags[0] & 0x80 else 0
 
 

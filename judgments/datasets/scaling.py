@@ -32,7 +32,7 @@ LARGEST_BOX = SIZES[-1].box
 QUALITIES = (80, 70, 55, 40)  # the first quality whose file is small enough is used
 WEBP_METHOD = 4  # from 0 (fast) to 6 (small)
 MAX_PROFILE_BYTES = 4_096  # bytes of a colour profile that is sent with the picture
-COLOUR_MODES = {"RGB", "RGBA", "P"}
+COLOUR_MODES = {"RGB", "RGBA", "P"}  # modes whose profile still describes the colours after conversion to RGB
 SCALED_MODES = {*COLOUR_MODES, "1", "L", "LA", "PA", "CMYK"}  # modes with more bits lose too much
 TURNED_ORIENTATIONS = range(5, 9)  # orientations of EXIF with the sides exchanged
 # The largest width of a picture by the style sheet (static/css/app.css): the width of its column, or the largest height
@@ -149,7 +149,6 @@ def _write_sizes(
     Args:
         size: the width and height of the original; ``rgb_picture`` may be decoded in a smaller size.
         attributes: the value of ``Item.scaled``.
-        options: options of Pillow's WebP encoder.
     """
     for box, max_bytes in SIZES:
         width, height = _fit_size(size, box)

@@ -44,12 +44,15 @@ COLUMN_LABELS = {
 }
 PICTURE_COLUMNS = {"url", "boxes", "image_width", "image_height"}  # columns about pictures, not about texts
 
+# names such as "model_a" of columns in tables of pairs, which have the first system's texts
 FIRST_SYSTEM_COLUMN = re.compile(r"first[ _-]?(system|model)|(system|model)[ _-]?a", re.I)
 
 
 @dataclass(frozen=True)
 class TableUse:
     """The columns that an import reads from a table, and how a page asks for them.
+
+    The import of judgments overrides the methods (contrib/judgment_imports/columns.py).
 
     Attributes:
         required: Quorum's columns that the page asks for if the table lacks them.
@@ -70,7 +73,7 @@ class TableUse:
     def remove_impossible_guesses(self, guesses: dict[str, str]) -> None:
         """Remove impossible guesses. ``guesses`` has the file's column by Quorum's column."""
         if FIRST_SYSTEM_COLUMN.fullmatch(guesses.get("system", "")):
-            del guesses["system"]  # the column has the system's text, not its name
+            del guesses["system"]
 
     def column_context(self, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
         """Return additional context for the template of the page of columns."""
@@ -206,6 +209,7 @@ def read_upload_table(
         table.lines = _read_first_lines(path, format, encoding)
         likely_header_row = header_line(table.lines, TABLE_USES[use].optional)
         table.header_row = header_row or (likely_header_row if likely_header_row > 1 else 0)
+        # the mapping already has columns if the format is another platform's, with a layout in judgments/importers
         mapping, read = fill_layout(format, path, ColumnMapping(header_row=table.header_row))
         rows = read_first_rows(mapping, read, path, encoding or None)
     except ImportProblem as problem:
@@ -224,7 +228,7 @@ def read_upload_table(
     if "image" in columns_asked and "image" not in guesses:
         for name in table.names:
             if all(is_picture_name(str(row.get(name)).strip()) for row in rows):
-                if name:
+                if name:  # a column without a name cannot be chosen
                     guesses["image"] = name
                 break
     table.chosen = guesses

@@ -129,7 +129,7 @@ def _inspect_files(
             continue
         if len(parts) > MAX_SOURCES:
             problems.insert(
-                0,
+                0,  # first, since only MAX_PROBLEMS are listed
                 gettext(
                     "The upload has captions from too many sources (more than %(n)s). Captions from further sources "
                     "were not read."

@@ -200,7 +200,7 @@ def open_upload(upload: str, progress: Progress = no_progress) -> Iterator[Unpac
                 unpacked = _unpack(archives, work / "pictures", progress, suffixes=PICTURE_SUFFIXES)
                 pictures = str(unpacked.parent if unpacked.is_file() else unpacked)
             yield UnpackedUpload(path=path, pictures=pictures, root=work / "files")
-        except RequestBytesExceeded:
+        except RequestBytesExceeded:  # the caller then starts a job that reads the upload
             raise
         except QuorumError as error:
             if not job_file(upload).exists():  # if the file exists, a page shows the errors to correct

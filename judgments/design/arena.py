@@ -9,12 +9,10 @@ from common.features import of_features
 
 
 def is_arena_on() -> bool:
-    """Return whether a feature that draws pages when they are taken is active."""
     return bool(of_features("arena_drawings"))
 
 
 def require_arena() -> None:
-    """Raise FeatureIsOff if no feature that draws pages when they are taken is active."""
     if not is_arena_on():
         raise FeatureIsOff(
             pgettext(

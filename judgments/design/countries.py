@@ -33,7 +33,6 @@ def countries_by_name() -> dict[str, str]:
 
 
 def _plain_name(name: str) -> str:
-    """Return a name in lower case without diacritics, for sorting."""
     return "".join(
         letter
         for letter in unicodedata.normalize("NFKD", name.casefold())

@@ -79,7 +79,6 @@ def earlier_designs(study: Study) -> list[StudyEvent]:
 
 
 def _design_changes(study: Study) -> QuerySet[StudyEvent]:
-    """Return the log entries about changes of the design, whose details have the design before the change."""
     return StudyEvent.objects.filter(study=study, what=CHANGE_EVENT, details__has_key="before")
 
 

@@ -20,7 +20,7 @@ def plain_number(number: float) -> float:
 
 
 def number_text(number: float) -> str:
-    """Return a number as files write it, such as 3 or -0.5."""
+    """Return a number as files write it, such as 3 or -0.5, and never with an exponent."""
     return f"{Decimal(repr(plain_number(number))):f}"
 
 

@@ -103,7 +103,6 @@ class Quiz(DesignTable):
 
 
 def asks_anything(quiz: Quiz) -> bool:
-    """Return whether the quiz has questions or known items."""
     return bool(quiz.preset or quiz.questions or quiz.items)
 
 

@@ -46,6 +46,7 @@ def preset_values(design: StudyDesign) -> dict[str, Any]:
         values.pop(key, None)
     if design.access.join == "code":
         del values["access"]  # each study has its own code
+    # codes and return addresses, too, are those of one study at its panel
     values["panel"] = {
         key: value for key, value in values["panel"].items() if key not in ("codes", "addresses")
     }
@@ -63,6 +64,7 @@ def store_preset(
         DesignError: the slug is invalid.
         DataConflict: a preset with this slug exists.
     """
+    # check the slug as that of a design
     named_design = make_design({"name": title, "slug": slug, "dataset": "any", "protocol": design.protocol})
     if named_design.slug in PRESETS:
         raise DataConflict(
@@ -109,12 +111,7 @@ def may_change_preset(preset: SavedPreset, user: User) -> bool:
 
 
 def _lock_changeable_preset(slug: str, by: User) -> SavedPreset:
-    """Lock and return a saved preset.
-
-    Raises:
-        ObjectNotFound: there is no such preset.
-        WrongState: the account may not change the preset.
-    """
+    """Lock and return a saved preset. Raise the errors of `rename_preset`."""
     preset = SavedPreset.objects.select_for_update().filter(slug=slug).first()
     if preset is None:
         raise ObjectNotFound(gettext("There is no saved preset %(slug)r.") % {"slug": slug})

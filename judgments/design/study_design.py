@@ -98,6 +98,7 @@ class StudyDesign(DesignTable):
         title="Participants for each item",
         description="Number of judgments of each item, each by a different participant.",
     )
+    # a grouped kind, whose items have several texts each, uses images_per_hit; other kinds use units_per_hit
     units_per_hit: Annotated[int, Field(ge=1, le=200)] = Field(
         20, title="Items on a page of work", description="Number of items on a page of work."
     )
@@ -201,7 +202,7 @@ class StudyDesign(DesignTable):
 
     @property
     def requirements_checked_here(self) -> Workers:
-        """The requirements that Quorum itself checks: all of them, or only two if the study's panel has an API."""
+        """The requirements that Quorum itself checks: all of them or, if a panel's API checks the others, two."""
         if not self.panel.api:
             return self.workers
         return Workers(hits_at_most=self.workers.hits_at_most, show_accuracy=self.workers.show_accuracy)

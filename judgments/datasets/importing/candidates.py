@@ -66,7 +66,6 @@ def import_candidates(
 
     Args:
         table_part: the part of the table that has the system's captions.
-        mapping: maps the table's columns to Quorum's.
         user: the owner of a new system, which is unpublished; None for a command.
 
     Raises:
@@ -82,12 +81,14 @@ def import_candidates(
     check_system_owner(stored_system, user)
     source = open_candidates(format, path, encoding=encoding, table_part=table_part, mapping=mapping)
     if isinstance(source, TableCandidates):
+        # lazy, since only some tables name items by their text or have boxes
         item_names = SimpleLazyObject(partial(names_by_text, dataset_row))
         image_boxes = SimpleLazyObject(partial(boxes_by_image, dataset_row, path))
         source.items_of = lambda text: item_names.get(text, ())
         source.boxes_of = lambda image: image_boxes.get(image, ())
     rows = source.candidates(items)
-    first_row = next(rows, None)  # None if the file has no captions; it is then read completely
+    # None if the file has only boxes and keywords; all of them are then read, and in ``source.contents``
+    first_row = next(rows, None)
     with duplicates_as_conflict(f"System {system!r}"), transaction.atomic():
         system_row = stored_system or System.objects.create(
             dataset=dataset_row, name=system, owner=user, private=user is not None
@@ -151,7 +152,7 @@ def store_candidates(dataset: Dataset, texts: Iterable[str]) -> dict[str, int]:
     id_by_key: dict[str, int] = {}
     for batch in batched(sorted(text_by_key), KEYS_PER_QUERY):
         captions = Caption.objects.filter(dataset=dataset, text_key__in=batch, role=Caption.Role.CANDIDATE)
-        # newest first, so that of several rows with a key, update() keeps the oldest
+        # A dataset may have several spellings of a text. With the newest first, update() keeps the id of the oldest.
         stored_ids = captions.order_by("-pk").values_list("text_key", "pk")
         id_by_key.update(stored_ids)
         new_texts = [text_by_key[key] for key in batch if key not in id_by_key]
@@ -180,16 +181,18 @@ def _import_captions(
 
     If only some captions of the system are stored, store the others. If all are stored, compare them with the file.
     """
-    if not is_new and not system.fingerprint:
+    if not is_new and not system.fingerprint:  # published pairs or an import of judgments made it
         return _complete_captions(system, rows, items, source.notes)
     if not is_new:
         outputs = system.outputs.annotations().values_list("item__name", "caption__text", "rank", "score")
+        # the fingerprint also differs if the file has the same rows in another order, so compare the rows, too
         if fingerprint_of(rows) != system.fingerprint and not _has_same_rows(
             source.candidates(items), outputs
         ):
             raise _content_conflict(system, "captions")
         return ImportSummary(system.name, False, {"captions": system.outputs.annotations().count()})
     fingerprint = Fingerprint()
+    # rank 0 means that the file states none; the row is then the only one of its item
     ranked_rows = (_RankedRow(items[row.image], row.rank or 1, row) for row in fingerprint.hash_rows(rows))
     stored_count = _store_outputs(system, ranked_rows, progress)
     system.fingerprint = fingerprint.hexdigest()
@@ -200,7 +203,6 @@ def _import_captions(
 def _store_outputs(
     system: System, ranked_rows: Iterable[_RankedRow], progress: Progress = no_progress
 ) -> int:
-    """Store a system's captions. Return their number."""
     stored_count = 0
     for batch in batched(ranked_rows, ROWS_PER_BATCH):
         captions = store_candidates(system.dataset, {row.text for _, _, row in batch})
@@ -224,12 +226,14 @@ def _store_contents(
 ) -> dict[str, int]:
     """Store a system's boxes and keywords. Return the number of new rows by kind.
 
+    ``contents`` has the ids or words by image and kind, such as ``{("1.jpg", "keywords"): ("dog", "park")}``.
+
     Raises:
         DataConflict: the system has other boxes or keywords.
     """
     new_counts = {}
     for kind in SystemContent.Kind.values:
-        names_by_image = {image: names for (image, other), names in contents.items() if other == kind}
+        names_by_image = {image: names for (image, row_kind), names in contents.items() if row_kind == kind}
         names_by_item = {items[image]: list(names) for image, names in names_by_image.items()}
         stored = system.contents.filter(kind=kind).values_list("item", "names")
         stored_names = dict(stored) if names_by_item else {}
@@ -254,11 +258,12 @@ def _has_same_rows(
 def _complete_captions(
     system: System, rows: Iterable[CandidateRow], items: dict[str, int], notes: ImportNotes
 ) -> ImportSummary:
-    """Store the missing captions of a system, of which an import of judgments has stored some.
+    """Store the missing captions of a system, of which published pairs or an import of judgments had some.
 
     Raises:
         DataConflict: the file contradicts the stored captions.
     """
+    # the lock serialises imports that change ``known_in_part`` of the dataset
     dataset = Dataset.objects.select_for_update(no_key=True).get(pk=system.dataset_id)
     task = Output.Task.ANNOTATION
     # The ranks of a system that is known in part are positions in its whole list. Those of another system may have gaps
@@ -269,6 +274,7 @@ def _complete_captions(
     rows_by_item = _distinct_rows(fingerprint.hash_rows(rows), items)
     if not rows_by_item:
         raise DataConflict(f"The file holds no captions; system {system.name!r} was left as it is.")
+    # ``partly_known`` keeps the stored ranks as they are
     old_lists = stored_lists(task, systems={system.pk}, queries=set(items.values()), partly_known={system.pk})
     for (_, item), old_texts in old_lists.items():
         text_by_rank = dict(enumerate((one_text(row.text) for row in rows_by_item.get(item, ())), start=1))

@@ -73,7 +73,6 @@ def import_dataset(
         images: a folder with the pictures, or their base address.
         attribution: source and licence, shown with the pictures.
         table_part: the part of the table that has people's captions.
-        mapping: maps the table's columns to Quorum's.
         user: the owner of a new dataset, who alone can read it until it is shared. None, for a command, shares it
             with all researchers of the installation.
 
@@ -130,7 +129,10 @@ def import_dataset(
 
 
 def _import_with_systems(systems: Collection[str], **values: Any) -> ImportSummary:
-    """Import a table whose column `system` names the author of each caption; a blank cell stands for people."""
+    """Import a table whose column `system` names the author of each caption; a blank cell stands for people.
+
+    Without captions by people, the dataset gets only the images.
+    """
     people_part = TablePart(system="") if "" in systems else TablePart(images_alone=True)
     summary = import_dataset(table_part=people_part, **values)
     options = {key: values[key] for key in ("format", "path", "encoding", "mapping", "user", "progress")}
@@ -243,6 +245,7 @@ def _make_item(dataset: Dataset, position: int, row: ReferenceRow | ImageRow | I
     item = Item(dataset=dataset, name=row.image, position=position, split=row.split or "", url=row.url or "")
     if isinstance(row, ImageRow):  # sources yield this row before the image's captions
         item.text, item.boxes = row.text, [asdict(box) for box in row.boxes]
+        # ``fields`` has pairs of name and text; a TitledRow is a DocumentRow, too
         if isinstance(row, DocumentRow):
             item.fields = [["document", row.document]] if row.document else []
         if isinstance(row, TitledRow):
@@ -262,10 +265,7 @@ def _attach_pictures(
 ) -> None:
     """Store the addresses of a dataset's pictures, or copy them from a folder and start a job that scales them.
 
-    Args:
-        images: the folder of the pictures, or their base address.
-        file_by_image: the file name of each image's picture, by the image's name.
-        notes: gets a note about pictures that the files name in another spelling.
+    Add a note about pictures whose files are spelled differently to ``notes``.
     """
     items = list(dataset.items.order_by("position"))
     if is_address(images):
@@ -336,9 +336,6 @@ def _store_outputs_of_pairs(
     """Store each candidate of the pairs as an output of its system.
 
     Several outputs of a system for an image are ranked in the order of the file.
-
-    Args:
-        item_ids, caption_ids, system_ids: row ids by image, by text, and by system.
     """
     ranks: dict[tuple[int, int, int], int] = {}  # by system, item and caption
     output_counts: Counter[tuple[int, int]] = Counter()  # by system and item

@@ -27,7 +27,8 @@ def stored_lists(
 
     Systems, queries and images are row ids. The items of task "annotation" are caption texts in normal form. An item
     that a list repeats counts at its best rank. Ranks are made consecutive, except those of the systems in
-    ``partly_known``, whose lists have gaps (`Dataset.known_in_part`).
+    ``partly_known``: only judged outputs of these systems are stored, so gaps are other outputs
+    (`Dataset.known_in_part`).
     """
     is_annotation = task == Output.Task.ANNOTATION
     query_column, item_column = ("item_id", "caption__text") if is_annotation else ("caption_id", "item_id")
@@ -50,12 +51,13 @@ def renumber_ranks(system: System, task: Output.Task) -> None:
     is_annotation = task == Output.Task.ANNOTATION
     lists: defaultdict[int, list[Any]] = defaultdict(list)
     new_ranks: dict[int, int] = {}
+    # no present rank and no new rank reaches this one; new ranks of items that are not repeated are at most len(rows)
     first_unused_rank = max((row.rank for row in rows), default=0) + len(rows) + 1
     for row_index, row in enumerate(sorted(rows, key=attrgetter("rank", "pk"))):
         ranked_items = lists[row.item_id if is_annotation else row.caption_id]
         item = one_text(row.caption.text) if is_annotation else row.item_id
         if item in ranked_items:
-            new_ranks[row.pk] = first_unused_rank + len(rows) + row_index
+            new_ranks[row.pk] = first_unused_rank + len(rows) + row_index  # above the temporary ranks below
         else:
             ranked_items.append(item)
             new_ranks[row.pk] = len(ranked_items)

@@ -91,10 +91,12 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedItem], u
         if getattr(system, fingerprint_field) == digest:
             return 0
         stored_rows = set(system.outputs.filter(task=task).values_list(query_column, item_column, "rank"))
+    # an import of judgments may have stored some rows of the lists; a run that has all of these completes the lists
     is_partly_known = name in dataset.known_in_part.get(task, ())
-    if stored_rows and (
-        not is_partly_known or not stored_rows <= {(query, item, rank) for query, item, rank, _ in rows}
-    ):
+    can_be_completed = is_partly_known and stored_rows <= {
+        (query, item, rank) for query, item, rank, _ in rows
+    }
+    if stored_rows and not can_be_completed:
         raise DataConflict(
             f"Dataset {dataset.name!r} has a system {name!r} with other lists for {task}; choose another name."
         )

@@ -49,7 +49,7 @@ def mapping_context(kind: str, args: Mapping[str, Any], table: UploadTable) -> d
     old_mapping = args.get("mapping") or {}
     column_by_source: dict[str, str] = {}  # Quorum's column, by the file's column
     for column, sources in table.chosen.items():
-        # the mapping of a job has lists of sources
+        # the mapping of a job has lists of sources; a source of `value` may join several columns
         source = sources if isinstance(sources, str) else sources[0]
         column_by_source |= dict.fromkeys(source.split(CRITERIA_SEPARATOR), column)
     column_by_source |= dict.fromkeys(old_mapping.get("people", ()), PEOPLE)
@@ -111,6 +111,7 @@ def posted_arguments(
     use = TABLE_USES.get(pending_import["kind"], NO_COLUMNS)
     table.chosen = _chosen_columns(table.names, values)
     if values.get("each_file"):
+        # each file has the answers of one participant, who is named after the file
         table.chosen["worker"] = f"{{{FILE}}}"
     columns = table.chosen
     if args["format"] in TABLE_FORMATS:
@@ -128,6 +129,7 @@ def posted_arguments(
         "columns": columns,
         "values": parse_pairs(answers, field_label, "", "left=1,right=2") if answers else {},
         "zone": mapping.zone,
+        # this import reads one table, so only one file has corrections
         "fixes": _merge_fixes(old_mapping.get("fixes", {}), next(iter(fixes.values()), {})),
     }
     person_columns = [

@@ -132,7 +132,6 @@ class UploadForm(FilesForm):
     Attributes:
         job: the kind of the import's job.
         title: the title of the page and of the button that leads to it.
-        formats: the names of the formats.
         titles: the label of each format on the page.
         lead: the sentence above the form; it may hold ``{dataset}``.
         permission: the permission that the account needs besides its role in the dataset.

@@ -52,6 +52,7 @@ from judgments.studies.step_form import read_posted_parameters
 
 # on a dataset's page: the images, the captions of each image, the studies and the jobs
 SAMPLE_SIZE, MAX_CAPTIONS, MAX_STUDIES, MAX_JOBS = 8, 3, 20, 5
+# subqueries with the counts of each dataset
 IMAGE_COUNT = count_rows_by_key(Item.objects.all(), "dataset")
 CAPTION_COUNT = count_rows_by_key(Caption.objects.filter(role=Caption.Role.REFERENCE), "dataset")
 
@@ -188,7 +189,7 @@ class DatasetAdmin(UploadViews):
 def import_or_queue(
     request: HttpRequest, file: UploadedFile, read: Callable[[Path], str], *, kind: str, args: dict[str, Any]
 ) -> None:
-    """Import an uploaded file, or queue a job that imports it if it is too large for a request.
+    """Import an uploaded file, such as a table of scores, or queue a job if the file is too large for a request.
 
     Args:
         read: imports the file with this path, and returns the message to show.
@@ -211,6 +212,7 @@ def _contents_context(dataset: Dataset, person: Person) -> dict[str, Any]:
     items = Item.objects.filter(dataset=dataset)
     sample = list(items.select_related("dataset").prefetch_related("references")[:SAMPLE_SIZE])
     kinds = ["import_dataset", "scale_pictures", *(form.job for form in UPLOAD_FORMS.values())]
+    # the job `import_dataset` has the argument ``name``; the others have ``dataset``
     jobs = visible_rows(Job.objects.filter(kind__in=kinds), person).filter(
         Q(args__dataset=dataset.name) | Q(args__name=dataset.name)
     )

@@ -55,6 +55,7 @@ class UploadViews(QuorumAdmin):
     def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
         if not self.has_add_permission(request):
             raise PermissionDenied
+        # the form on the page of a job's result posts the upload to the same address
         if "job" in request.GET and "upload" not in request.POST:
             return self._show_job(request, request.GET["job"])
         if upload := request.POST.get("upload") or request.GET.get("upload"):
@@ -113,6 +114,7 @@ class UploadViews(QuorumAdmin):
         if request.method == "POST":
             try:
                 args = column_form.posted_arguments(pending_import, request.POST.dict(), request.FILES.dict())
+                # the button "Update" reads the table again, with another header
                 if "_again" in request.POST and pending_imports.store_if_mapping_needed(
                     pending_import["kind"], args
                 ):
@@ -159,7 +161,6 @@ class UploadViews(QuorumAdmin):
         request.session[SESSION_KEY] = {upload: choices}
 
     def _show_job(self, request: HttpRequest, pk: str) -> HttpResponse:
-        """Show what a job has detected in an upload."""
         job = row_or_404(
             Job.objects.filter(kind=INSPECTION_JOB, state=Job.State.DONE, created_by=signed_in(request)), pk
         )
@@ -170,7 +171,6 @@ class UploadViews(QuorumAdmin):
         return self._show_inspection(request, job.args["upload"], choices, inspection)
 
     def _show_or_import(self, request: HttpRequest, upload: str) -> HttpResponse:
-        """Show what was detected in an upload, or import it; ask for the files if they are no longer stored."""
         choices = request.session.get(SESSION_KEY, {}).get(upload)
         if choices is None or "understood" not in choices:
             return self._ask_for_files_again(request, "add")
@@ -228,7 +228,7 @@ class UploadViews(QuorumAdmin):
         except ImportProblem as problem:
             messages.error(request, str(problem))
             return self._inspection_page(request, form, upload)
-        if "_again" in request.POST:
+        if "_again" in request.POST:  # the button "Update"
             return self._inspect_again(request, upload, choices, maps)
         if not form.is_valid():
             return self._inspection_page(request, form, upload)

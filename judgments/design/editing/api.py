@@ -159,6 +159,7 @@ def _design_response(study: Study) -> Response:
 @transaction.atomic
 def _change_study(request: Request, study: Study, design: StudyDesign) -> Study:
     locked_study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    # a client that sends no If-Match replaces the design in any case
     accepted_tags = [tag.strip() for tag in request.headers.get("If-Match", "*").split(",")]
     if "*" not in accepted_tags and _etag(locked_study.design) not in accepted_tags:
         raise EditConflict(

@@ -62,6 +62,7 @@ class DatasetCounts:
 
     def _reason_not_to_judge(self, kind: Kind) -> str:
         """Return why the dataset has too few texts for a kind; "" if it has enough."""
+        # some item has at least two references
         has_two_captions = self.references > self.with_reference
         if self.systems < kind.min_options:
             return gettext("Needs more systems (at least %(least)d); the dataset has %(systems)d.") % {
@@ -78,7 +79,6 @@ class DatasetCounts:
         return ""
 
     def _shortage_sentence(self, needs: str, count: int) -> str:
-        """Return a sentence that only ``count`` of the items have what a preset needs."""
         return ngettext(
             "%(needs)s. %(there)s of %(n)s item in this dataset meets this requirement.",
             "%(needs)s. Items in this dataset that meet this requirement: %(there)s of %(n)s.",

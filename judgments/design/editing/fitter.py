@@ -112,14 +112,19 @@ class DesignFitter:
                 self.fit_to_material()
 
     def has_enough_checks(self) -> bool:
-        """Return whether a participant gets enough check questions to distinguish careful answers from guesses."""
+        """Return whether a participant gets enough check questions to distinguish careful answers from guesses.
+
+        From ``usual_least`` questions on, careful participants are hardly ever below the pass mark.
+        """
         controls = Controls(**self.values["controls"])
         grouped = KINDS[self.values["protocol"]].grouped
+        # a check question of a grouped kind is an item with several texts, each with an answer
         answers_per_check = self.values["captions_per_image"] if grouped else 1
         answers = self.pages_before_repeat * controls.per_hit * answers_per_check
         return answers >= max(controls.least, usual_least(controls.threshold))
 
     def design(self) -> StudyDesign:
+        # placeholders, if the designer has not chosen the names yet
         names = {key: self.values[key] or "open" for key in ("name", "slug")}
         return make_design(self.values | names)
 
@@ -175,14 +180,11 @@ class DesignFitter:
     def fit_purpose(self, per_hit: int | None) -> int:
         """Set the numbers of answers and check questions for the study's purpose.
 
-        Args:
-            per_hit: the number of check questions per page; None for the purpose's number.
-
-        Returns:
-            The number of check questions per page.
+        Return the number of check questions per page: ``per_hit`` or, if it is None, the purpose's number.
         """
         purpose = PURPOSES.get(self.purpose)
         kind, controls = KINDS[self.values["protocol"]], self.values["controls"]
+        # a kind of open answers, such as written captions, gets check questions only if its design has some already
         if purpose is not None and (not kind.is_open or controls["per_hit"]):
             controls["per_hit"] = purpose.checks_per_hit
         if per_hit is not None:
@@ -350,8 +352,9 @@ class DesignFitter:
         # each failure takes one check question away or, once, the filter
         for _ in range(self.checks_per_page + 2):
             design = self.design()
+            # groups are filled up to judge texts that the filter left out, and to be as large as check questions
             if not (design.filter.bleu_pre or needs_split(design)):
-                self.values["filter"]["fill_to"] = 0  # without controls, groups need not have the same size
+                self.values["filter"]["fill_to"] = 0
                 design = self.design()
             try:
                 kind = KINDS[design.protocol].for_design(design)
@@ -388,7 +391,6 @@ def _pairs_per_image(
     """Return the number of pairs of each kind, at most one per image, so that no kind outweighs the others.
 
     Args:
-        pair_counts: the wanted numbers of pairs.
         requested: the numbers of pairs that the design states; a kind may be missing.
         systems_meet: whether pairs of systems (MM) are exempt, to compare every two systems on every image.
     """

@@ -99,9 +99,9 @@ def _choose_controls(
     Args:
         reserve_fitter: the fitted design that reserves items for check questions.
         values: the design before it is fitted.
-        checks_answer: the designer's choice, as in `fit_to_dataset`.
     """
     controls = reserve_fitter.values["controls"]
+    # only check questions of SPLIT_CONTROLS are made from items that are then not judged
     if not reserve_fitter.checks_per_page or not set(controls["kinds"]) & set(SPLIT_CONTROLS):
         return FittedDesign(reserve_fitter.values, reserve_fitter.sentences)
     # compare with the design without check questions, and with one that repeats items
@@ -110,6 +110,7 @@ def _choose_controls(
     if controls["per_hit"] and lost_items <= 0:
         return FittedDesign(reserve_fitter.values, reserve_fitter.sentences)
     grouped = KINDS[reserve_fitter.values["protocol"]].grouped
+    # a repeated item of a grouped kind has several answers, so one suffices
     per_hit = 1 if grouped else min(reserve_fitter.checks_per_page, CHECKS_PER_PAGE)
     repeat_fitter = DesignFitter(values, reader, per_hit=per_hit, repeating=True)
     fitters = {REPEAT: repeat_fitter, RESERVE: reserve_fitter, OMIT: omit_fitter}

@@ -96,12 +96,10 @@ class RowColumn:
 
 
 def row_columns_of(model: type[BaseModel]) -> list[RowColumn]:
-    """Return the columns for the fields of a table."""
     return [_make_column(key, field) for key, field in model.model_fields.items()]
 
 
 def _make_column(key: str, field: FieldInfo) -> RowColumn:
-    """Return the column for a design's field, with an input that suits the field's type."""
     input_type: InputType = "text"
     choices: list[tuple[str, str]] = []
     annotation = field.annotation
@@ -209,6 +207,7 @@ class RowsWidget(InputRows):
             "unshown_row_count": len(rows) if len(rows) > MAX_ROWS else 0,
             "rows": [_row_context(name, shown_columns, str(number), row) for number, row in enumerate(rows)],
             "blank_row": _row_context(name, shown_columns, BLANK_NUMBER, {}),
+            # an empty row at the end, for browsers without scripts
             "next_row": _row_context(name, shown_columns, str(len(rows)), {}),
         }
         return render_to_string("judgments/parts/rows.html", context)

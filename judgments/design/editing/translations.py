@@ -122,7 +122,7 @@ class TranslationsField(forms.Field):
         text_columns = [
             replace(column, label="Name in this language") if column.key == "name" else column
             for column in row_columns_of(StudyTexts)
-            if column.key not in NUMBER_COLUMNS
+            if column.key not in NUMBER_COLUMNS  # the lists "examples" and "questions" have rows of their own
         ]
         self.parts = {
             TEXTS: RowsField([LANGUAGE_COLUMN, *text_columns]),

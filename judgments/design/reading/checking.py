@@ -19,9 +19,6 @@ from judgments.design.study_design import StudyDesign
 def make_design(values: dict[str, Any], *, saved_presets: Mapping[str, Preset] = NO_PRESETS) -> StudyDesign:
     """Return the design of ``values``, a study file as nested dicts. Complete them from their preset and protocol.
 
-    Args:
-        saved_presets: the presets of this installation, by name.
-
     Raises:
         DesignError: a value is invalid; ``field`` is its dotted key.
     """

@@ -45,11 +45,7 @@ def compare_designs(
     *,
     names: tuple[str, str] = ("this", "that"),
 ) -> DesignComparison:
-    """Compare two designs, or two study files as nested dicts.
-
-    Args:
-        names: the names of the two study files in the head of the unified diff.
-    """
+    """Compare two designs, or two study files as nested dicts. The head of the unified diff has their ``names``."""
     first, second = _values_of(first_design), _values_of(second_design)
     tables: dict[str, list[DesignDifference]] = {}
     first_values, second_values = dict(_dotted_items(first)), dict(_dotted_items(second))

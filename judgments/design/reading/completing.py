@@ -35,9 +35,6 @@ def slugify_name(name: str) -> str:
 def complete_values(values: dict[str, Any], saved_presets: Mapping[str, Preset]) -> dict[str, Any]:
     """Return the values with those of their preset, and with the defaults of their kind.
 
-    Args:
-        saved_presets: the presets of this installation, by name.
-
     Raises:
         DesignError: the preset is unknown, or for another protocol.
     """
@@ -133,7 +130,8 @@ def _with_requirements(values: dict[str, Any]) -> dict[str, Any]:
 def _merge_files(base: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
     """Return a study file with the keys of both, in which values of ``overrides`` take precedence.
 
-    Tables are merged key by key, except ``sampling.pairs`` and ``chosen``, which are replaced as a whole.
+    Tables are merged key by key, except ``sampling.pairs`` and ``chosen``. These are replaced as a whole, so that a
+    kind of pairs or an item that ``overrides`` leaves out is not in the result.
     """
     values = dict(base)
     for key, value in overrides.items():

@@ -49,6 +49,7 @@ def contradictions_of_panel(design: StudyDesign) -> Iterator[str]:
         if offer.name == design.crowd_name:
             continue
         for key in offer.keys:
+            # a contradiction of "panel.api" is reported below
             if key != "panel.api" and attrgetter(key)(design):
                 yield gettext("%(key)s can be set only for %(crowd)s (%(named_by)s)") % {
                     "key": key,

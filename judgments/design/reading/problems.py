@@ -33,9 +33,8 @@ def design_errors(error: ValidationError) -> list[DesignError]:
     reported_paths: set[tuple[str, ...]] = set()
     for problem in problems:
         path = _key_path(problem["loc"])
-        if (
-            problem["type"] == "extra_forbidden"
-        ):  # the last part is an unknown key, even if it looks like a type
+        # the last part is an unknown key, even if it looks like a type
+        if problem["type"] == "extra_forbidden":
             *table, unknown_key = problem["loc"]
             path = [*_key_path(tuple(table)), str(unknown_key)]
         if tuple(path) in reported_paths:
@@ -52,6 +51,7 @@ def sentence_error(path: list[str], sentence: str) -> DesignError:
     """
     key = field = ".".join(path)
     if not key:
+        # translated sentences have the quotation marks of their language
         first_key = re.match(r"[“„]?([a-z_]+(?:\.[a-z_]+)?)", sentence)
         if first_key and first_key[1].split(".")[0] in StudyDesign.model_fields:
             field = first_key[1]

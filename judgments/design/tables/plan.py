@@ -11,6 +11,7 @@ from pydantic import Field, field_validator
 
 from judgments.design.tables.base import DesignTable, Listed, Paragraph
 
+# The second name cannot begin with "=", so that "a >= b" is refused.
 CLAIM_PATTERN = re.compile(
     r"\s*(?P<better>[^\s<>]+)\s*>\s*(?P<worse>[^\s<>=][^\s<>]*)(?:\s+on\s+(?P<kind>HC|HI|HM|MM|all))?\s*"
 )

@@ -121,7 +121,7 @@ def form_field(key: str, field: FieldInfo, datasets: list[str]) -> forms.Field:
     if key == "dataset":
         choices = [("", gettext("Choose a dataset")), *((name, name) for name in datasets)]
         return forms.ChoiceField(choices=choices, widget=UnfoldAdminSelectWidget, **options)
-    if labels := extra.get("words"):
+    if labels := extra.get("words"):  # labels by value; the value "" makes the field optional
         choices = [(value, gettext(label)) for value, label in labels.items()]
         if get_origin(annotation) is tuple:
             required, checkboxes = bool(field.default), UnfoldAdminCheckboxSelectMultipleWidget
@@ -136,7 +136,7 @@ def form_field(key: str, field: FieldInfo, datasets: list[str]) -> forms.Field:
         label = gettext((field.title or "").removesuffix(CENTS_SUFFIX))
         return AmountField(label, options["help_text"], required=True, most_cents=limits.get("le"))
     if annotation is int:
-        required = not key.startswith("sampling.pairs.")
+        required = not key.startswith("sampling.pairs.")  # an empty number of pairs is not in the mapping
         return forms.IntegerField(
             required=required, widget=UnfoldAdminIntegerFieldWidget, **bounds, **options
         )
@@ -144,7 +144,7 @@ def form_field(key: str, field: FieldInfo, datasets: list[str]) -> forms.Field:
         return PointsField(rows=extra["rows"], **options)
     if annotation is float:
         widget = UnfoldAdminIntegerFieldWidget(attrs={"step": "any"})
-        required = not key.startswith("scale.")
+        required = not key.startswith("scale.")  # an empty scale is that of the protocol
         return forms.FloatField(required=required, widget=widget, **bounds, **options)
     if Literal["all"] in get_args(annotation):
         return AllOrNumberField(widget=UnfoldAdminTextInputWidget, **options)

@@ -101,6 +101,7 @@ def _fields_by_name(protocol: str, shows_source: bool) -> tuple[dict[str, FieldI
     for key, last_name in zip(list(fields), last_names, strict=True):
         if "_" in last_name and last_names.count(last_name) == 1:
             fields.setdefault(last_name, fields[key])
+    # longest first, since a pattern takes the first alternative that matches
     names = sorted(fields, key=len, reverse=True)
     technical_names = "|".join(re.escape(name) for name in names if "." in name or "_" in name)
     first_word = "|".join(re.escape(name) for name in names)

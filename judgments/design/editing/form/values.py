@@ -46,7 +46,7 @@ def values_from_toml(text: str, *, saved_presets: Mapping[str, Preset] = NO_PRES
 
 
 def put_value(values: dict[str, Any], key: str, answer: Any) -> None:
-    """Set the value at a dotted key. Remove the key if ``answer`` is None, or if it is an empty slug."""
+    """Set the value at a dotted key. Remove it if ``answer`` is None, or an empty slug, which then gets its default."""
     *tables, last = key.split(".")
     for table in tables:
         values = values.setdefault(table, {})

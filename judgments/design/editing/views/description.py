@@ -66,6 +66,7 @@ def _render_value(key: str, value: Any, design: StudyDesign) -> str:
     """Return a value as text or, if participants see it on a page, as HTML. Built-in texts are marked as English."""
     if key in TEXT_RENDERERS:
         kind, preset = KINDS[design.protocol], PRESETS.get(design.preset)
+        # the kind's default question, in its wording for the type of judged text
         usual_question = kind.question_for(
             {"judged": design.judged, "question": kind.defaults.get("question")}
         )

@@ -44,7 +44,7 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
         base = fitted_design.values
 
     def store(design: StudyDesign) -> Study:
-        # the form may be older than the last change by hand
+        # the form may be older than the last change by hand; without ``by_hand``, the stored changes are kept
         design = design.model_copy(update={"by_hand": ()})
         change_design(study=study, design=design, user=signed_in(request))
         admin.log_change(request, study, "design")

@@ -211,7 +211,6 @@ def _add_numbers(editor: EditorPage, request: HttpRequest) -> None:
 
 
 def preview_address(key: str) -> str:
-    """Return the address of the preview of an edited design; "" if ``key`` is empty."""
     return reverse("annotation:look", args=[key]) if key else ""
 
 

@@ -64,7 +64,7 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
         context["problem"] = replace_keys_by_labels(str(error), design)
     else:
         problems += _requirement_errors(design)
-        for part in PLAN_PARTS:
+        for part in PLAN_PARTS:  # additions of apps to the numbers, such as the cost
             if part.problems is not None:
                 problems += part.problems(design, plan.hits, plan.units + plan.controls)
     context["notes"] = [
@@ -75,7 +75,6 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
 
 
 def numbers_address(key: str) -> str:
-    """Return the address of the numbers of an edited design; "" if ``key`` is empty."""
     return reverse("admin:judgments_study_numbers", args=[key]) if key else ""
 
 

@@ -25,7 +25,7 @@ class SavedPresetAdmin(QuorumAdmin):
 
     help = "designing.md#use-again"
     empty_list_text = "To save a design as a preset, open the page “Use again” of a study."
-    filled_by = Study
+    filled_by = Study  # the button of the empty list leads to the page that adds a study
     list_display = ("title", "slug", "description", "made_by", "made_at", "new_study_link")
     list_select_related = ("made_by",)
     search_fields = ("title", "slug", "description")

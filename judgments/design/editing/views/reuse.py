@@ -31,6 +31,7 @@ from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.studies import next_copy_number
 from judgments.studies.study_page import study_page
 
+# a number with separators, a word, blanks, or another character
 WORDS_AND_GAPS = re.compile(r"\d+(?:[.,]\d+)+|\w+|\s+|[^\w\s]")
 MAX_WORD_PAIRS = 1_000_000  # pairs of words of two texts that are compared word by word
 # studies and saved presets that the page lists to compare with; the address of the comparison accepts any
@@ -51,6 +52,7 @@ def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "earlier_designs": earlier_designs(study),
         "is_designed": study.source == Study.Source.DESIGNED,  # published judgments have no design
     }
+    # ``sent_duplicate`` or ``sent_save_preset``: the form that was refused, with its values
     if refusal is not None:
         context[f"sent_{refusal.step.replace('-', '_')}"] = refusal
     return TemplateResponse(request, "judgments/study/reuse.html", context)

@@ -20,10 +20,8 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.study_page import PAGES, STEPS, study_page_address
 
-NEXT_PAGES = {
-    "launch": ("launch", "hits")
-}  # the pages that may come next, by button; the first that exists is shown
-
+# the pages that may come next, by button; the first that exists is shown
+NEXT_PAGES = {"launch": ("launch", "hits")}
 PREVIEW_BUTTONS = ("_look", "_apply", "_fit")  # buttons that show the form again
 REHEARSAL = "rehearse"  # a step that a feature adds
 
@@ -56,6 +54,7 @@ def show_next(request: HttpRequest, study: Study) -> HttpResponse:
     if destination in NEXT_PAGES:
         page = next(name for name in NEXT_PAGES[destination] if name in PAGES)
         return redirect(study_page_address(study, page))
+    # the anchor of a step of the form, such as s-quality, or of the preview
     fragment = f"#{destination}" if re.fullmatch(r"s-[a-z]+|panes", destination) else ""
     return redirect(study_page_address(study, "change") + fragment)
 
