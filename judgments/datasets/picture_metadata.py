@@ -70,7 +70,6 @@ def _clean_jpeg(data: bytes) -> Iterator[bytes]:
 
 
 def _is_needed_segment(marker: int, start: bytes) -> bool:
-    """Return whether a segment with this marker and start of its content is needed to show the picture."""
     if marker == JFIF_SEGMENT:
         return start.startswith(b"JFIF\x00")  # excludes thumbnails (JFXX), which may show the uncut picture
     if marker == ICC_SEGMENT:
@@ -136,7 +135,7 @@ def _clean_gif(data: bytes) -> Iterator[bytes]:
             yield data[start:end]
         elif data[start] == GIF_EXTENSION:
             kind, end = data[start + 1], _end_of_blocks(data, start + 2)
-            application = data[start + 3 : start + 14]
+            application = data[start + 3 : start + 14]  # the 11 letters after the size of the first block
             is_metadata = kind == GIF_COMMENT or (
                 kind == GIF_APPLICATION and application not in ANIMATION_APPLICATIONS
             )

@@ -210,7 +210,8 @@ def _table_of(file: Path, part: UploadPart, maps: Mapping[str, Mapping[str, Any]
         caption_column = table.chosen.get("caption", "")
         other_columns = set(table.names) - set(table.chosen.values())
         is_of_people = caption_column.lower() != "caption" and PEOPLE_COLUMN.fullmatch(caption_column)
-        if other_columns and is_of_people:  # the other columns are captions of systems
+        # the other columns are then captions of systems, so no single column is that of the captions
+        if other_columns and is_of_people:
             del table.chosen["caption"]
     return table
 

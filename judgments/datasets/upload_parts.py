@@ -48,7 +48,6 @@ class UploadPart:
         file: path of the file, or of a published set's folder, relative to the root of the upload.
         role: PEOPLE, SYSTEM or LEFT_OUT; IMAGES in the arguments of an import.
         system: name of the system that wrote the captions, if one did.
-        encoding: the file's encoding, guessed or chosen.
         only: the system whose rows are read; "" for the rows without a system, None for all rows.
         columns: the columns of the captions, if the table has such columns instead of a column "caption".
         images, captions: the numbers of images and captions in the rows that were read.
@@ -128,7 +127,6 @@ class InspectedUpload:
     """The detected contents of an upload.
 
     Attributes:
-        pictures: number of pictures.
         folder: the folder of the pictures.
         found, lacking: the numbers of images with and without a picture.
         missing: the first images without a picture.

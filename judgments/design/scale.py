@@ -285,11 +285,7 @@ class InferredScale:
         return _scale_between(Fraction(low), Fraction(max(high, low + 1)), self.step)
 
     def scale(self) -> Scale:
-        """Return the scale from the lowest to the highest number.
-
-        Raises:
-            ValueError: the scale has too many points, or the numbers are too large.
-        """
+        """Return the scale from the lowest to the highest number. Raise the errors of `scale_like`."""
         return _scale_between(self.low, self.high, self.step)
 
 

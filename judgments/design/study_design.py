@@ -90,6 +90,7 @@ class StudyDesign(DesignTable):
             "words": {"": "Not specified", **{name: purpose.title for name, purpose in PURPOSES.items()}}
         },
     )
+    # larger whole numbers than 2**53 are not exact in all JSON readers
     seed: Annotated[int, Field(ge=0, le=2**53)] = Field(
         0, title="Seed", description="The same dataset, design and seed give the same pages of work."
     )

@@ -164,6 +164,7 @@ def store_candidates(dataset: Dataset, texts: Iterable[str]) -> dict[str, int]:
                 ),
                 ignore_conflicts=True,
             )
+            # with ignore_conflicts, which spares captions of another import, no ids are returned
             id_by_key.update(stored_ids.all())
     return {text: id_by_key[key] for text, key in key_by_text.items()}
 
@@ -236,7 +237,7 @@ def _store_contents(
         names_by_image = {image: names for (image, row_kind), names in contents.items() if row_kind == kind}
         names_by_item = {items[image]: list(names) for image, names in names_by_image.items()}
         stored = system.contents.filter(kind=kind).values_list("item", "names")
-        stored_names = dict(stored) if names_by_item else {}
+        stored_names = dict(stored) if names_by_item else {}  # a file without this kind contradicts nothing
         if stored_names and stored_names != names_by_item:
             raise _content_conflict(system, kind)
         new_items = [] if stored_names else names_by_item.items()

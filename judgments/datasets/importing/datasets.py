@@ -119,7 +119,7 @@ def import_dataset(
         dataset.notes = {"sentences": source.notes.sentences()}
         dataset.save(update_fields=["fingerprint", "notes"])
         remember_mapping(dataset, "dataset", mapping)
-        refresh_statistics(Item, Caption)
+        refresh_statistics(Item, Caption)  # those of the database's query planner
     return ImportSummary(
         name,
         True,

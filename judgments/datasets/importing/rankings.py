@@ -63,7 +63,7 @@ def import_rankings(
             list_count += sum(rank == 1 for _, _, rank, _ in rows)
             stored_count += _store_run(dataset_row, name, task, rows, user)
             progress(0.9, f"{stored_count:,} ranked items")
-        refresh_statistics(Output)
+        refresh_statistics(Output)  # those of the database's query planner
     counts = {"systems": len(runs), "lists": list_count, "ranked items": stored_count}
     return ImportSummary(", ".join(sorted(runs)), stored_count > 0, counts, notes.sentences())
 

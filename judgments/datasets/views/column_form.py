@@ -121,13 +121,14 @@ def posted_arguments(
         columns = omitted_columns | table.renamed_columns()
     answers = values.get("words", "").strip()
     field_label = Path(gettext("Text answers"))  # error messages name it instead of a file
+    # the three other options are set from fields with other names
     texts = {
         name: values.get(name, "").strip() for name in OPTIONS if name not in ("map", "values", "people")
     }
     mapping = mapping_of(texts, field_label) or ColumnMapping()
     args["mapping"] = mapping.model_dump(mode="json", exclude_defaults=True) | {
         "columns": columns,
-        "values": parse_pairs(answers, field_label, "", "left=1,right=2") if answers else {},
+        "values": parse_pairs(answers, field_label, option="", example="left=1,right=2") if answers else {},
         "zone": mapping.zone,
         # this import reads one table, so only one file has corrections
         "fixes": _merge_fixes(old_mapping.get("fixes", {}), next(iter(fixes.values()), {})),

@@ -261,7 +261,6 @@ class InspectedUploadForm(forms.Form):
         return [asdict(part) for part in (replace(people_parts[0], columns=columns), *system_parts)]
 
     def shown_parts(self) -> list[dict[str, Any]]:
-        """Return each part with its two fields, for the template."""
         return [
             {"part": part, "role": self[f"role-{number}"], "system": self[f"system-{number}"]}
             for number, part in enumerate(self.inspection.parts)

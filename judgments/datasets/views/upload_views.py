@@ -144,7 +144,7 @@ class UploadViews(QuorumAdmin):
             "upload": upload,
             "uploaded": choices["uploaded"],
             "encoding": choices["encoding"],
-            "maps": choices.get("maps") or {"": {"columns": last_columns}},
+            "maps": choices.get("maps") or {"": {"columns": last_columns}},  # "" stands for the last import
         }
         try:
             inspection = uploads.inspect_stored_upload(**args)

@@ -230,7 +230,7 @@ class DesignFitter:
         if not sizes[sampling["split"]]:
             other_splits = [split for split, _ in sizes.most_common() if split != controls["split"]]
             missing_split = sampling["split"]
-            sampling["split"] = next(iter(other_splits or sizes))
+            sampling["split"] = next(iter(other_splits or sizes))  # a single split serves both purposes
             self.sentences.append(
                 gettext("The split %(sampling)r is used, because the dataset has no split %(asked)r.")
                 % {"sampling": sampling["split"], "asked": missing_split}
@@ -249,6 +249,7 @@ class DesignFitter:
         if self.purpose in ("systems", "ranking") and count_pairs_of_systems(images):
             requested = {"MM": count_pairs_of_systems(images)}
         wanted = requested or dict.fromkeys(PAIR_LABELS, DEFAULT_PER_KIND)
+        # pairs are made from texts of the dataset unless it has published pairs
         if not work_material.published_pairs or sampling["source"] == "references":
             shows_picture = KINDS[design.protocol].page.shows_picture
             wanted = _pairs_per_image(wanted, requested, images, systems_meet=shows_picture)
@@ -402,7 +403,6 @@ def _pairs_per_image(
 
 
 def _pairs_sentence(requested: Mapping[str, int], available: Mapping[str, int]) -> str:
-    """Return a sentence about the numbers of pairs, by kind, that can be sampled instead of the requested ones."""
     pair_phrases = "; ".join(
         f"{available[name]} × {gettext(PAIR_LABELS[name])} ({name})" for name in requested if available[name]
     )

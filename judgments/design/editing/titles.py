@@ -20,9 +20,6 @@ def with_titles(
 ) -> StudyDesign:
     """Return the design with the ``titles`` that occur in the dataset's texts, as phrases that its pages offer.
 
-    Args:
-        progress: is called with the number of titles read so far.
-
     Raises:
         ObjectNotFound: there is no such dataset.
         DesignError: the protocol uses no titles, or no title occurs in a text. Without titles the page would offer

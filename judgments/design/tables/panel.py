@@ -33,6 +33,7 @@ def checked_address(address: str) -> str:
         host = parts.hostname or ""
     except ValueError:
         raise ValueError(gettext("%(address)r is not a web address") % {"address": address}) from None
+    # the host can have no placeholder and, with "@", no account before it
     is_local = parts.scheme == "http" and host in ("localhost", "127.0.0.1")
     if not host or re.search(r"[{}\s\\@]", parts.netloc) or not (parts.scheme == "https" or is_local):
         raise ValueError(

@@ -139,7 +139,7 @@ class DesignForm(forms.Form):
         """Return the titles and values of some fields below "Advanced", which have short values and are not empty."""
         titled_values = []
         for section in sections:
-            if section.crowd:
+            if section.crowd:  # hidden in studies of other crowds
                 continue
             for key, schema in section.fields.items():
                 value = value_at(self.base, key)

@@ -77,7 +77,6 @@ def _render_value(key: str, value: Any, design: StudyDesign) -> str:
 
 
 def _describe_plan(plan: RegistrationPlan) -> list[tuple[str, str]]:
-    """Return the labels and values of a registered plan. A value that is not set is ""."""
     hypotheses = [
         f"{hypothesis.text} ({hypothesis.claim})" if hypothesis.claim else hypothesis.text
         for hypothesis in plan.hypotheses

@@ -110,6 +110,7 @@ def _steps_of(form: DesignForm) -> list[dict[str, Any]]:
         folded_fields = [field for field in fields if field.name not in unfolded_names]
         if folded_fields:
             step["folded_groups"].append({"section": section, "fields": folded_fields})
+    # "panes", the anchor of the preview and the numbers, follows the last step
     next_anchors = [*(step["anchor"] for step in list(steps.values())[1:]), "panes"]
     for step, next_anchor in zip(steps.values(), next_anchors, strict=True):
         step["visible_fields"].sort(key=lambda field: UNFOLDED_ORDER.get(field.name, 0))
@@ -177,7 +178,6 @@ def filled_form(*, base: dict[str, Any], datasets: list[str]) -> DesignForm:
 
 
 def _answer_script(editor: EditorPage) -> JsonResponse:
-    """Return the problems of the posted form and its study file, with the addresses of preview and numbers."""
     return JsonResponse(
         {
             "problems": [

@@ -79,7 +79,6 @@ def numbers_address(key: str) -> str:
 
 
 def _requirement_errors(design: StudyDesign) -> list[DesignError]:
-    """Return an error about each requirement that the crowd does not support."""
     unsupported = unsupported_requirements(design.workers, design.crowd_name)
     return [
         DesignError(
