@@ -112,6 +112,7 @@ def store_if_mapping_needed(kind: str, args: Mapping[str, Any]) -> bool:
         table.problems = [_describe_problem(problem, files.path)]
     is_empty = not table.lines and not table.rows
     has_our_columns = args["format"] in TABLE_FORMATS and table.has_columns_for(kind)
+    # a header that was found below a title is shown to the person, even if it has Quorum's names
     needs_no_mapping = table.rows and not table.header_row and has_our_columns
     if is_empty or needs_no_mapping:  # the job reports an empty table
         return False

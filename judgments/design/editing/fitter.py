@@ -371,6 +371,7 @@ class DesignFitter:
                     return
             else:
                 self.pages_before_repeat = count_control_pool(batch.hits, grouped=kind.grouped).lasts
+                # an arena's units are in the pool; filtered units only fill up groups
                 units = chain(batch.pool, *(hit.units for hit in batch.hits))
                 self.item_count = sum(not (unit.control or unit.filtered) for unit in units)
                 if 0 < (check_count := controls["per_hit"]) < self.checks_per_page:
