@@ -57,7 +57,7 @@ def replace_keys_by_labels(sentence: str, design: StudyDesign | Mapping[str, Any
         text = f"“{gettext(field.title or '')}”"
         number, _, column = (match["row_path"] or "").lstrip(".").partition(".")
         if number.isdecimal():
-            text += gettext(", row %(number)d") % {"number": int(number) + 1}
+            text += gettext(", row %(number)d") % {"number": int(number) + 1}  # errors count from 0
             table = model_of(field)
             columns = table.model_fields if table is not None else {}
             title = columns[column].title if column in columns else ""
