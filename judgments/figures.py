@@ -1,7 +1,7 @@
 """The register of figures about a study's rows, such as the counts on its page "Pages of work".
 
-An app registers how its figures are computed and stored (``FiguresDefinition``). ``judgments.cached_figures`` computes
-and caches them.
+An app registers how its figures are computed and stored (``FiguresDefinition``), as ``annotation.quality.work_page``
+does. ``judgments.cached_figures`` computes and caches them.
 """
 
 from __future__ import annotations

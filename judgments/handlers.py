@@ -32,10 +32,7 @@ from judgments.studies.studies import find_dataset, find_study
 def _open_upload_and_commit(
     run: JobRun, upload: str
 ) -> Iterator[tuple[uploads.UnpackedUpload, dict[str, Any]]]:
-    """Open an upload, and the transaction that ends the job. Discard the upload when the job is done.
-
-    Yield the unpacked upload, and the dict of the job's result.
-    """
+    """Open an upload, and the transaction that ends the job. Discard the upload when the job is done."""
     with uploads.open_upload(upload, run.progress) as files, run.commit() as result:
         yield files, result
     uploads.discard_upload(upload)
@@ -112,7 +109,7 @@ def _import_into(
     dataset: str,
     **arguments: Any,
 ) -> None:
-    """Import an upload into a dataset that the job's account may edit. ``arguments`` are those of ``import_file``."""
+    """Import an upload by ``import_file`` into a dataset that the job's account may edit."""
     user = require_editor(acting_person(), find_dataset(dataset))
     job = Job.objects.get(pk=run.job_id)
     with (
@@ -126,7 +123,10 @@ def _import_into(
 def import_candidate_upload(
     run: JobRun, *, encoding: str = "", mapping: dict[str, Any] | None = None, **arguments: str
 ) -> None:
-    """Import the captions of a system. ``mapping`` is a `ColumnMapping` as a dict."""
+    """Import the captions of a system. ``mapping`` is a `ColumnMapping` as a dict.
+
+    ``arguments`` are ``upload``, ``dataset`` and others of ``import_candidates``.
+    """
     column_mapping = ColumnMapping.model_validate(mapping) if mapping else None
     _import_into(run, import_candidates, encoding=encoding or None, mapping=column_mapping, **arguments)
 
@@ -143,6 +143,7 @@ def scale_pictures(run: JobRun, *, dataset: str) -> None:
     for done_count, item in enumerate(unscaled_items):
         run.progress(done_count / len(unscaled_items), f"{done_count:,} of {len(unscaled_items):,} pictures")
         picture = str(item.picture)
+        # the filter by picture skips an item whose picture was replaced meanwhile
         Item.objects.filter(pk=item.pk, picture=picture).update(scaled=scale_picture(picture))
     with run.commit() as result:
         result |= {"pictures": len(items), "scaled": len(unscaled_items)}
@@ -158,7 +159,7 @@ def draw_hits_of_study(run: JobRun, *, study: str) -> None:
 
 
 def compute_figures(run: JobRun, *, study: str, names: list[str]) -> None:
-    """Compute the named figures of a large study, and delete earlier jobs of this kind."""
+    """Compute the named figures of a large study, and delete the study's earlier jobs of this kind."""
     rows = recompute_figures(find_study(study), names)
     with run.commit():
         store_figures(rows)

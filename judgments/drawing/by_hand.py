@@ -81,7 +81,7 @@ class _ChangedDraw:
         self._pairs = {pair.key: pair for pair in batch.pairs}
 
     def apply(self, change: HandChange) -> None:
-        """Apply a change. Raise ValueError, with the reason, if it cannot be applied."""
+        """Apply a change, or raise ValueError with the reason."""
         page = self._page_of.get(change.item)
         if page is None:
             raise ValueError(
@@ -182,11 +182,12 @@ class _ChangedDraw:
         texts_of_image = texts_by_wording([image])
         texts_by_name = {name: self._find_or_make_text(text, texts_of_image) for name, text in texts.items()}
         if "options" in content:
-            options = [text for name, text in texts_by_name.items() if name not in CAPTION_FIELDS]
+            options = [text for name, text in texts_by_name.items() if name.startswith("option")]
             content["options"] = [{"key": text.key, "text": text.text} for text in options]
         if "boxes" in content:
             content["boxes"] = [dict(box) for box in image.boxes]
         if "text" in content:
+            # the phrases of several words that the page offers as keywords, unless the new text lacks them
             phrases = [phrase for phrase in content["collocations"] if phrase in texts["text"]]
             content |= {"text": texts["text"], "collocations": phrases}
         if "fields" in content:
@@ -194,6 +195,7 @@ class _ChangedDraw:
         captions: dict[str, Any] = {name: texts_by_name[name] for name in CAPTION_FIELDS if name in texts}
         key = content_key("by hand", self._design.seed, unit.key, hand_page, image.name, texts)
         fields = captions | {"key": key, "image": image.name, "content": content}
+        # the filter did not score the new texts
         new_unit = replace(unit, filtered=False, audited=False, **fields)
         return self._with_new_pair(new_unit, image) if unit.pair else new_unit
 
@@ -206,7 +208,7 @@ class _ChangedDraw:
     def _with_new_pair(self, unit: UnitSpec, image: Image) -> UnitSpec:
         """Add a new pair for the changed unit, and return the unit with it.
 
-        The pair has no systems if its texts or image were changed.
+        Credit no systems, unless only the reference was changed.
         """
         old_pair = self._pairs[unit.pair]
         changes: dict[str, Any] = {
@@ -252,13 +254,13 @@ class _ChangedDraw:
             raise DesignError(
                 gettext("by_hand: the changes leave no item on any page of work."), field="by_hand"
             )
-        references: dict[str, set[str]] = defaultdict(set)
+        references_by_pair: dict[str, set[str]] = defaultdict(set)  # keys of shown references; "" without one
         for hit in hits:
             for unit in hit.units:
                 if unit.pair:
-                    references[unit.pair].add(unit.reference.key if unit.reference else "")
-        shown_pairs = (pair for pair in self._pairs.values() if pair.key in references)
-        pairs = tuple(_with_references(pair, references[pair.key]) for pair in shown_pairs)
+                    references_by_pair[unit.pair].add(unit.reference.key if unit.reference else "")
+        shown_pairs = (pair for pair in self._pairs.values() if pair.key in references_by_pair)
+        pairs = tuple(_with_references(pair, references_by_pair[pair.key]) for pair in shown_pairs)
         change_count = len(self._design.by_hand)
         sentence = f"Changed by hand after the draw: {change_count} changes, as by_hand names them."
         notes = self._batch.notes | {"sentences": [*self._batch.notes.get("sentences", []), sentence]}

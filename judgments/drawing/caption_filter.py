@@ -35,8 +35,6 @@ def passes_filter(
     Scores are compared exactly, as integers, since thousands of pairs score exactly 1/4 or 1/3.
 
     Args:
-        captions: the captions of each image.
-        references: the references of each image.
         order: the key ``filter.order`` of the design, which says how words are prepared.
 
     Returns:
@@ -58,7 +56,7 @@ def passes_filter(
         list(number_by_text), references, text_numbers_by_image, order=order
     )
     word_counts = word_counts_by_text[np.concatenate(text_numbers_by_image)]
-    limit = Fraction(str(threshold)).limit_denominator(10_000)
+    limit = Fraction(str(threshold)).limit_denominator(10_000)  # 1/3 for 0.33333333
     # matching / words >= numerator / denominator
     reaches_limit: Flags = matching_counts * limit.denominator >= word_counts * limit.numerator
     return reaches_limit & (word_counts > 0)

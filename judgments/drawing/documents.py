@@ -12,7 +12,7 @@ DOCUMENT_FIELDS = ("document", "doc", "talk")
 
 
 def document_in(fields: Iterable[Sequence[str]]) -> str:
-    """Return the name of the item's document or talk, from its fields; "" if they have none."""
+    """Return the name of the item's document or talk, from pairs of a field and its value; "" if they have none."""
     values = {name: value.strip() for name, value in fields}
     return next((values[name] for name in DOCUMENT_FIELDS if values.get(name)), "")
 

@@ -125,9 +125,8 @@ def make_hits(
 ) -> list[HITSpec]:
     """Build HITs from pages.
 
-    Args:
-        deal_controls: returns the groups of control items for a page, by the page's number and its groups. They are
-            inserted at random places.
+    ``deal_controls`` gets a page's number and groups, and returns its groups of control items. They are inserted at
+    random places.
     """
     hits = []
     for number, page in enumerate(pages):
@@ -158,14 +157,14 @@ def build_hits(
     In an arena, pairs are drawn when a worker accepts a page, so its HITs have only control items.
 
     Args:
-        repeat_images: whether an image may occur twice on a page when too few images are left; only for protocols that
-            do not show the image.
-        balance_lengths: whether the lengths of pages differ by at most one group.
+        repeat_images: as for ``pack_groups``; only for protocols that do not show the image.
+        balance_lengths: as for ``pack_groups``.
     """
     dealer = ControlDealer(
         design, control_images, makers=makers, known_items=known_items, shows_picture=not repeat_images
     )
-    pages: Sequence[Sequence[Group]] = [()] * design.arena.pages or pack_groups(
+    pages: Sequence[Sequence[Group]] = [()] * design.arena.pages  # [] without an arena
+    pages = pages or pack_groups(
         groups,
         per_hit=size - design.controls.per_hit,
         rng=rng_for(design.seed, "packing"),

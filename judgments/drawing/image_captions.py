@@ -96,7 +96,10 @@ def draw_captions(
 
 
 def _distinct_texts(texts: Iterable[Text]) -> list[Text]:
-    """Return the first text of each wording, in the order of the last texts of the wordings."""
+    """Return the first text of each wording, in the order of the last texts of the wordings.
+
+    This order must not change, since random draws depend on it.
+    """
     # of equal keys, a dict keeps the place of the first and the value of the last; here, the order is reversed
     return list({text.text: text for text in reversed(list(texts))}.values())[::-1]
 
@@ -230,7 +233,7 @@ def _select_by_id(
     Raises:
         DesignError: no unit has one of the ids.
     """
-    missing_ids = set(ids)
+    missing_ids = set(ids)  # those that no unit had so far; each unit has another id
     selected_captions = []
     for image_captions in captions:
         keys = unit_keys(image_captions.image, image_captions.texts)

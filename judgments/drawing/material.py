@@ -40,7 +40,7 @@ class Image:
         outputs: (system, caption) pairs, system by system, each from the best caption down.
         retrievals: (system, caption, rank from 1) for each ranking that returned the image.
         text: the text of the item, as in Mason and Charniak 2012.
-        boxes: the labelled boxes of the image, as in Wang and Gaizauskas 2015.
+        boxes: the labelled boxes of the image, as in Wang and Gaizauskas 2015 (``box_tags`` has their keys).
         fields: (column, text) pairs of an input row, in order.
     """
 
@@ -63,7 +63,7 @@ class Pair:
     """A candidate pair: two captions of an image that are compared.
 
     Attributes:
-        kind: HC, HI, HM or MM (PROTOCOLS section 2.1); "" after a manual change.
+        kind: HC, HI, HM or MM (``sampling.PairKind``); "" after a manual change.
         first_system, second_system: the names of the systems that proposed the captions; None for people.
         references: the ids of the references with which the candidates are compared.
     """
@@ -180,7 +180,6 @@ class Batch:
 
     @cached_property
     def control_count(self) -> int:
-        """The number of control items on all pages."""
         return sum(unit.control for unit in self.hit_units())
 
     @property
@@ -201,7 +200,6 @@ class Batch:
         return (*units, *self.pool[::step][:missing_count])
 
     def hit_units(self) -> Iterator[UnitSpec]:
-        """Yield the units of all HITs, HIT by HIT."""
         for hit in self.hits:
             yield from hit.units
 

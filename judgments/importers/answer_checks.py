@@ -76,8 +76,8 @@ class AnswerChecker:
         """Check an answer of a kind that is answered by numbers. Check equal numbers only once.
 
         Args:
-            needs_options: whether the file may have answers that the kind's default options refuse. The answer 0 (no
-                difference) is always such an answer.
+            needs_options: whether the row has the column `answers`, which exports of pairs have if their design allows
+                more answers than 1 and 2. Files without this column may have 0 (no difference), too.
 
         Raises:
             ValueError: the answer is invalid.
@@ -85,6 +85,7 @@ class AnswerChecker:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if is_number and (value, needs_options) in self._checked_numbers:
             return
+        # isinstance() again, for the type checker
         if self.plain_kind.scale is not None and isinstance(value, int | float) and is_number:
             self._check_on_scale(value)
         elif needs_options or value == 0 or not self.kind.two_sided:

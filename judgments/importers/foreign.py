@@ -73,6 +73,7 @@ def explode_rows(
 
     The path ``*`` stands for the record itself, and after the first step for the member of that step. The columns
     ``key1``, ``key2`` and so on have the keys or indices of the members of each step, and ``key`` has that of the last.
+    ``level`` is the number of the first of ``steps`` in these names.
     """
     if not steps:
         yield values
@@ -150,7 +151,7 @@ def button_groups(names: Iterable[str], separator: str, prefix: str) -> ButtonGr
 
     A column's name consists of ``prefix``, the name of the group, ``separator`` and the value, such as
     ``Answer.score.1``. A dot may also belong to the group's name or to the value. Therefore each name is split at the
-    first separator, and again at the last one.
+    first separator, and again at the last one. A group has no column of its own.
     """
     columns = [name for name in names if name.startswith(prefix)]
     groups: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -166,11 +167,8 @@ def button_groups(names: Iterable[str], separator: str, prefix: str) -> ButtonGr
 def selected_values(buttons: Mapping[str, Any], *, flags: bool) -> str | None:
     """Return the values of the selected radio buttons, joined by ANSWER_SEPARATOR.
 
-    Return None if all cells are empty, or if they are not the cells of buttons.
-
-    Args:
-        buttons: the cells, by the button's value.
-        flags: whether each cell must be true or false.
+    ``buttons`` are the cells by the button's value. If ``flags`` is set, each cell must be true or false. Return None
+    if all cells are empty, or if they are not the cells of buttons.
     """
     texts = {value: cell.strip().lower() for value, cell in buttons.items() if isinstance(cell, str)}
     states = {value: text for value, text in texts.items() if text}

@@ -32,7 +32,7 @@ def output_columns(kind: Kind | None) -> tuple[str, ...]:
 
 
 def empty_outputs(record: Record, checker: AnswerChecker | None) -> dict[str, str]:
-    """Return "" for each column of an output that is empty in the row, unless the row has a caption id for it."""
+    """Return "" for each column of an output that is empty in the row, unless the row has the id of another text."""
     if not record.textual or checker is None:
         return {}
     values = record.values
@@ -70,7 +70,7 @@ def read_answer(record: Record, checker: AnswerChecker | None) -> tuple[float | 
     """
     answer = _json_or_text(record, "answer")
     if isinstance(answer, str):
-        answer = record.read("answer", lambda _: read_text(answer))
+        answer = record.read("answer", lambda _: read_text(answer))  # an error then names the row
     elif answer is not None and not isinstance(answer, list | dict):
         raise record.problem("answer", quote_value(answer), "a text, a list or an object")
     if checker is None:
@@ -86,7 +86,7 @@ def read_answer(record: Record, checker: AnswerChecker | None) -> tuple[float | 
     if answer is not None:
         raise record.problem("answer", quote_value(answer), f"nothing: {kind.name} is answered by value")
     value = record.get("value")
-    with suppress(BadCell):
+    with suppress(BadCell):  # another value is refused below, with what the kind expects
         value = read_number(value, record.textual)
     try:
         checker.check_number(value, needs_options=record.get("answers") is not None)

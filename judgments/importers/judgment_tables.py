@@ -45,7 +45,7 @@ _REQUIRED_COLUMNS = ("unit", "worker")
 _COLUMNS = Columns(
     _REQUIRED_COLUMNS, tuple(name for name in JUDGMENT_COLUMNS if name not in _REQUIRED_COLUMNS), strict=True
 )
-# columns that `_read_row` reads itself, since their cells depend on other columns
+# fields that the row's reader does not fill from columns: `_read_row` passes or sets them, or they keep their default
 _GIVEN_COLUMNS = ("value", "answer", "protocol", "expected", "content", "anonymous", "aggregated", "stored")
 JUDGMENT_READER = RowReader(JudgmentRow, given_fields=_GIVEN_COLUMNS)
 CREDITED_READER = RowReader(CreditedRow, given_fields=(*_GIVEN_COLUMNS, "credits"))
@@ -140,7 +140,7 @@ class TableJudgments(JudgmentSource):
     def _find_first_row(self, unit: str) -> tuple[JudgmentRow, Record] | None:
         """Read the file again, and return the first row of a unit with its record; None if this row is invalid."""
         reader = copy(self)
-        reader.notes = ImportNotes()
+        reader.notes = ImportNotes()  # so that rows that are read twice count once
         for record in reader._records(self.path, _COLUMNS, ImportNotes(), self._encoding):
             with suppress(ImportProblem):
                 row = reader._read_row(record)
@@ -211,7 +211,7 @@ class TableJudgments(JudgmentSource):
         if record.get("protocol") is None:
             return self.protocol
         protocol = record.read("protocol", read_name)
-        if protocol not in self._checkers and protocol not in self.kinds:
+        if protocol not in self.kinds:
             raise record.problem("protocol", quote_value(protocol), self._expected_protocols(protocol))
         if self.protocol is not None and protocol != self.protocol:
             raise record.problem(
@@ -245,7 +245,7 @@ def _stored_form(
         text = captions.get(row.first, text)
     if kind.marks_text and text is None:
         raise record.problem("first_text", "nothing", TEXT_EXPECTED.format("first"))
-    unit = SimpleNamespace(first=SimpleNamespace(text=text), content=content)
+    unit = SimpleNamespace(first=SimpleNamespace(text=text), content=content)  # stands for the ``Unit`` row
     try:
         stored_answer = checker.clean(kind.exchange.from_file(row.answer, content=content), unit=unit)
     except ValueError as error:

@@ -55,7 +55,7 @@ class ImportNotes:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def count(self, quirk: str, by: int = 1, *, detail: str = "") -> None:
-        """Add ``by`` to the count of an oddity in QUIRK_NOTES. For 0, add no note."""
+        """Add ``by``, or 1 for a condition that is true, to the count of an oddity. For 0 or False, add no note."""
         assert quirk in QUIRK_NOTES
         if by:
             self._counts[quirk, detail] += by

@@ -43,9 +43,7 @@ def read_potato(path: Path, columns: Columns, notes: ImportNotes, encoding: str 
 def is_letter_shown(values: Mapping[str, Any], source: str) -> bool:
     """Return whether a column of a table has letters of shown positions, so that the judged texts are unknown.
 
-    Args:
-        values: a row of the table, of which only the names of the columns matter.
-        source: the column.
+    Of ``values``, a row of the table, only the names of the columns matter.
     """
     if "instance_id" not in values or not values.keys() & {"user_id", "user"}:
         return False
@@ -54,7 +52,7 @@ def is_letter_shown(values: Mapping[str, Any], source: str) -> bool:
 
 
 def _read_state(path: Path, encoding: str | None) -> Iterator[Record]:
-    """Yield a record for each item that an annotator has answered."""
+    """Yield a record for each item that an annotator has answered, with the keys of Potato's older JSON lines."""
     members = read_document(path, encoding)
     keys = {"user_id", ANSWERS, ORDERS, BEHAVIOUR}
     # members of lists, which have a number, are not needed

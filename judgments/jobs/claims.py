@@ -40,10 +40,9 @@ def run_job(job_id: int) -> bool:
 def start_run(
     job_id: int, context: Callable[[JobRun], AbstractContextManager[object]] = nullcontext
 ) -> JobRun | None:
-    """Claim a job and run it as `run_job` does. Return None if it cannot be claimed.
+    """Claim a job and run it as `run_job` does, in the context manager ``context(run)``.
 
-    Args:
-        context: a function of the run that returns the context manager in which the handler is called.
+    Return None if it cannot be claimed.
     """
     owner = owner_name()
     local_owners.add(owner)
@@ -51,6 +50,7 @@ def start_run(
         run = _claim_job(job_id, owner)
         if run is None:
             return None
+        # as a context manager, the run sends heartbeats, and stores how it ended if the handler raises an error
         with log_field_scope(job=run.job_id, kind=run.kind), run, context(run):
             if run.kind not in job_kinds:
                 raise UnknownJobKind(
@@ -80,7 +80,8 @@ def _claim_job(job_id: int, owner: str) -> JobRun | None:
         return None
     if job.state == Job.State.RUNNING and (job.attempts >= MAX_ATTEMPTS or not has_ended(job.owner)):
         return None  # the message came twice, or the job kills its workers
-    # Use the database's clock, since clocks of workers may differ.
+    # Nothing is updated if another worker has changed state and owner since they were read. The times are those of the
+    # database's clock, since clocks of workers may differ.
     updated_count = Job.objects.filter(pk=job_id, state=job.state, owner=job.owner).update(
         state=Job.State.RUNNING, owner=owner, attempts=F("attempts") + 1, heartbeat=Now(), started_at=Now()
     )

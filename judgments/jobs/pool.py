@@ -43,8 +43,10 @@ POLL_SECONDS = 0.02  # seconds between checks for results
 TASK_FILE = "task"  # the file with the function and its arguments
 # a folder's name: the job's id, the run's name, and the number of the call of `map` in the run
 FOLDER_NAME = re.compile(r"[0-9]+-[0-9a-f]{8}-[0-9]+")
-MAX_DRAFT_SECONDS = 60  # age of the draft of a message after which nobody sends it
+# Age of a draft after which nobody sends it. `config.celery` keeps messages as files; a draft's name starts with a dot.
+MAX_DRAFT_SECONDS = 60
 
+# a study among the arguments is written as its row id, and read from the database
 packing.declare_kind(Study, lambda study: study.pk, lambda pk: Study.objects.get(pk=pk))
 
 log = logging.getLogger(__name__)
@@ -110,10 +112,7 @@ class AllWorkers:
 
 
 def _claim_next_part(folder: Path, unclaimed: deque[int]) -> int | None:
-    """Claim the next part that no process has claimed, and return its number; None if there is none.
-
-    Numbers of parts that are tried are removed from ``unclaimed``.
-    """
+    """Remove numbers from ``unclaimed`` until one can be claimed, and return it; None if none can."""
     while unclaimed:
         number = unclaimed.popleft()
         if claim_part(folder, number):
@@ -123,7 +122,7 @@ def _claim_next_part(folder: Path, unclaimed: deque[int]) -> int | None:
 
 def claim_part(folder: Path, number: int) -> bool:
     """Claim a part for this process. Return False if another process has claimed it already."""
-    try:
+    try:  # the mode "x" fails if the file exists
         with open(folder / f"{number}.claim", "x") as file:
             file.write(owner_name())
     except FileExistsError:

@@ -67,7 +67,8 @@ def refuse_too_many_jobs(user: User, kind: str) -> None:
     job_kind = job_kinds.get(kind)
     if job_kind and (job_kind.is_essential or job_kind.queue == CROWD):  # such as payments
         return
-    User.objects.select_for_update(no_key=True).get(pk=user.pk)  # so that each request counts earlier jobs
+    # Lock the account, so that each request counts the jobs of earlier ones; ``no_key`` lets others refer to it.
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)
     waiting_count = Job.objects.filter(created_by=user, state=Job.State.QUEUED).count()
     if waiting_count < settings.JOBS_WAITING:
         return
@@ -116,7 +117,7 @@ def cancel_job(job: Job) -> None:
 
 
 def retry_job(job: Job) -> None:
-    """Queue a failed or cancelled job again, as if it were requested now.
+    """Queue a failed or cancelled job again, as if it were requested now. Refuse jobs of deleted studies.
 
     Raises:
         WrongState: the job is in another state.

@@ -52,7 +52,6 @@ class PeriodicTask:
 
     @property
     def task_name(self) -> str:
-        """The name of its Celery task."""
         return task_name(self.function.rpartition(".")[2])
 
 
@@ -92,7 +91,6 @@ def periodic_tasks() -> tuple[PeriodicTask, ...]:
 
 
 def scope_of_kind(kind: str) -> str:
-    """Return the scope that a token needs to see results of the kind."""
     return job_kinds[kind].scope if kind in job_kinds else "studies"
 
 
@@ -103,5 +101,4 @@ def upload_page_of(kind: str) -> str:
 
 
 def is_essential_kind(kind: str) -> bool:
-    """Return whether other work depends on jobs of the kind, which then cannot be cancelled."""
     return kind in job_kinds and job_kinds[kind].is_essential

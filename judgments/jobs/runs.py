@@ -274,8 +274,7 @@ class _HeartbeatThread(threading.Thread):
 def run_part(job_id: int, run: str) -> Iterator[None]:
     """Compute a part of a job in the block. When the job's run is over, end this process, even within the block.
 
-    Args:
-        run: the name of the run (``JobRun.name``), which another process carries out.
+    ``run`` is the name of the run (``JobRun.name``), which another process carries out.
     """
     stopped = threading.Event()
 

@@ -23,9 +23,8 @@ log = logging.getLogger(__name__)
 LOST_AFTER = timedelta(seconds=5)  # a message is lost if the broker does not list it after this time
 
 _woke_at = float("-inf")  # when this machine last woke from sleep, by the monotonic clock
-_clock_difference = (
-    time.time() - time.monotonic()
-)  # by how much the wall clock is ahead of the monotonic clock
+# by how much the wall clock is ahead of the monotonic clock
+_clock_difference = time.time() - time.monotonic()
 MAX_CLOCK_DRIFT_SECONDS = 1  # a larger change of the difference means that the machine has slept
 
 
@@ -110,7 +109,7 @@ def _seconds_awake() -> float:
 def _requeue_lost_messages(queue: str, count_at_broker: Callable[[str], int | None]) -> None:
     """Mark the oldest sent jobs as not sent if the broker has fewer messages than jobs are marked as sent.
 
-    A message that is sent twice does no harm.
+    It is unknown which messages are lost. A message that is sent twice does no harm.
     """
     sent_jobs = Job.objects.filter(queue=queue, state=Job.State.QUEUED, sent_at__lt=Now() - LOST_AFTER)
     lost_jobs = list(sent_jobs.order_by("sent_at", "pk").values_list("pk", flat=True))

@@ -89,7 +89,7 @@ def describe_result(job: Job) -> list[tuple[str, str]]:
     """Return the entries of a job's result that pages show, as pairs of label and value."""
     if not isinstance(job.result, dict):
         return []
-    entries = {**job.result, **(job.result.get("counts") or {})}
+    entries = {**job.result, **(job.result.get("counts") or {})}  # imports have their numbers under "counts"
     pairs = [
         (_describe_name(name), _describe_value(name, value))
         for name, value in entries.items()

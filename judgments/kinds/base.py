@@ -470,7 +470,7 @@ class Kind(ABC):
 
     @property
     def unused_known_item_keys(self) -> frozenset[str]:
-        """The keys of a ``KnownItem`` that this kind does not use."""
+        """The keys of a ``KnownItem`` that this kind does not use. A page with a picture shows no reference."""
         if not self.two_sided:
             return frozenset({"reference", "second"})
         return frozenset({"reference"}) if self.page.shows_picture else frozenset()
@@ -502,7 +502,7 @@ class Kind(ABC):
         return ""
 
     def with_setting(self, setting: str) -> Kind:
-        """Return this kind with the form of answers that ``setting()`` describes."""
+        """Return this kind, or a changed copy, with the form of answers that ``setting()`` describes."""
         return self
 
     def extend_setting(self, setting: str | None, answer: Any) -> str:
@@ -552,9 +552,7 @@ class Kind(ABC):
     ) -> tuple[HITSpec, ...]:
         """Build the HITs of a design from groups of judged units, and add its control items.
 
-        Args:
-            control_images: the images of the control split.
-            known_items: the known items of the study file.
+        ``control_images`` are the images of the control split.
         """
         return build_hits(
             groups,
@@ -584,12 +582,7 @@ class Kind(ABC):
         control_kind: str,
         **unit_fields: Any,
     ) -> UnitSpec:
-        """Return a control item.
-
-        Args:
-            parts: the values from which its key is derived, in addition to the image.
-            unit_fields: further fields of the unit, such as its texts.
-        """
+        """Return a control item, whose key is derived from its place, the image and ``parts``."""
         return UnitSpec(
             key=content_key("control", self.name, slot.design.seed, slot.position, image.name, *parts),
             image=image.name,
@@ -622,7 +615,7 @@ class Kind(ABC):
 
     @abstractmethod
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
-        """Return the unchecked answer at ``position`` of the page from a posted form; None if there is none."""
+        """Return the unchecked answer at ``position`` of the page, or None, from a posted form."""
 
     def without_texts(self, answer: Any) -> Any:
         """Return an open answer without its free text; None if it consists of free text."""

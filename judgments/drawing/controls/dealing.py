@@ -57,7 +57,6 @@ class ControlDealer:
 
         Args:
             images: the images of the control split.
-            known_items: the known items of the study file.
             shows_picture: whether workers see the image, which then appears once per page.
 
         Raises:
@@ -74,6 +73,7 @@ class ControlDealer:
         kinds: list[str] = list(dict.fromkeys(design.controls.kinds))
         self._kind_deck = Deck(kinds, rng_for(seed, "control kinds"), name=str)
         self._image_deck = Deck(self._images, self._rng, name=lambda image: image.name)
+        # lists of known items that are shown together; their name is the image, which a page must not show twice
         self._known_deck = Deck(
             _group_by_image(known_items) if makers.groups_known_items else [[item] for item in known_items],
             rng_for(seed, "known items"),
@@ -82,6 +82,7 @@ class ControlDealer:
 
     def deal_controls(self, page_number: int, page: Sequence[Group]) -> list[Group]:
         """Return the groups of control items for a page with these other groups."""
+        # one kind at a time, since a page may repeat a kind; items dealt at once are distinct
         kinds = [self._kind_deck.deal_items(1)[0] for _ in range(self._design.controls.per_hit)]
         sources = self._draw_sources(kinds, page)
         groups = []
@@ -128,10 +129,7 @@ class ControlDealer:
 class _ControlSources:
     """What the control items of a page are made from. Each control item takes a source away.
 
-    Attributes:
-        known_groups: known items that are shown together.
-        images: images of the control split.
-        originals: groups of the page, of which one or more are repeated.
+    ``images`` are of the control split, and ``originals`` are groups of the page, of which one or more are repeated.
     """
 
     known_groups: list[list[KnownItem]]

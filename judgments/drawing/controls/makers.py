@@ -79,7 +79,8 @@ class ControlMakers:
         known_good: a function that makes items from the known items of the study file.
         groups_known_items: whether the known items of an image form one group.
         min_references: number of references that an image needs for a control item.
-        quiz_usable: a function that returns whether an image can be in a quiz.
+        quiz_usable: a function that returns whether an image can be in a quiz. By default it needs two references,
+            one to show and one as the right candidate.
     """
 
     reference: MakeControl | None = None

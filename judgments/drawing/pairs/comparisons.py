@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from common.texts import one_text
 from judgments.drawing.material import Pair
 
-SystemNames = tuple[
-    str, ...
-]  # the systems of a pair: none, one or two, since candidates can be people's captions
+# the systems of a pair: none, one or two, since candidates can be people's captions
+SystemNames = tuple[str, ...]
 
 Comparison = tuple[str, frozenset[str]]  # an image and the two texts of a pair
 
@@ -22,9 +21,8 @@ class AcceptedPairs:
 
     Attributes:
         min_references: number of references that a pair needs.
-        allow_no_references: whether a pair of an image without references is accepted.
+        allow_no_references: whether ``draw_new`` may draw a pair of an image without references.
         by_kind: the drawn pairs by kind.
-        comparisons: the images and texts of the drawn pairs.
         skipped_pairs: number of pairs that were not accepted because of too few references.
     """
 

@@ -34,7 +34,7 @@ USUAL_MAX_PAIRS = 1000
 
 @dataclass(frozen=True, slots=True)
 class DrawnPairs:
-    """The candidate pairs of a study. ``skipped_pairs`` is the number of pairs with too few references."""
+    """The candidate pairs of a study, and the number of pairs with too few references."""
 
     pairs: list[Pair]
     skipped_pairs: int = 0
@@ -146,7 +146,7 @@ def missing_ids_error(missing_ids: Collection[str]) -> DesignError:
 
 
 def system_names(pair: Pair) -> tuple[str, str]:
-    """Return the sorted names of a pair's two systems."""
+    """Return the sorted names of a pair's two systems; "" for a person."""
     first, second = sorted((pair.first_system or "", pair.second_system or ""))
     return first, second
 
@@ -174,7 +174,6 @@ class _PairDrawer:
     allow_no_references: bool
 
     def draw(self, min_references: int) -> AcceptedPairs:
-        """Draw pairs of each kind that have at least ``min_references`` references."""
         accepted_pairs = AcceptedPairs(min_references, self.allow_no_references)
         for kind in PAIR_KINDS:
             count = self.pair_counts.get(kind, 0) if self.pair_counts else self.default_count(kind)
@@ -189,7 +188,10 @@ class _PairDrawer:
         return accepted_pairs
 
     def default_count(self, kind: str) -> int:
-        """Return the number of pairs of a kind to draw if the design has no numbers."""
+        """Return the number of pairs of a kind to draw if the design has no numbers.
+
+        A protocol without references usually compares systems, so it gets each pair of systems on each image.
+        """
         if kind == "MM" and self.allow_no_references and not self.uses_published:
             return max(DEFAULT_PER_KIND, count_pairs_of_systems(self.images))
         return DEFAULT_PER_KIND

@@ -32,10 +32,7 @@ class _Option:
 def draw_new(
     images: Sequence[Image], kind: str, count: int, accepted_pairs: AcceptedPairs, rng: np.random.Generator
 ) -> list[Pair]:
-    """Return up to ``count`` new pairs of a kind.
-
-    They are drawn in rounds. Each round draws one pair of each image that still has an option.
-    """
+    """Return up to ``count`` new pairs of a kind. Each round draws one pair of each image that has options left."""
     draw_counts: Counter[str] = Counter()
     remaining = [(image, _options_of_image(image, kind, images, rng)) for image in shuffle(images, rng)]
     drawn_pairs: list[Pair] = []
@@ -76,6 +73,7 @@ def _next_pair(
         if len(texts) < 2 or (image.name, texts) in accepted_pairs.comparisons:
             continue
         references_left = len(image.references) - CANDIDATE_REFERENCES[kind]
+        # skipped pairs are those that a smaller ``sampling.references`` would allow; with 0 left, no number does
         if 0 < references_left < accepted_pairs.min_references:
             accepted_pairs.skipped_pairs += 1
             continue

@@ -69,12 +69,7 @@ def unusable_pairs(material: Material, images: Sequence[Image], kind: str) -> li
 def pairs_left_out(
     material: Material, images: Sequence[Image], *, pair_counts: dict[str, int], drawn: Sequence[Pair]
 ) -> dict[str, int]:
-    """Return how many published pairs fewer than ``pair_counts`` were drawn, by the reason.
-
-    Args:
-        pair_counts: the number of pairs that the design needs, by kind.
-        drawn: the drawn pairs.
-    """
+    """Return how many published pairs fewer than ``pair_counts``, the design's numbers, were drawn, by the reason."""
     shortage = sum(pair_counts.values()) - len(drawn)
     if shortage <= 0:
         return {}

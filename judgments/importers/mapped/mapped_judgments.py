@@ -50,6 +50,8 @@ _ADDRESS = re.compile(r"https?://")
 class MappedJudgments(TableJudgments):
     """Judgments of a file with foreign columns. Judgments of rejected assignments are stored but excluded.
 
+    Registers of what was read hold digests (``hash()``) instead of texts, since a file may have millions of rows.
+
     A unit is identified by the column `unit` or, in a file without this column, by its image, captions, systems and the
     other columns of ``CONTENT_COLUMNS``. In the column `image`, an address stands for the image that it ends with.
 
@@ -99,6 +101,7 @@ class MappedJudgments(TableJudgments):
             name: {foreign.cell_text(word): answer for word, answer in answers.items()}
             for name, answers in mapping.values.items()
         }
+        # a layout must name its columns; another table may have columns with Quorum's names
         for names, actual, expected in REQUIRED_COLUMNS if mapping.title else ():
             has_marked_answers = mapping.spans and names is ANSWER_COLUMNS
             if not has_marked_answers and not any(name in mapping.columns for name in names):
@@ -107,7 +110,7 @@ class MappedJudgments(TableJudgments):
     def judgments(
         self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
     ) -> Iterator[JudgmentRow]:
-        self._rater_counts.clear()
+        self._rater_counts.clear()  # the file may have been read before
         self._pair_orders.clear()
         return super().judgments(images, captions)
 
@@ -236,7 +239,8 @@ class MappedJudgments(TableJudgments):
         """Return the value that the mapping gives for the word in a cell. An answer must be one of the words."""
         word = foreign.cell_text(cell)
         if name not in ("value", "expected"):
-            return values_of_words.get(word.lower(), values_of_words.get("*"))  # "*": any other word
+            # mappings have these words in lower case; "*" is any other word
+            return values_of_words.get(word.lower(), values_of_words.get("*"))
         if word not in values_of_words:
             raise _cell_problem(record, name, cell, f"one of {', '.join(values_of_words)}")
         return values_of_words[word]
@@ -257,7 +261,7 @@ class MappedJudgments(TableJudgments):
         if kind is None or not kind.two_sided or not values.keys() >= {"first_text", "second_text"}:
             return
         if values.keys() & {"answer", "content", "systems", "first", "second"}:
-            return
+            return  # these columns may refer to the sides, too, and cannot be swapped here
         # the normal form of the text and the system, of each side
         first, second = (
             (one_text(str(values[f"{side}_text"])), str(values.get(system, "")))
@@ -273,7 +277,7 @@ class MappedJudgments(TableJudgments):
         if not all(answer.isascii() and answer.isdecimal() for answer in answers.values()):
             return  # the reader of answers will refuse the row
         for name, answer in answers.items():
-            values[name] = kind.sides.to_canonical(int(answer), side=True)
+            values[name] = kind.sides.to_canonical(int(answer), side=True)  # True: the second was shown first
         for first_column, second_column in (("first_text", "second_text"), tuple(SIDE_BY_SYSTEM_COLUMN)):
             second, first = values.pop(first_column, None), values.pop(second_column, None)
             swapped = {first_column: first, second_column: second}
@@ -360,7 +364,7 @@ class MappedJudgments(TableJudgments):
 
 
 def _cell_problem(record: Record, name: str, value: Any, expected: str) -> ImportProblem:
-    """Return the error about a cell. The message has the column's name in the file."""
+    """Return the error about a cell, with the column's name in the file, also in the pair ``ImportProblem.cell``."""
     origin = record.origins.get(name, name)
     problem = replace(record, origins={}).problem(origin, quote_value(value), expected)
     problem.cell = problem.cell and (origin, "" if value is None else str(value)[:MAX_SHOWN_LENGTH])

@@ -41,8 +41,7 @@ MAX_CRITERIA = 50
 def mapped_reader(mapping: ColumnMapping, read: RecordReader, *, mapped_only: bool = False) -> RecordReader:
     """Return a reader of the files that ``read`` reads, whose records have Quorum's columns.
 
-    Args:
-        mapped_only: whether the reader drops the file's other columns.
+    If ``mapped_only`` is set, the reader drops the file's other columns.
     """
 
     def records(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
@@ -118,7 +117,6 @@ class _MappedFileReader:
     Attributes:
         sources: the sources of each of Quorum's columns.
         raw_columns: the columns by which the file is read, before they get Quorum's names.
-        mapped_only: whether to drop the columns that have no mapping.
         excluded_columns: Quorum's columns that are left out, even if the file has them.
         wanted_cells: the text that a row must have, by column, to fulfil the mapping's condition.
         missing_words: the words that mean an empty cell.
@@ -159,7 +157,7 @@ class _MappedFileReader:
         self.row_splitter = RowSplitter(mapping, self.sources)
 
     def files(self) -> list[Path]:
-        """Return the file, or those files of a folder that the mapping reads."""
+        """Return the file, or those files of a folder that match the first pattern that any file matches."""
         mapping, path = self.mapping, self.path
         if not (mapping.files and path.is_dir()):
             return [path]
@@ -186,10 +184,8 @@ class _MappedFileReader:
     ) -> Iterator[tuple[Record, Mapping[str, Any]]]:
         """Yield each row to read as a pair of its record and its values.
 
-        A record with nested lists may have several rows (`foreign.explode_rows`).
-
-        Args:
-            checked: whether to check the first record of each file for the mapped columns.
+        A record with nested lists may have several rows (`foreign.explode_rows`). If ``checked`` is set, check the
+        first record of each file for the mapped columns.
         """
         mapping = self.mapping
         for file in self.files():
@@ -219,6 +215,7 @@ class _MappedFileReader:
     def _split_row(self, record: Record) -> Iterator[Record]:
         """Yield a record with Quorum's columns for each judgment in a row."""
         values = dict(record.values)
+        # a list such as [{"name": "score", "value": 3}] becomes the column "score"
         for path, (name_key, value_key) in self.mapping.named.items():
             entries = foreign.look_up(values, path)
             for entry in entries if isinstance(entries, list) else ():
@@ -296,10 +293,9 @@ def _braced_value(record: Record, name: str) -> Any:
 
 
 def _merge_rows(records: Iterable[Record]) -> Iterator[Record]:
-    """Merge the rows of a unit and a worker into one record.
+    """Merge the rows of a unit and a worker, with one marked error each, into one record.
 
-    Each row has one marked error. The column ``marks`` of the record has all of them, as objects of the columns
-    ``ERROR_COLUMNS``.
+    The column ``marks`` of the record has all errors, as objects of the columns ``ERROR_COLUMNS``.
     """
     groups: dict[tuple[str, ...], Record] = {}
     for record in records:
@@ -313,7 +309,10 @@ def _merge_rows(records: Iterable[Record]) -> Iterator[Record]:
 
 
 def _latest_records(records: Iterable[Record], notes: ImportNotes) -> Iterator[Record]:
-    """Yield each worker's last submitted record on each unit."""
+    """Yield each worker's last submitted record on each unit.
+
+    Times are compared as texts. Those of the layouts with ``latest`` are seconds since 1970, with ten digits.
+    """
     latest_records: dict[tuple[str, ...], Record] = {}
     for record in records:
         key = tuple(str(record.values.get(name)) for name in ("unit", "worker"))

@@ -99,6 +99,7 @@ def _words_by_column(value: object) -> object:
     return words_by_column | ({"value": words_of_value} if words_of_value else {})
 
 
+# in TOML, a text of digits may be without quotation marks
 Text = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
 Sources = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
 
@@ -203,7 +204,10 @@ class ColumnMapping(BaseModel):
         return self.model_copy(update={"columns": {**self.columns, "value": (name,)}})
 
     def with_columns_of(self, other: ColumnMapping) -> ColumnMapping:
-        """Return this layout with the columns and words of ``other``, a user's mapping, which take precedence."""
+        """Return this layout with the columns and words of ``other``, a user's mapping, which take precedence.
+
+        Its other fields replace the layout's if they are set.
+        """
         values = {name: {**self.values.get(name, {}), **answers} for name, answers in other.values.items()}
         merged_fields = {
             "columns": {**self.columns, **other.columns},
@@ -236,6 +240,7 @@ class ColumnMapping(BaseModel):
                 similar = nearest_name(name, column_names)
                 expected = f"{similar!r} perhaps" if similar else f"one of {', '.join(column_names)}"
                 raise ImportProblem(path, None, "--map", f"the unknown name {quote_value(name)}", expected)
+        # with "r{n}" for both, each answer would also be the name of its worker
         worker_sources = self.columns.get("worker", ("",))
         worker_source = worker_sources[0]
         is_numbered_column = NUMBER_PLACEHOLDER in worker_source and worker_source != NUMBER_PLACEHOLDER
@@ -306,7 +311,7 @@ def parse_pairs(text: str, path: Path, option: str, example: str = EXAMPLE_PAIRS
 
 
 def parse_zone(text: str, path: Path) -> tzinfo:
-    """Return a time zone by its name. Raise ImportProblem for an unknown name."""
+    """Return a time zone by its name, or raise ImportProblem."""
     try:
         return ZoneInfo(text)
     except (ZoneInfoNotFoundError, ValueError, OSError):

@@ -47,7 +47,7 @@ def _read_span(mapping: ColumnMapping, mark: Mapping[str, Any], text: str) -> di
     )
     if not severity or category == "":
         return None
-    if "first_text" in mark:
+    if "first_text" in mark:  # a row for each error, with tags around it (`ColumnMapping.merge`)
         start, end = foreign.find_marked_part(str(mark["first_text"] or ""), text) or (None, None)
     else:
         start, end = _read_offsets(mapping, mark, len(text))
@@ -63,7 +63,7 @@ def _read_offsets(mapping: ColumnMapping, mark: Mapping[str, Any], text_length: 
     if mapping.spans.get("inclusive") and type(end) is int:  # ``end`` is the last character
         if start == text_length:  # a mark after the text means that something is missing
             return None, None
-        if end != text_length:
+        if end != text_length:  # a mark up to the end may have the text's length already
             end += 1
     return start, end
 

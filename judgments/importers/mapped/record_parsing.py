@@ -67,6 +67,7 @@ class RecordParser:
             )
         for group, buttons in self.button_groups.items():
             states = {value: values.get(column, "") for value, column in buttons}
+            # MTurk's buttons, with a dot, are true or false; other columns with dots in their names are no buttons
             selected = foreign.selected_values(states, flags=self._mapping.buttons == ".")
             if selected is not None:
                 values.setdefault(group, selected)

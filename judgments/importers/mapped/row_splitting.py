@@ -27,11 +27,7 @@ class RowJudgment(NamedTuple):
 
 
 class RowSplitter:
-    """Finds the judgments in the rows of a file.
-
-    Args:
-        sources: the sources of each of Quorum's columns.
-    """
+    """Finds the judgments in the rows of a file. ``sources`` are those of each of Quorum's columns."""
 
     def __init__(self, mapping: ColumnMapping, sources: Mapping[str, tuple[str, ...]]) -> None:
         self._people = mapping.people
@@ -97,7 +93,7 @@ class RowSplitter:
             self._keys_by_header[names] = [match.group(1) for match in matches if match]
         if keys := self._keys_by_header[names]:
             return keys
-        # no column has the number, so it stands for a part of a path, between dots
+        # no column has the number, so it is in a part of a path: in "data.r{n}.score", after the start "r" of a key
         text_before, _, text_after = source.partition(NUMBER_PLACEHOLDER)
         path, _, start = text_before.rpartition(".")
         end = text_after.partition(".")[0]

@@ -21,10 +21,7 @@ from quorum.numeric.names import nearest_name
 class SourceChecks:
     """Checks the sources of a mapping: in a table at its first record, and in other formats after the last one.
 
-    Args:
-        sources: the sources of each of Quorum's columns.
-        columns: the columns that the caller expects.
-        mapped_only: whether the file's other columns are dropped.
+    ``sources`` are those of each of Quorum's columns, and ``columns`` those that the caller expects.
 
     Attributes:
         first_values: the values of the first record; {} before it was read.
@@ -62,11 +59,9 @@ class SourceChecks:
     def check_first_record(
         self, record: Record, values: Mapping[str, Any], button_groups: Iterable[str]
     ) -> None:
-        """Raise ImportProblem if the first record of a file does not have the mapped columns.
+        """Raise ImportProblem if the first record of a file, with these parsed values, lacks mapped columns.
 
-        Args:
-            values: the parsed values of the record.
-            button_groups: the names of groups of radio buttons, which become columns.
+        ``button_groups`` are the names of groups of radio buttons, which become columns.
         """
         self.first_values = values
         if self._mapped_only:

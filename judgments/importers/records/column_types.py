@@ -41,7 +41,7 @@ def cached_validator(read: Callable[..., Any], **options: Any) -> PlainValidator
 
 
 def typed_validator(read: Callable[..., Any], **options: Any) -> PlainValidator:
-    """Return a validator that calls ``read`` with the value and with ``Record.textual``."""
+    """Return a validator that calls ``read`` with the value and ``Record.textual``. The context is the record."""
 
     def validate(value: Any, info: ValidationInfo) -> Any:
         record = info.context

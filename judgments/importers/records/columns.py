@@ -56,8 +56,8 @@ class Columns:
     def score(self, names: list[str]) -> int:
         """Return how well names fit these columns, to choose the separator of a header.
 
-        The score is the number of required columns among the names. If no column is required, the number of optional
-        columns decides and, for equal numbers, the number of all names.
+        The score is the number of required columns among the names. If no column is required, it is the number of all
+        names, in which an optional column counts more. Without known names, the separator with most names thus fits.
         """
         if self.required:
             return sum(self._has_column(names, name) for name in self.required)

@@ -61,7 +61,7 @@ def _find_header(path: Path, line: int, text: str, columns: Columns, separators:
             best_score, separator, names = score, candidate, candidate_names
     if not best_score:
         raise ImportProblem(path, line, None, f"the first line {quote_value(text.strip())}", expected_columns)
-    if names.count("") > 1:
+    if names.count("") > 1:  # one may have row numbers, as pandas writes them
         raise ImportProblem(
             path, line, None, "columns without a name in the header", f"a name for each column{TITLE_HINT}"
         )
@@ -176,8 +176,9 @@ def _row_values(path: Path, line: int, header: Header, cells: list[str], columns
         rest_position = len(names) - 1
         values: dict[str, Any] = dict(zip(names[:-1], cells[:rest_position], strict=True))
         return values | {columns.rest: cells[rest_position:]}
+    # in layouts without a header, and in files of MTurk's command line tools, rows may omit empty cells at their end
     if missing_count > 0 and (columns.header or (columns.rest and header.separator == "\t")):
-        cells = cells + [""] * missing_count  # a row may omit empty cells at its end
+        cells = cells + [""] * missing_count
     if len(cells) != len(names):
         hint = TITLE_HINT if len(names) == 1 else f" (a text that holds {header.separator!r} needs quotes)"
         expected = f"{len(names)} as in the header{hint}"

@@ -91,7 +91,6 @@ class RowReader(Generic[T]):
     """Converts records to rows of a dataclass.
 
     Args:
-        row: the dataclass.
         columns: the column of each field whose name differs from the field's, by field.
         given_fields: fields whose values the caller passes to `read`.
     """
@@ -121,6 +120,7 @@ class RowReader(Generic[T]):
         try:
             return self._adapter.validate_python(values, context=record)
         except ValidationError as error:
+            # every validator of `column_types` raises BadCell, which pydantic keeps in "ctx"
             problem = error.errors(include_url=False, include_input=False)[0]
             column, bad_cell = self._columns[str(problem["loc"][0])], problem["ctx"]["error"]
             raise record.problem(f"{column}{bad_cell.path}", bad_cell.actual, bad_cell.expected) from None

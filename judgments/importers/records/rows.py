@@ -39,6 +39,7 @@ HUMAN_SYSTEM = "human"  # stands for people as the authors of captions of an ima
 HUMAN_OTHER = "human-other"  # stands for people as the authors of captions of another image
 ANNOTATION, SEARCH = "annotation", "search"
 
+# a float even if the number is whole, since a fingerprint differs between 1 and 1.0
 _Decimal = Annotated[float, PlainValidator(lambda value: float(read_number(value, textual=False)))]
 
 
@@ -195,7 +196,8 @@ class JudgmentRow:
     revision: WholeNumber = 0
     invalidated: Annotated[str, cached_validator(read_name, limit=RULE_LIMIT)] | None = None
     content: Mapping[str, object] | None = None
-    # These fields are not part of fingerprints, so that files that earlier versions imported without them keep theirs.
+    # Fields with repr=False are not part of fingerprints, so that files that earlier versions imported without them
+    # keep theirs.
     chance: Chance | None = field(default=None, repr=False)
     document: Annotated[str, PlainValidator(lambda value: str(value).strip())] | None = field(
         default=None, repr=False

@@ -106,7 +106,7 @@ def read_number(value: Any, textual: bool, expected: str = "a number") -> float:
     """Return a finite number, as int if it is whole. Raise BadCell for other values."""
     number = value
     if textual and isinstance(value, str):
-        try:
+        try:  # int() keeps the last digits of long whole numbers
             number = int(value) if re.fullmatch(r"[+-]?\d{1,18}", value.strip()) else float(value)
         except ValueError:
             raise BadCell(quote_value(value), expected) from None

@@ -84,9 +84,7 @@ def _read_extent(
 ) -> tuple[float, float]:
     """Return the start and the length of a box along one side of the picture, as fractions of this side.
 
-    Args:
-        names: the keys of the start and of the length, for errors.
-        pixels: the length of the side, if the box is in pixels; else None.
+    ``names`` are the keys of both, for errors, and ``pixels`` is the side's length if the box is in pixels.
     """
     side = pixels or 1.0
     if length <= 0:

@@ -200,7 +200,7 @@ class CaptionRegister:
         self._caption_counts: Counter[str] = Counter()  # by image
 
     def next_position(self, image: str) -> int:
-        """Return the position of the image's next caption, which is the number of its captions so far."""
+        """Return the position of the image's next caption, from 0."""
         return self._caption_counts[image]
 
     def add(self, record: Record, caption_id: str, image: str, text: str, column: str = "caption_id") -> bool:

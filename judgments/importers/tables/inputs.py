@@ -55,6 +55,7 @@ class InputTable(DatasetSource):
                     name, f"a cell of {len(cell):,} characters", f"at most {MAX_CELL_LENGTH:,}"
                 )
         picture = record.values.get(PICTURE_COLUMN, "").strip()
+        # an address is no file of the imported folder
         file = record.read(PICTURE_COLUMN, read_image) if picture and "://" not in picture else None
         return InputRow(f"row-{number}", tuple(record.values.items()), file=file)
 
