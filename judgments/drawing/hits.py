@@ -88,7 +88,7 @@ def _take_groups(heap: ImageHeap, queues: Mapping[str, list[Group]], count: int)
 
 
 def order_with_repeats_apart(count: int, originals: Mapping[int, int], rng: np.random.Generator) -> list[int]:
-    """Return an order of a page's units 0 to ``count`` - 1 that separates each repetition from its original.
+    """Return an order of a page's groups 0 to ``count`` - 1 that separates each repetition from its original.
 
     The distance is at least a third of the page. The given order is kept if it fits. If no order fits, the distance is
     lowered, but a repetition is never adjacent to its original. If that is impossible, the repetitions are left out.

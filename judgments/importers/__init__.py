@@ -151,6 +151,7 @@ def open_judgments(
         worker_name: returns the name to store for a worker's id in a table with a mapping.
     """
     path = checked_path(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
+    # other mappings only correct cells of a table that has Quorum's columns
     if format in read_layouts() or (mapping is not None and mapping.reads_rows and format in TABLE_FORMATS):
         whole_mapping, read = fill_layout(format, path, mapping)
         return MappedJudgments(

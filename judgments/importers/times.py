@@ -16,7 +16,7 @@ ZONES = {
     "CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "BST": 1, "JST": 9
 }  # fmt: skip
 
-_DAY = r"(?:[A-Z][a-z]{2},? )?"
+_WEEKDAY = r"(?:[A-Z][a-z]{2},? )?"
 
 _MONTH = r"(?P<month_name>[A-Z][a-z]{2})"
 
@@ -28,9 +28,9 @@ _PATTERNS = tuple(
     re.compile(pattern, re.ASCII)
     for pattern in (
         # Fri Nov 20 06:00:00 PST 2026, as written by MTurk's requester pages and by Java
-        rf"{_DAY}{_MONTH} +(?P<day>\d{{1,2}}) {_CLOCK_TIME} {_ZONE} (?P<year>\d{{4}})",
+        rf"{_WEEKDAY}{_MONTH} +(?P<day>\d{{1,2}}) {_CLOCK_TIME} {_ZONE} (?P<year>\d{{4}})",
         # Fri Nov 20 2026 06:00:00 GMT-0800 (PST), as written by JavaScript
-        rf"{_DAY}{_MONTH} +(?P<day>\d{{1,2}}) (?P<year>\d{{4}}) {_CLOCK_TIME} {_ZONE}(?: \([^()]*\))?",
+        rf"{_WEEKDAY}{_MONTH} +(?P<day>\d{{1,2}}) (?P<year>\d{{4}}) {_CLOCK_TIME} {_ZONE}(?: \([^()]*\))?",
         # 2026-11-20 14:00:00 UTC
         rf"(?P<year>\d{{4}})-(?P<month>\d{{2}})-(?P<day>\d{{2}})[T ]{_CLOCK_TIME} {_ZONE}",
         # 11/20/26 6:00 or 11/20/2026 06:00:05 PM, as written by spreadsheet programs, without a zone

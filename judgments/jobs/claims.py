@@ -114,7 +114,8 @@ def _machine_name() -> str:
 
 def has_ended(owner: str) -> bool | None:
     """Return whether the process of an owner (``owner_name``) has ended; None if it runs on another machine."""
-    host, _, process = owner.rpartition(":")[0].rpartition(":")
+    machine_and_process, _, _random_number = owner.rpartition(":")
+    host, _, process = machine_and_process.rpartition(":")
     if host != _machine_name():
         return None
     if int(process) == os.getpid():

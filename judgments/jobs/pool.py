@@ -105,7 +105,7 @@ class AllWorkers:
                     time.sleep(POLL_SECONDS)
                     continue
                 started_at = time.monotonic()
-                with use_pool(Serial()):
+                with use_pool(Serial()):  # a part that calls `map` itself is not divided further
                     results[claimed_number] = function(shared, parts[claimed_number])
                 longest_seconds = max(longest_seconds, time.monotonic() - started_at)
             yield results.pop(next_number)

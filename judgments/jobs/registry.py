@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+# of short jobs, of imports of files, of calls to crowds, and of long jobs
 INTERACTIVE, READING, CROWD, HEAVY = QUEUES = ("interactive", "reading", "crowd", "heavy")
 
 job_kinds: dict[str, JobKind] = {}

@@ -1,6 +1,7 @@
 """The study-file tables about what is drawn from a dataset.
 
-V15 is Vedantam et al. 2015, H13 is Hodosh et al. 2013.
+V15 is Vedantam et al. 2015, H13 is Hodosh et al. 2013. In ``json_schema_extra``, ``words`` and ``keys`` are the form's
+labels of values and of keys, and ``rows`` is the height of a text field.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ CROSSED = "crossed"  # the value of ``pairs_from`` by which each text is judged 
 class ItemSampling(DesignTable):
     """The settings of what is drawn from the dataset. ``split`` is ignored if no image has a split."""
 
-    omitted = frozenset({"not_in"})
+    omitted = frozenset({"not_in"})  # if it is empty, designs are written as by releases without this key
 
     pairs: dict[PairKind, Count] = Field(
         default_factory=dict,

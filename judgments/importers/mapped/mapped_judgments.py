@@ -117,7 +117,10 @@ class MappedJudgments(TableJudgments):
     def _answered_records(
         self, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
     ) -> Iterator[Record]:
-        """Yield the records that have an answer. Count the records without an answer in the notes."""
+        """Yield the records that have an answer. Count the records without an answer in the notes.
+
+        This is a `RecordReader`. It ignores ``columns``, since the mapping names the file's columns.
+        """
         for record in self._read_records(path, Columns((), MAPPABLE_COLUMNS, lenient=True), notes, encoding):
             values = record.values
             if (

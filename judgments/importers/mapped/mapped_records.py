@@ -132,7 +132,7 @@ class _MappedFileReader:
         self.excluded_columns = set(omitted_columns)
         if mapping.workers == ANONYMOUS_WORKERS:
             self.excluded_columns.add("worker")
-        # columns with Quorum's names need no mapping, but may have words that mean an empty cell
+        # these columns need a source if others are dropped, or if words in their cells may mean an empty cell
         kept_columns = standard_columns if mapped_only or mapping.missing else ()
         sources = {name: (name,) for name in kept_columns} | dict(mapping.columns)
         self.sources = {name: names for name, names in sources.items() if name not in self.excluded_columns}
@@ -243,6 +243,7 @@ class _MappedFileReader:
         for name, sources in self.sources.items():
             for source in sources:
                 origin = source.replace(NUMBER_PLACEHOLDER, key)
+                # with worker = "{n}", the key itself is the worker's name
                 is_key = source == NUMBER_PLACEHOLDER and name == "worker"
                 value = key if is_key else self._cell(record, origin)
                 if value is not None:

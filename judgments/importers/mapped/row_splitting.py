@@ -41,7 +41,8 @@ class RowSplitter:
         self._numbered_sources = [
             source for name, source in numbered if (name, source) != ("worker", NUMBER_PLACEHOLDER)
         ]
-        # the source of a list of answers, if this list alone shows that a row has several judgments
+        # The source of a list of answers, if this list alone shows that a row has several judgments: the sources are
+        # value = "votes" and worker = "{n}", for example, or workers are anonymous.
         self._list_source = ""
         if not self._numbered_sources and ("worker" in dict(numbered) or mapping.workers):
             self._list_source = sources.get("value", ("",))[0]
