@@ -118,13 +118,10 @@ class _ChangedDraw:
     def _change_content(
         self, page: int, unit: UnitSpec, texts: dict[str, str], image: Image | None, *, hand_page: int
     ) -> None:
-        """Replace texts of a unit, and the image of all units that are shown with it.
+        """Replace texts of a unit, and the image of all units that are shown with it, unless it is None.
 
-        Args:
-            texts: the new texts by their keys in ``HandChange.texts``.
-            image: the new image; None to keep the image.
-            hand_page: the number, from 1, of the page made by hand that gets the changed copies while ``page`` keeps
-                the originals; 0 to change the units on ``page``.
+        ``hand_page`` is the number, from 1, of the page made by hand that gets the changed copies while ``page`` keeps
+        the originals; 0 to change the units on ``page``.
         """
         if unit.control:
             raise ValueError(

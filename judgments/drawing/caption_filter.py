@@ -44,7 +44,7 @@ def passes_filter(
     from quorum.metrics import bleu_pre_pairs
 
     number_by_text: dict[str, int] = {}  # distinct texts are numbered, so that each is prepared only once
-    # by the id() of the list of texts, since images of a crossed design share one list
+    # by the id() of the list of texts, since all images share one list if ``sampling.pairs_from`` is "crossed"
     numbers_by_list: dict[int, npt.NDArray[np.int64]] = {}
     for texts in captions:
         if id(texts) not in numbers_by_list:
@@ -100,7 +100,7 @@ class ImageCaptions:
         """
         unjudged = np.flatnonzero(~(self.passes_filter | self.is_audited)).tolist()
         further = [self.texts[index] for index in shuffle(unjudged, rng)[:count]]
-        # in a crossed design, the image's texts are all texts of the pool
+        # if ``sampling.pairs_from`` is "crossed", the image's texts are all texts of the pool
         if len(further) == count or self.texts is pool:
             return further
         excluded_texts = {text.text for text in self.texts}

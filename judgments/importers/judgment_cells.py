@@ -1,4 +1,7 @@
-"""Read the cells of a judgments file that need more than their column: answers, expected answers, content, credits."""
+"""Read the cells of a judgments file that need more than their column: answers, expected answers, content, credits.
+
+``Record.textual`` says that the file's cells are untyped texts, as in CSV.
+"""
 
 from __future__ import annotations
 
@@ -62,8 +65,8 @@ def unguard_cells(record: Record) -> Record:
 def read_answer(record: Record, checker: AnswerChecker | None) -> tuple[float | None, object | None]:
     """Return the value and the answer of a row, one of which may be None.
 
-    The value is the number that answers a unit of most kinds; the answer is that of an open kind. If the row's protocol
-    is unknown, ``checker`` is None, and one of the two suffices.
+    The value is the number that answers a unit of most kinds; the answer, a text, list or object, is that of an open
+    kind. If the row's protocol is unknown, ``checker`` is None, and one of the two suffices.
 
     Raises:
         ImportProblem: the row has no answer, or an invalid one.

@@ -20,12 +20,7 @@ from judgments.importers.problems import ImportProblem
 
 
 class Option(NamedTuple):
-    """An option for reading a table.
-
-    Attributes:
-        metavar: the name of its value in the usage line of a command; "" if the option takes no value.
-        help_text: the help text of a command.
-    """
+    """An option for reading a table. ``metavar``, the name of its value, is "" if the option takes no value."""
 
     metavar: str
     help_text: str

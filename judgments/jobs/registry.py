@@ -96,7 +96,6 @@ def scope_of_kind(kind: str) -> str:
 
 
 def upload_page_of(kind: str) -> str:
-    """Return the URL name of the page to upload the file of such a job again."""
     job_kind = job_kinds.get(kind)
     return (job_kind and job_kind.upload_page) or "admin:judgments_dataset_add"
 

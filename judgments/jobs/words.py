@@ -76,7 +76,6 @@ def describe_work(job: Job) -> str:
 
 
 def describe_job_queue(job: Job, position: int | None = None) -> str:
-    """Return the title of the job's queue, with the job's position in it unless this is None."""
     queue = gettext(QUEUE_TITLES.get(job.queue, job.queue))
     return f"{queue}, {describe_queue_position(position)}" if position else queue
 

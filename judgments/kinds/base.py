@@ -194,7 +194,7 @@ class Aggregation(ABC):
     """The computation of consensus from judgments, and the coding of answers to measure agreement.
 
     Attributes:
-        rule, tie_rule: the names of the rules in the judgment signature.
+        rule, tie_rule: the names of the rules in the judgment signature, by which results state their settings.
         level: the level of measurement for agreement.
         no_alpha: a sentence about why agreement cannot be measured; "" if it can.
         supports_early_stopping: whether a consensus can be certain before all votes are in (``outcome_range``).

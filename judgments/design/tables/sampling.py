@@ -191,7 +191,10 @@ class HandChange(DesignTable):
 
 
 class Filter(DesignTable):
-    """The settings of H13's Bleu-pre filter. Pairs below the threshold are judged only for the two keys below it."""
+    """The settings of H13's Bleu-pre filter.
+
+    A pair below the threshold is judged only to fill the last group (``fill_to``) or to audit the filter (``audit``).
+    """
 
     bleu_pre: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0, title="Minimum score of judged texts", description="Between 0 and 1. 0: no filter."

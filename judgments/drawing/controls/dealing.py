@@ -73,7 +73,8 @@ class ControlDealer:
         kinds: list[str] = list(dict.fromkeys(design.controls.kinds))
         self._kind_deck = Deck(kinds, rng_for(seed, "control kinds"), name=str)
         self._image_deck = Deck(self._images, self._rng, name=lambda image: image.name)
-        # lists of known items that are shown together; their name is the image, which a page must not show twice
+        # Lists of known items that are shown together. With pictures, their name is the image, so that ``deal_items``
+        # can avoid those on the page.
         self._known_deck = Deck(
             _group_by_image(known_items) if makers.groups_known_items else [[item] for item in known_items],
             rng_for(seed, "known items"),

@@ -59,9 +59,7 @@ def _next_pair(
 ) -> Pair | None:
     """Return the image's next pair, from the options of the systems drawn least often; None if no option fits.
 
-    Args:
-        options: the options of the image, by the names of their systems. Those that are tried are removed.
-        draw_counts: the number of pairs drawn so far, by system.
+    The options are those of the image, by the names of their systems. Those that are tried are removed.
     """
     while options:
         systems = least_drawn(options, draw_counts)

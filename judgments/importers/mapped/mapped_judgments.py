@@ -101,7 +101,7 @@ class MappedJudgments(TableJudgments):
             name: {foreign.cell_text(word): answer for word, answer in answers.items()}
             for name, answers in mapping.values.items()
         }
-        # a layout must name its columns; another table may have columns with Quorum's names
+        # a layout, which has a title, must name its columns; other tables may have columns with Quorum's names
         for names, actual, expected in REQUIRED_COLUMNS if mapping.title else ():
             has_marked_answers = mapping.spans and names is ANSWER_COLUMNS
             if not has_marked_answers and not any(name in mapping.columns for name in names):
@@ -167,7 +167,9 @@ class MappedJudgments(TableJudgments):
             self._rater_counts[unit_digest] += 1
             values["worker"] = f"anon-{self._rater_counts[unit_digest]}"
         judgment_values = {name: value for name, value in values.items() if name in JUDGMENT_COLUMNS}
-        return replace(record, values=judgment_values, textual=True)
+        return replace(
+            record, values=judgment_values, textual=True
+        )  # numbers and flags may be texts, as in CSV
 
     def _typed_values(self, record: Record) -> dict[str, Any]:
         """Return the typed values of a record, without empty cells. An empty output is a value, however."""

@@ -1,4 +1,7 @@
-"""Read the records of a file by a `ColumnMapping`, so that they have Quorum's columns."""
+"""Read the records of a file by a `ColumnMapping`, so that they have Quorum's columns.
+
+A mapping with a title is a layout: Quorum's own mapping of the files of another platform.
+"""
 
 from __future__ import annotations
 

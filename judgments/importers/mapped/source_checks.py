@@ -80,7 +80,8 @@ class SourceChecks:
     def _note_inclusion_columns(self, values: Mapping[str, Any]) -> None:
         """Note columns that decide which rows count, and that are read only since they have Quorum's names."""
         is_export = {"study", "protocol", "assignment"} <= values.keys()
-        if self._mapping.title or is_export:
+        is_layout = bool(self._mapping.title)  # a layout's columns are all foreign
+        if is_layout or is_export:
             return
         for name in INCLUSION_COLUMNS:
             if self._sources.get(name) == (name,) and name not in self._mapping.columns and name in values:

@@ -1,6 +1,7 @@
 """The rows that importers yield. They are the same for all formats.
 
-Fingerprints are hashes of ``repr()`` of rows, so names of classes and fields must not change.
+An import recognises a file that was imported before by its fingerprint, a hash of ``repr()`` of rows. Therefore names
+of classes and fields must not change.
 
 Papers: Mason and Charniak 2012 (MC12), Wang and Gaizauskas 2015 (WG15), Vedantam et al. 2015 (V15).
 """

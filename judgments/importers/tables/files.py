@@ -80,10 +80,7 @@ def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: st
 
 
 def _names_by_index(columns: Columns, cells: dict[int, str]) -> dict[int, str]:
-    """Return the names of a sheet's columns by their index.
-
-    The names are those in ``columns.header`` or, if it is empty, those in ``cells``, the cells of the header row.
-    """
+    """Return the names in ``columns.header`` or, if it is empty, in ``cells``, the header row, by column index."""
     if columns.header:
         return dict(enumerate(columns.header))
     return dict(zip(cells, columns.names_of(cells.values()), strict=True))
