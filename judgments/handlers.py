@@ -109,7 +109,7 @@ def _import_into(
     dataset: str,
     **arguments: Any,
 ) -> None:
-    """Import an upload by ``import_file`` into a dataset that the job's account may edit."""
+    """Import an upload into a dataset that the job's account may edit, by a service such as ``import_candidates``."""
     user = require_editor(acting_person(), find_dataset(dataset))
     job = Job.objects.get(pk=run.job_id)
     with (

@@ -22,7 +22,7 @@ class Wording:
     Attributes:
         title: the protocol's name for researchers.
         choices: the English labels of the answers, in the kind's order.
-        former_choices: the labels of earlier releases, for designs whose own texts still call the candidates B and C.
+        former_choices: the labels before version 0.7, for designs whose own texts call the candidates B and C.
         poles: the labels of the two ends of a slider, in English.
         label: the heading above a judged text.
         hint: a sentence about how to get to the next item.

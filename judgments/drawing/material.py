@@ -40,7 +40,8 @@ class Image:
         outputs: (system, caption) pairs, system by system, each from the best caption down.
         retrievals: (system, caption, rank from 1) for each ranking that returned the image.
         text: the text of the item, as in Mason and Charniak 2012.
-        boxes: the labelled boxes of the image, as in Wang and Gaizauskas 2015 (``box_tags`` has their keys).
+        boxes: the labelled boxes of the image, as in Wang and Gaizauskas 2015. A box has "id", "label", and "x", "y",
+            "width" and "height" as fractions of the picture's sides.
         fields: (column, text) pairs of an input row, in order.
     """
 

@@ -95,7 +95,7 @@ class RankedLists:
         list_starts = np.flatnonzero(np.diff(query, prepend=-1))  # no query has the number -1
         list_lengths = np.diff(np.append(list_starts, len(query)))
         position = np.arange(len(query)) - np.repeat(list_starts, list_lengths) + 1
-        # an entry, of the same list, has a higher score than the entry ranked before it
+        # an entry has a higher score than the entry before it in the same list
         score_rises = (np.diff(score) > 0) & (np.diff(query) == 0)
         notes.count("scores-against-ranks", len(np.unique(query[1:][score_rises])))
         is_kept = position <= (len(position) if depth is None else depth)

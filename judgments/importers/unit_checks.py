@@ -50,7 +50,7 @@ class UnitRegister:
             expected = "the same protocol, image, captions, systems and pair in all of its rows"
             raise record.problem("unit", actual, expected)
         self._check_answer_count(record, row, unit_and_worker)
-        # a pair is shown with several references; systems of the sides come before those of options
+        # without the reference, since a pair may be shown with several; the systems of the sides come first
         self._check_pair(record, row, (row.image, *captions[1:], systems[: len(SIDES)]))
         self._contents[unit_digest] = content
         self._lines[unit_and_worker], self._revisions[unit_and_worker] = record.line, row.revision

@@ -53,7 +53,10 @@ def dispatch(queue: str) -> None:
 
 
 def _oldest_unsent_by_account(waiting_jobs: QuerySet[Job], locked: Collection[int]) -> dict[int | None, int]:
-    """Return the id of each account's oldest job that is neither sent nor locked by another process."""
+    """Return the id of each account's oldest job that is neither sent nor locked by another process.
+
+    The account of the platform's own jobs is None.
+    """
     # order_by() removes the model's order, by which the query would also group
     unsent_jobs = waiting_jobs.filter(sent_at=None).exclude(pk__in=locked).order_by()
     return dict(unsent_jobs.values_list("created_by").annotate(Min("pk")))

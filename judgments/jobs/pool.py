@@ -43,7 +43,7 @@ POLL_SECONDS = 0.02  # seconds between checks for results
 TASK_FILE = "task"  # the file with the function and its arguments
 # a folder's name: the job's id, the run's name, and the number of the call of `map` in the run
 FOLDER_NAME = re.compile(r"[0-9]+-[0-9a-f]{8}-[0-9]+")
-# Age of a draft after which nobody sends it. `config.celery` keeps messages as files; a draft's name starts with a dot.
+# Age of a message's draft after which nobody sends it. `config.celery` writes messages to files, drafts with a dot.
 MAX_DRAFT_SECONDS = 60
 
 # a study among the arguments is written as its row id, and read from the database

@@ -117,10 +117,10 @@ def cancel_job(job: Job) -> None:
 
 
 def retry_job(job: Job) -> None:
-    """Queue a failed or cancelled job again, as if it were requested now. Refuse jobs of deleted studies.
+    """Queue a failed or cancelled job again, as if it were requested now.
 
     Raises:
-        WrongState: the job is in another state.
+        WrongState: the job is in another state, or its study was deleted.
         TooManyAttempts: the account has the maximum number of queued jobs.
     """
     with transaction.atomic():

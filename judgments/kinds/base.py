@@ -218,7 +218,7 @@ class Aggregation(ABC):
     def outcome_range(self, values: Sequence[float], remaining: int) -> tuple[int, int]:
         """Return the lowest and highest outcome that a unit can get with up to ``remaining`` more answers.
 
-        Outcome 1 is the first answer, -1 the second answer, and 0 a tie.
+        Outcome 1 is the first answer, -1 the second answer, and 0 a tie. By default, each of them is possible.
         """
         return UNDECIDED_RANGE
 

@@ -80,7 +80,7 @@ class ControlMakers:
         groups_known_items: whether the known items of an image form one group.
         min_references: number of references that an image needs for a control item.
         quiz_usable: a function that returns whether an image can be in a quiz. By default it needs two references,
-            one to show and one as the right candidate.
+            since a triplet shows one and has another as the right candidate.
     """
 
     reference: MakeControl | None = None

@@ -12,9 +12,9 @@ from judgments.importers.textio import read_whole
 
 
 def guess_columns(names: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
-    """Return the file's column, of ``names``, that probably corresponds to each of Quorum's ``columns``, by the latter.
+    """Return the file's column that probably corresponds to each of Quorum's columns, by Quorum's column.
 
-    Each of the file's columns is used only once.
+    Each of ``names``, the file's columns, is used only once.
     """
     # by the last part of a path in lower case, without blanks and marks; of equal parts, the first column
     unused_names = {

@@ -167,9 +167,8 @@ class MappedJudgments(TableJudgments):
             self._rater_counts[unit_digest] += 1
             values["worker"] = f"anon-{self._rater_counts[unit_digest]}"
         judgment_values = {name: value for name, value in values.items() if name in JUDGMENT_COLUMNS}
-        return replace(
-            record, values=judgment_values, textual=True
-        )  # numbers and flags may be texts, as in CSV
+        # textual, since numbers and flags may be texts, as in CSV
+        return replace(record, values=judgment_values, textual=True)
 
     def _typed_values(self, record: Record) -> dict[str, Any]:
         """Return the typed values of a record, without empty cells. An empty output is a value, however."""

@@ -49,7 +49,7 @@ class RowSplitter:
         self._keys_by_header: dict[tuple[str, ...], list[str]] = {}  # by source and column names
 
     def judgments_of(self, values: dict[str, Any]) -> Iterable[RowJudgment]:
-        """Return the judgments in a row. If no source has ``{n}``, the row is one judgment."""
+        """Return the judgments in a row. Without ``{n}``, columns of people or a list, the row is one judgment."""
         if self._people:
             return [RowJudgment(person, values) for person in self._people]
         if self._numbered_sources:
