@@ -6,6 +6,7 @@ from django.apps import AppConfig
 class JudgmentsConfig(AppConfig):
     name = "judgments"
     verbose_name = "Judgments"
+    # The modules of admin pages, which are loaded with the addresses, and not for commands.
     pages = (
         "judgments.access.views",
         "judgments.admin.accounts",
@@ -32,6 +33,7 @@ class JudgmentsConfig(AppConfig):
         register("import_dataset", "judgments.handlers.import_dataset_upload", queue=READING)
         register("import_candidates", "judgments.handlers.import_candidate_upload", queue=READING)
         register("import_rankings", "judgments.handlers.import_ranking_upload", queue=READING)
+        # An essential job, on which others rely, cannot be cancelled.
         register("scale_pictures", "judgments.handlers.scale_pictures", queue=HEAVY, is_essential=True)
         register("generate_hits", "judgments.handlers.draw_hits_of_study", queue=INTERACTIVE)
         register("figures", "judgments.handlers.compute_figures", queue=INTERACTIVE)

@@ -71,9 +71,11 @@ def cached_figures(study: Study, figures: FiguresDefinition[T], *, wait: bool = 
     Args:
         wait: whether to compute missing figures at once even if the study is large, unless only jobs compute them.
     """
-    needs_job = figures.always_needs_job is not None and figures.always_needs_job(study)
-    if figures.always_needs_job is not None and not needs_job:
-        return ShownFigures(figures.compute(study))  # the study is so small that its figures are never cached
+    needs_job = False
+    if figures.always_needs_job is not None:
+        needs_job = figures.always_needs_job(study)
+        if not needs_job:  # the study is so small that its figures are never cached
+            return ShownFigures(figures.compute(study))
     cached, is_large = _find_cached_figures(study, figures)
     if cached is None:
         if needs_job or (is_large and not wait):
@@ -87,7 +89,7 @@ def cached_figures(study: Study, figures: FiguresDefinition[T], *, wait: bool = 
     is_stale = not is_current or (not figures.never_expires and _is_old(cached))
     if is_stale:
         request_figures(study, [figures.name])
-    if figures.never_expires and not is_current:
+    if figures.never_expires and not is_current:  # such figures are wrong, and not only old
         return ShownFigures(None, is_recomputing=True)
     return ShownFigures(figures.from_json(cached.value), cached.made_at, is_recomputing=is_stale)
 
@@ -95,7 +97,7 @@ def cached_figures(study: Study, figures: FiguresDefinition[T], *, wait: bool = 
 def _find_cached_figures(study: Study, figures: FiguresDefinition[Any]) -> tuple[CachedFigures | None, bool]:
     """Return the cached figures, and whether the study is large, so that their first computation needs a job.
 
-    One query finds both.
+    One query finds both, since ``first_needs_job`` returns an expression for the database.
     """
     first_needs_job = figures.first_needs_job
     if first_needs_job is None:

@@ -3,7 +3,7 @@
 A table is a pandas DataFrame, an Arrow table, or another object with columns and Arrow's PyCapsule interface (such as a
 polars DataFrame). A table of judgments has the columns `unit`, `worker` and `value` of an exported judgment set; the
 keyword arguments `unit`, `worker` and `value` name other columns. As in the command `agreement`, some rows are left
-out if the table has the columns that mark them: rows without a value, of control items (`control`), and of judgments
+out if the table has the columns that mark them: rows without a value, of check questions (`control`), and of judgments
 that do not count (`used` is false).
 
 A coefficient returns its signed result with an interval. For a table, results with a row for each unit, system or
@@ -110,6 +110,7 @@ def kappa(
     if len(ratings.raters) != 2:
         if weights is not None:
             raise BadShape(f"there are {len(ratings.raters)} workers, expected two for a weighted kappa")
+        # Unless the caller passes clusters, the interval is for other units and other workers.
         return fleiss_interval(ratings, **{"clusters": "both", **options})
     answers = np.full((2, len(ratings.units)), -1)
     answers[ratings.rater, ratings.unit] = ratings.code

@@ -81,8 +81,7 @@ class Connection:
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
         """Send a request, and return the response. ``options`` are those of ``httpx.Client.request``.
 
-        Raises:
-            Problem: the server refused the call or could not be reached.
+        Raise Problem if the server refuses the call or cannot be reached.
         """
         # With a key, the server does the operation only once, even if the call is repeated.
         has_key = KEY_HEADER in (options.get("headers") or {})
@@ -169,7 +168,7 @@ class Connection:
                         file.write(chunk)
                 return
             except httpx.TransportError:
-                if not etag or attempt == self.tries:
+                if not etag or attempt == self.tries:  # without an ETag, a changed file could not be noticed
                     raise
             self.sleep(0.5 * 2 ** (attempt - 1))
             attempt += 1
@@ -244,9 +243,7 @@ class Quorum(Connection):
     def wait(self, job: dict[str, Any], *, seconds: float = 600.0) -> dict[str, Any]:
         """Wait for a job to end, and return it.
 
-        Raises:
-            JobFailed: the job failed or was cancelled; the error says why.
-            TimeoutError: the job has not ended after ``seconds``.
+        Raise JobFailed if it failed or was cancelled, and TimeoutError if it has not ended after ``seconds``.
         """
         end, pause = time.monotonic() + seconds, 0.1
         while True:
@@ -328,8 +325,8 @@ class MoneyStep:
     Attributes:
         path: the address of the operation.
         parameters: the parameters of the operation.
-        preview: the server's preview: ``total_cents`` with fees, ``left_cents`` of the budget, and details of the
-            operation.
+        preview: the server's preview: ``total_cents`` with fees, ``left_cents`` of the budget, details of the
+            operation, and ``confirm``, a word that tells the server which preview the person saw.
         key: the idempotency key, with which the server does the operation only once.
     """
 

@@ -55,12 +55,9 @@ def test_services(arguments: list[str]) -> int:
 
 
 def _run_tests(selection: list[str], arguments: list[str], *, before: Sequence[str] = ()) -> int:
-    """Run pytest. Without arguments, run it in parallel.
+    """Run pytest with options that select tests. Without the developer's own arguments, run it in parallel.
 
-    Args:
-        selection: options of pytest that select tests.
-        arguments: the developer's own options, files and folders.
-        before: a command, such as a script that starts services, that gets the command of pytest as its arguments.
+    ``before`` is a command, such as a script that starts services, that gets the command of pytest as its arguments.
     """
     environment()
     browser()
@@ -79,7 +76,8 @@ def _run_tests(selection: list[str], arguments: list[str], *, before: Sequence[s
             return compiling.returncode
     with tempfile.TemporaryDirectory(prefix="quorum-tests-", dir=_folder_in_memory()) as folder:
         Path(folder).chmod(0o711)  # PostgreSQL's account must be able to enter it
-        # One more process than cores, since some tests wait. Not more, since each process collects all tests.
+        # One more process than cores, since some tests wait. Not more, since each process collects all tests. An
+        # inherited number takes precedence.
         processes = {"PYTEST_XDIST_AUTO_NUM_WORKERS": str((os.cpu_count() or 1) + 1)}
         variables = processes | inherited | {"TMPDIR": folder}
         command = [*before, PYTHON, "-m", "pytest", *selection, *(arguments or PARALLEL_OPTIONS)]

@@ -283,7 +283,7 @@ def caption_rules_page() -> Iterator[str]:
             f"`{rule.id}`",
             "refuses" if rule.hard else "advises",
             str(rule.message),
-            shorten(rule.bad_example, 80, placeholder=" …")[:80],
+            shorten(rule.bad_example, 80, placeholder=" …"),
             rule.good_example,
             rule.source,
         )

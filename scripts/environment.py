@@ -79,9 +79,7 @@ def check_writable(folder: str) -> None:
 def check_port(name: str = "PORT", default: str = "8000", another: str = "make run PORT={}") -> int:
     """Return the port of a setting. Raise SetupError if it is no number, or if the port cannot be used.
 
-    Args:
-        name: the name of the setting.
-        another: the command that the error suggests, with ``{}`` in place of another port.
+    ``another`` is the command that the error suggests, with ``{}`` in place of another port.
     """
     text = setting(name, default)
     if not text.isdigit() or not 0 < int(text) < 65536:

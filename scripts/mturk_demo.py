@@ -103,8 +103,7 @@ def emulator_settings(address: str, site: str) -> dict[str, str]:
 def empty_folder(folder: str) -> None:
     """Empty the folder. The emulator forgets its HITs when it ends, so the rows of an earlier run are useless.
 
-    Raises:
-        SetupError: the folder has other contents.
+    Raise SetupError if the folder has other contents.
     """
     # the file by which a folder of an earlier run is recognised
     mark = os.path.join(folder, "made-by-mturk-demo")

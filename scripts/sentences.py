@@ -74,10 +74,8 @@ def sentences(
 ) -> Iterator[tuple[str, str]]:
     """Yield the errors that are raised or created below ``node``, as (class or function, message).
 
-    Args:
-        errors: the names of ``error_names``.
-        scopes: the module and the functions around the node.
-        error_class: the name of the class of errors around the node; "" if there is none.
+    ``errors`` are those of ``error_names``, ``scopes`` the module and the functions around the node, and
+    ``error_class`` the name of the class of errors around it, or "".
     """
     if isinstance(node, ast.ClassDef) and node.name in errors:
         error_class = node.name

@@ -113,11 +113,7 @@ def environment_of(data: str, port: int) -> dict[str, str]:
 
 
 def serve(services: Services, installation: Installation, *, demo: bool = True) -> None:
-    """Start the web server and the workers, print how to use them, and restart those that end unexpectedly.
-
-    Args:
-        demo: whether the demo is loaded.
-    """
+    """Start the web server and the workers, print how to use them, and restart those that end unexpectedly."""
     account = prepare(installation, demo=demo)
     address = "http://127.0.0.1:" + installation.environment["PORT"]
     lines = account_lines(account, installation.command)
@@ -176,7 +172,7 @@ def keep_running(services: Services, installation: Installation) -> None:
                 continue
             restarts += 1
             if restarts > MAX_RESTARTS:
-                _check_alive(services)
+                _check_alive(services)  # raises the error, since this service has ended
             print_line(f"The {name} ended unexpectedly (exit code {process.returncode}); starting it again.")
             _end_group(process)
             start_service(services, name, installation)
@@ -194,6 +190,7 @@ def prepare(installation: Installation, *, demo: bool = True) -> dict[str, str] 
     handle, path = tempfile.mkstemp(prefix="quorum-", suffix=".json")
     os.close(handle)
     try:
+        # --later leaves compiling and the demo's results to the background worker.
         command = [installation.python, "manage.py", "prepare", "--later", "--output", path]
         command += [] if demo else ["--no-demo"]
         result = subprocess.run(command, cwd=ROOT, env=installation.environment)
@@ -213,7 +210,8 @@ def _digest_of_inputs(demo: bool) -> str:
     for name in ("DATABASE_URL", "STATIC_ROOT", "CONTRIB_APPS"):
         digest.update(f"{name}={setting(name, '')}\n".encode())
     digest.update(file_text(os.path.join(VENV, "installed-requirements.txt")).encode())
-    # The last pattern matches the records of installed packages, including Quorum, with hashes of their files.
+    # An installed Quorum lies in site-packages/quorum/platform. Then the last pattern matches the records of all
+    # packages there, which have hashes of their files.
     for pattern in ("*/migrations/*.py", "static/**/*", "../../*.dist-info/RECORD"):
         for path in sorted(glob.glob(os.path.join(ROOT, pattern), recursive=True)):
             if os.path.isfile(path):

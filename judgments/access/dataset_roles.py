@@ -33,8 +33,7 @@ def has_role(user: Person, dataset: Dataset, min_role: str) -> bool:
 def require_editor(user: User | None, dataset: Dataset) -> User:
     """Return the account for which a job or page adds to a dataset.
 
-    Raises:
-        WrongState: the account is no editor of the dataset, or no longer exists.
+    Raise WrongState if it is no editor of the dataset, or no longer exists.
     """
     if user is None:
         raise WrongState(
@@ -52,8 +51,7 @@ def require_editor(user: User | None, dataset: Dataset) -> User:
 def give_dataset_role(*, dataset: Dataset, user: User, role: str, by: User | None = None) -> DatasetRole:
     """Give a person a role in a dataset, replacing any other.
 
-    Raises:
-        WrongState: the account cannot sign in, or the dataset would lose its last owner.
+    Raise WrongState if the account cannot sign in, or if the dataset would lose its last owner.
     """
     if not (user.is_active and user.is_staff):
         raise WrongState(
@@ -81,7 +79,8 @@ def revoke_dataset_role(*, dataset: Dataset, user: User) -> None:
 def _refuse_to_lose_owner(dataset: Dataset, user: User) -> None:
     """Raise WrongState if the person is the dataset's only owner.
 
-    The dataset is locked, so that the last two owners cannot leave at the same time.
+    The dataset is locked, so that the last two owners cannot leave at the same time. Its key is not, so that rows that
+    refer to the dataset can still be added.
     """
     Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
     owners = DatasetRole.objects.filter(dataset=dataset, role=DatasetRole.Role.OWNER)
@@ -114,10 +113,8 @@ def share_dataset(*, dataset: Dataset, sharing: str) -> None:
 def publish_system(*, dataset: Dataset, name: str, by: User | None = None) -> System:
     """Show a system's outputs permanently to everybody who may read the dataset.
 
-    This cannot be undone: studies that draw from the system could otherwise not be drawn or exported again.
-
-    Args:
-        by: the person who asks; None if a command asks.
+    This cannot be undone: studies that draw from the system could otherwise not be drawn or exported again. ``by`` is
+    the person who asks, or None for a command.
 
     Raises:
         ObjectNotFound: the dataset has no such system that ``by`` may see.

@@ -23,7 +23,7 @@ VERBS = {
 class PermissionsField(ModelMultipleChoiceField):
     def label_from_instance(self, permission: Permission) -> str:
         model, verb = permission.content_type.model_class(), permission.codename.partition("_")[0]
-        if model is None or verb not in VERBS:
+        if model is None or verb not in VERBS:  # a removed model, or a custom permission
             return permission.name
         return f"{capfirst(model._meta.verbose_name_plural)}: {VERBS[verb]}"
 

@@ -34,7 +34,7 @@ def staff_of(request: Request) -> User:
 
 
 def token_of(request: Request) -> ApiToken | None:
-    """Return the request's API token, or None for sessions and old tokens, which have every scope."""
+    """Return the request's API token. It is None for a session, which has every scope, and for a worker's token."""
     return request.auth if isinstance(request.auth, ApiToken) else None
 
 
@@ -54,9 +54,7 @@ def studies_of(request: Request) -> QuerySet[Study]:
 def study_for(request: Request, slug: str, right: Right = Right.VIEW) -> Study:
     """Return the study with this slug.
 
-    Raises:
-        ObjectNotFound: the request's account may not see such a study.
-        PermissionDenied: the account lacks the right in the study.
+    Raise ObjectNotFound if the account may not see such a study, and PermissionDenied if it lacks the right in it.
     """
     study = studies_of(request).select_related("dataset").filter(slug=slug).first()
     if study is None:
@@ -165,7 +163,8 @@ class NoWorker(BasePermission):
     message = "A participant's token opens the participant's calls alone."
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        return not (request.auth and not request.user.is_staff)
+        is_workers_token = request.auth and not request.user.is_staff
+        return not is_workers_token
 
 
 def may_cancel(user: User, job: Job) -> bool:

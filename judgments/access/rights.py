@@ -54,10 +54,8 @@ def rights_in(user: Person, studies: Collection[Study]) -> dict[int, frozenset[R
     general_rights = frozenset(
         right for right, permission in PERMISSIONS.items() if user.has_perm(permission)
     )
-    if general_rights:
-        general_rights |= {
-            Right.VIEW
-        }  # the permission to change all studies includes viewing, as in the admin
+    if general_rights:  # the permission to change all studies includes viewing, as in the admin
+        general_rights |= {Right.VIEW}
     if general_rights == frozenset(Right):
         return dict.fromkeys((study.pk for study in studies), general_rights)
     roles = dict(StudyRole.objects.filter(study__in=studies, user=user).values_list("study", "role"))

@@ -14,11 +14,7 @@ from judgments.models import Study, StudyRole
 
 @transaction.atomic
 def give_role(*, study: Study, user: User, role: str, by: User | None = None) -> StudyRole:
-    """Give a person a role in a study, replacing any other.
-
-    Raises:
-        WrongState: the study would lose its last owner.
-    """
+    """Give a person a role in a study, replacing any other. Raise WrongState if the study would lose its last owner."""
     old_role = _lock_and_find_role(study, user)
     if old_role == role:
         return StudyRole.objects.get(study=study, user=user)
@@ -61,8 +57,7 @@ def revoke_role(*, study: Study, user: User, by: User | None = None) -> None:
 def find_person(pk: int, username: str) -> User:
     """Return the staff account with this username or, without a username, the account with this key.
 
-    Raises:
-        WrongState: there is no such account.
+    Raise WrongState if there is none.
     """
     if username:
         person = User.objects.filter(is_active=True, is_staff=True, username=username).first()
@@ -81,7 +76,8 @@ def find_person(pk: int, username: str) -> User:
 def _lock_and_find_role(study: Study, user: User) -> str | None:
     """Lock the study, and return the person's role in it, or None.
 
-    Because of the lock, the last two owners cannot leave at the same time.
+    Because of the lock, the last two owners cannot leave at the same time. It leaves the study's key unlocked, so that
+    rows that refer to the study can still be added.
     """
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     return StudyRole.objects.filter(study=study, user=user).values_list("role", flat=True).first()

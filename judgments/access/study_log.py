@@ -24,7 +24,7 @@ def note_event(
     """
     return StudyEvent.objects.create(
         study=study,
-        slug=study.slug,
+        slug=study.slug,  # remains if the study is deleted
         what=what,
         words=sentence[:1000],
         why=why[:500],

@@ -57,10 +57,7 @@ def create_token(
     studies: Sequence[Study] = (),
     expires_at: datetime | None = None,
 ) -> tuple[ApiToken, str]:
-    """Return a new token and its key, which is not stored.
-
-    Args:
-        studies: the studies to which the token is limited; if empty, it covers all that the account may see.
+    """Return a new token and its key, which is not stored. Without ``studies``, it covers all that the account may see.
 
     Raises:
         DesignError: the name is empty or too long, a scope is missing or unknown, or the expiry is in the past.
@@ -81,7 +78,8 @@ def create_token(
             % {"problem": problem, "listed": ", ".join(SCOPES)},
             field="scopes",
         )
-    if not user.is_active or not (user.is_staff or set(scopes) <= set(PARTICIPANT_SCOPES)):
+    may_have_scopes = user.is_staff or set(scopes) <= set(PARTICIPANT_SCOPES)
+    if not user.is_active or not may_have_scopes:
         raise DesignError(
             gettext("The account %(name)r is not an active staff account.") % {"name": user.get_username()},
             field="user",
@@ -97,7 +95,7 @@ def create_token(
         prefix=key[:SHOWN_KEY_LENGTH],
         digest=_digest(key),
         scopes=[scope for scope in SCOPES if scope in scopes],
-        limited=bool(studies),
+        limited=bool(studies),  # remains if these studies are deleted; then the token covers no study
         expires_at=expires_at,
     )
     token.studies.set(studies)

@@ -81,6 +81,7 @@ class NewestValuesFilter(AllValuesFieldListFilter):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        # The base class sets `lookup_choices` to the queryset of all values, which is not evaluated.
         newest_first = self.lookup_choices.order_by("-pk")
         name = self.field.name
         newest_keys = newest_first.values("pk")[: self.rows_searched]

@@ -62,6 +62,7 @@ class JobSubject(NamedTuple):
 
 def job_subject(job: Job, person: Person) -> JobSubject | None:
     """Return the study or dataset that a job is about; None if there is none that the person may see."""
+    # An import that creates a study or a dataset has "slug" or "name" for it, such as that of a template of HITs.
     slug = job.args.get("study") or job.args.get("slug", "")
     study = Study.objects.visible_to(person).filter(slug=slug).first()
     if study is not None:
@@ -197,6 +198,7 @@ class JobAdmin(ReadOnlyAdmin):
         subject = job_subject(job, request.user)
         is_imported = job.kind == "import_dataset" and job.state == Job.State.DONE
         may_design = is_imported and user.has_perm("judgments.add_study")
+        # The form of an import leads here with ?then=design if the person wants to design a study with the data.
         if may_design and subject and request.GET.get("then") == "design" and job.created_by == user:
             _add_result_messages(request, job)
             return redirect(f"{reverse('admin:judgments_study_add')}?{urlencode({'dataset': subject.name})}")

@@ -85,6 +85,7 @@ class SystemAdmin(ReadOnlyAdmin):
 
 
 class KindFilter(KnownValuesFilter):
+    # two captions by people for the image (HC), one of them for another image (HI), one by a system (HM), two (MM)
     title, parameter_name, known_values = "kind", "kind", ("HC", "HI", "HM", "MM")
 
 

@@ -35,7 +35,8 @@ class WholeNumber(filters.NumberFilter):
 class RowFilters(filters.FilterSet):
     """The filters of a list. Related rows are offered only if the requester may see them."""
 
-    # The classes of filters, by class of model field (django-filter). "extra" returns further arguments of the filter.
+    # The classes of filters, by class of model field (django-filter). "extra" returns further arguments of the filter,
+    # of which a function as `queryset` is called with the request.
     FILTER_DEFAULTS = {
         **filters.FilterSet.FILTER_DEFAULTS,
         models.ForeignKey: {
@@ -71,12 +72,9 @@ def _visible_rows_of(model: type[models.Model], request: Request | None) -> Quer
 def filters_of(
     model: type[models.Model], *fields: str, **named_filters: str | filters.Filter
 ) -> type[filters.FilterSet]:
-    """Return the filters of a list.
+    """Return the filters of a list: one for each of the model's ``fields``, and further ones by their names in the API.
 
-    Args:
-        fields: fields of the model, each of which becomes a filter.
-        named_filters: further filters by their names in the API. A lookup, such as ``"worker__name"``, stands for a
-            filter that compares this related field with a text.
+    A lookup, such as ``"worker__name"``, stands for a filter that compares this related field with a text.
     """
     members = {
         name: filters.CharFilter(field_name=named_filter) if isinstance(named_filter, str) else named_filter

@@ -40,6 +40,7 @@ class JobSerializer(RowSerializer[Job]):
 
     @cached_property
     def _queue_positions(self) -> dict[int, int]:
+        # In a list, the parent is the serializer of the list. One query then serves all its jobs.
         jobs: Any = [self.instance] if self.parent is None else self.parent.instance
         return queue_positions(jobs)
 
@@ -48,6 +49,7 @@ class JobSerializer(RowSerializer[Job]):
 
     def to_representation(self, instance: Job) -> dict[str, Any]:
         fields: dict[str, Any] = super().to_representation(instance)
+        # `job_response` passes no request, since a job that was just started has no result.
         token = token_of(self.context["request"]) if "request" in self.context else None
         scope = f"{scope_of_kind(instance.kind)}:read"
         if fields["result"] and token and not scope_allows(token.scopes, scope):

@@ -88,13 +88,14 @@ class OperationView(APIView):
         return self.do(request, slug, **path)
 
     def do(self, request: Request, slug: str, **path: str) -> Response:
+        """Do the operation. ``path`` has further parts of the address, such as the key of the row it is about."""
         operation = self.operation
         study = study_for(request, slug, operation.right)
         values = operation.read(_body(request, operation), row=path.get(operation.row))
         if operation.job:
             return job_response(request, operation.start(study, values, by=staff_of(request)))
         outcome = operation.run(study, values, by=staff_of(request))
-        if outcome.is_pending:
+        if outcome.is_pending:  # an order that another person must confirm
             return Response(WaitingReply(outcome.value).data, status=202)
         return self.answer(study, outcome)
 

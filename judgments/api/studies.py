@@ -191,7 +191,7 @@ class HITSerializer(RowSerializer[HIT]):
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_units(self, hit: Any) -> list[str]:
         """Return the ids of the page's units, in order."""
-        return [position.unit.key for position in hit.places.all()]
+        return [place.unit.key for place in hit.places.all()]
 
 
 class HITFilters(RowFilters):

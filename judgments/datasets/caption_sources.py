@@ -188,8 +188,9 @@ def _count_record(record: Record, columns: Sequence[str], tallies: _Tallies) -> 
         tallies["", ""].add(image, str(text))
     for column in columns:
         cell = record.values.get(column)
-        if column in STANDARD_NAMES or not isinstance(cell, str):
+        if column in STANDARD_NAMES or not isinstance(cell, str):  # JSON can have numbers and lists
             continue
+        # An empty cell is no caption of people, but the empty output of a system.
         if cell.strip() or not PEOPLE_COLUMN.fullmatch(column):
             tallies["", column].add(image, cell)
 

@@ -128,7 +128,10 @@ def r_precision(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Return the precision at rank r for a query with r relevant items, even if its list is shorter than r."""
+    """Return the precision at rank r for a query with r relevant items, even if its list is shorter than r.
+
+    The best case keeps this r, although it would be larger if unjudged items were relevant.
+    """
     lists = _read_rankings(rankings, relevant, unjudged)
     hits, unjudged_counts = _count_within(lists, lists.relevant_counts)
     share, best = _share(hits, lists.relevant_counts), _share(hits + unjudged_counts, lists.relevant_counts)
@@ -189,8 +192,7 @@ def _goodness_of_systems(results: Sequence[RankingResult]) -> list[float]:
 def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) -> JudgedRankings:
     """Return the rankings with the judgments of their items, from which several measures can be computed.
 
-    Raise BadShape if the numbers of rankings and of sets of relevant items differ, or if one of them is not a
-    collection.
+    Raise BadShape if the numbers of rankings and of sets of relevant items differ, or if one is not a collection.
     """
     for name, lists in (("rankings", rankings), ("relevant", relevant)):
         # Refuse a text as a collection of items, because its letters would be read as the items.
@@ -225,6 +227,7 @@ def _number_items(ranked: list[Any], relevant: list[Any]) -> tuple[Ints, Ints]:
 
     Raise BadValue if an item is missing or no single value.
     """
+    # A new item gets the next code.
     code_by_item: defaultdict[Hashable, int] = defaultdict(count().__next__)
     try:
         codes = (

@@ -98,11 +98,11 @@ def bootstrap(
     check_positive_int(resamples, "resamples")
     shared = statistic, frequency, width
     bits = generator.bit_generator
-    if resamples <= BLOCK or not hasattr(bits, "jumped"):
+    if resamples <= BLOCK or not hasattr(bits, "jumped"):  # numpy's SFC64 cannot jump
         return _draw_block(shared, (generator, resamples))
     sizes = [min(BLOCK, resamples - start) for start in range(0, resamples, BLOCK)]
     blocks = list(zip(streams(generator, len(sizes)), sizes, strict=True))
-    bits.state = bits.jumped(len(sizes)).state
+    bits.state = bits.jumped(len(sizes)).state  # the caller's next numbers come after those of all blocks
     drawn_numbers = resamples * max(
         int(frequency.sum()) if _is_faster_by_unit(frequency) else len(frequency), width
     )

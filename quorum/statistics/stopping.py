@@ -151,7 +151,8 @@ def _run_votes(signs: VoteSigns, *, rule: str, minimum: int, margin: int) -> tup
             if rule == "margin":
                 leads = (vote + 1 >= minimum) & (np.abs(balance) >= margin)
                 low, high = (np.where(leads, np.sign(balance), limit) for limit in (low, high))
-            # The present triplet may decide the pair before it is itself decided, as 2 of 4 votes exclude its loss.
+            # End a pair when the triplets left cannot change its winner. The present triplet counts by its range, so
+            # it may still be open: 2 of 4 votes for a side exclude that the side loses it, which may suffice.
             is_open &= ~((lead + low > triplets_left) | (lead + high < -triplets_left))
             is_triplet_open &= is_open & (low < high)
         lead += np.sign(balance)

@@ -61,7 +61,7 @@ def components_of_clusters(value: Floats, clusters: Clusters) -> VarianceCompone
     standard_error = math.nan
     # The note of the clusters says that they have one item or one rater. Then the variances cannot be separated either.
     reason = clusters.reason or clusters.note
-    # As many cells as items or raters: each cell is a whole item, or a whole rater.
+    # A cell is an item with a rater. If there are as many cells as items, each item has a single rater, and conversely.
     if not reason and clusters.cell_count in clusters.counts.values():
         reason = NOT_CROSSED
     if not reason and np.all(value == value[0]):

@@ -20,6 +20,7 @@ def radix_order(codes: Ints) -> Ints:
         if not highest >> shift:
             break
         starts = np.zeros((1 << _DIGIT_BITS) + 1, dtype=np.int64)
+        # Counts are stored one place up, so that their running sums are the positions where each digit's codes begin.
         for code in codes:
             starts[((code >> shift) & ((1 << _DIGIT_BITS) - 1)) + 1] += 1
         for digit in range(1 << _DIGIT_BITS):

@@ -183,14 +183,12 @@ class PeoplesWinners:
         value, spread = difference.value, difference.spread
         low, high = difference.interval(self.confidence)
         if abs(value) == 1:  # one metric is always right and the other always wrong
-            # The interval of a share of 0 or 1 is exact. Of `spread`, it uses only the degrees of freedom.
+            # As a share of 0 or 1, it has an exact interval, which uses only the degrees of freedom of `spread`.
             share_limits = share_interval((1 + value) / 2, spread, cluster_count, self.confidence)
             low, high = (2 * limit - 1 for limit in share_limits)
-        first_right, second_right = (
-            (first == self.winners)[has_consensus],
-            (second == self.winners)[has_consensus],
-        )
+        first_right, second_right = ((winners == self.winners)[has_consensus] for winners in (first, second))
         p = difference.if_equal.p(value)
+        # McNemar's test needs no variance, which is zero if the difference is the same on all pairs.
         if not self.has_clusters or not spread.has_variance:
             p = mcnemar_test(first_right, second_right).exact_p
         return AccuracyDifference(
@@ -245,7 +243,8 @@ class PeoplesWinners:
         columns = {name: renumber_codes(column[rows]) for name, column in self.columns.items()}
         clusters = Clusters.of_codes(columns or {"pair": np.arange(n)})
         spread = clusters.spread((credits - mean) / n)
-        if is_share and clusters.has_single_rows(n) and not (credits % 1).any():
+        are_zeros_and_ones = is_share and not (credits % 1).any()
+        if are_zeros_and_ones and clusters.has_single_rows(n):
             # A share of independent zeros and ones has a binomial variance, which needs no minimum number of pairs.
             spread = Spread.of_share(mean, n)
             clusters = replace(clusters, reason="", note="")

@@ -195,7 +195,7 @@ def _influences(
     for group in np.flatnonzero(is_defined).tolist():
         rows = order[bounds[group] : bounds[group + 1]]
         row_weights, value = weights[rows], float(values[group])
-        within_group = correlation_influences(x[rows], y[rows], coefficient, value, None, row_weights)
+        within_group = correlation_influences(x[rows], y[rows], coefficient, value, weights=row_weights)
         influences[rows] = (row_weights * within_group + (values[group] - mean) / len(rows)) / count
     return influences
 
@@ -212,15 +212,15 @@ def _decreases_without_raters(
     """Return the (V,) decreases of the mean of the (G,) values of groups if a rater is left out of a row's mean in `y`.
 
     `codes` (N,) are the groups of the rows, and V is the number of `deletions`, one for each row and each of its
-    raters. Groups may be too small for influences, so the coefficient of each changed
-    group is computed again.
+    raters. Groups may be too small for influences, so the coefficient of each changed group is computed again.
     """
     mean, count = float(np.nanmean(values)), int((~np.isnan(values)).sum())
     order = np.argsort(codes, kind="stable")
     sizes = np.bincount(codes)
     group = codes[deletions.row]
     positions = np.flatnonzero(sizes[group] > 1)  # a group of one row has no coefficient
-    # Repeat the rows of each deletion's group, with the mean of the deletion's row replaced.
+    # Repeat the rows of each deletion's group, with the mean of the deletion's row replaced. Within each repetition,
+    # the offsets are 0, 1, and so on.
     lengths = sizes[group[positions]]
     repeated = np.repeat(positions, lengths)
     offsets = np.arange(len(repeated)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -269,7 +269,10 @@ def round_means(means: Floats, scores: Floats) -> Floats:
 def _estimator_of(
     x: Floats, y: Floats, table: OutputTable, coefficient: str, grouping: str, weights: Floats
 ) -> tuple[Estimator, Floats]:
-    """Return a function that computes the mean coefficient of groups in resamples, and the (G,) coefficients."""
+    """Return a function that computes the mean coefficient of groups in resamples, and the (G,) coefficients.
+
+    The function is for the bootstrap. Without a defined coefficient, and at the system level, it is never called.
+    """
     if not len(x):
         values = np.array([np.nan])
         return _mean_estimator(values), values

@@ -189,7 +189,8 @@ class _ScoreGroups:
         if not len(self.scores):
             return np.zeros((len(self.sizes), 5))
         groups = groups_of_rows(self.starts)
-        # The kernel counts pairs that the metric does not tie.
+        # The kernel counts pairs that the metric does not tie. It takes people's scores as levels 0, 1, ... of each
+        # group. `codes` number these levels through all groups, and `bounds` (G + 1,) are the groups' first codes.
         codes, bounds = group_levels(self.people, groups)
         sums = gap_sums(
             self.scores, codes - bounds[groups], self.starts, np.diff(bounds), epsilon + self.tolerance
@@ -223,7 +224,7 @@ def _best_epsilon(
     gains = np.cumsum(changes[order_of_gaps])
     # Pairs with equal gaps change together, so only the last of them has a gain that some epsilon reaches.
     is_last = np.append(np.diff(gaps) > scored_groups.tolerance, True)
-    # Epsilon 0, which ties no pair, is a further choice unless some gap is 0.
+    # Epsilon 0 ties no pair, so its gain is 0. If some gap is 0, its choice is in the list already.
     gaps, gains = np.append(0.0, gaps[is_last]), np.append(-np.inf, gains[is_last])
     if gaps[1] > scored_groups.tolerance:
         gains[0] = 0.0

@@ -1,11 +1,11 @@
 """Agreement of two halves of people's votes with each other, and with a metric (Vedantam et al. 2015, section 7.4).
 
 The votes on a pair of candidates are split at random into two halves; if their number is odd, one half has a vote more.
-(If the pair has triplets, the triplets, each won, lost or tied, take the place of votes.) The winner in one half is the
-consensus; a pair on which this half is tied is left out. The figures say how often the other half names this winner,
-and how often a metric does, so people and metrics are measured by the same standard. A tie is a wrong answer. Each
-figure is the expectation over all splits, with each half as the consensus in turn, in closed form. The ceiling is the
-highest share of consensus winners that any answers can be expected to name.
+(If pairs are judged as several triplets, with a reference each, the winner of a triplet by its votes takes the place of
+a vote.) The winner in one half is the consensus; a pair on which this half is tied is left out. The figures say how
+often the other half names this winner, and how often a metric does, so people and metrics are measured by the same
+standard. A tie is a wrong answer. Each figure is the expectation over all splits, with each half as the consensus in
+turn, in closed form. The ceiling is the highest share of consensus winners that any answers can be expected to name.
 """
 
 from __future__ import annotations

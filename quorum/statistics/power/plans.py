@@ -60,12 +60,12 @@ def plan_design(
     if not 1 <= len(sizes) <= MAX_DESIGNS:
         raise BadOption(f"there are {len(sizes):,} designs to try, expected 1 to {MAX_DESIGNS:,}")
     simulate = partial(power_of, question, people, alpha=alpha, simulations=simulations)
+    # The last tenth of the work is to simulate the best design again.
     results = simulate(sizes, seed=seed, progress=lambda share: progress(0.9 * share))
     costs = [cost(size) for size in sizes]
     sufficient = [number for number, result in enumerate(results) if result.low >= wanted]
     if not sufficient:
         return Plan(tuple(results), tuple(costs), wanted, None, None, None)
-    # The cheapest design that reaches the power; of equally cheap designs, the one with the fewest judgments.
     best = min(sufficient, key=lambda number: (costs[number], sizes[number].judgments))
     size = sizes[best]
     fewer_votes = Size(size.pairs, size.references, size.votes - 1) if size.votes > 1 else None

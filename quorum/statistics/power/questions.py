@@ -60,6 +60,7 @@ class TwoMetrics:
     @property
     def table(self) -> tuple[float, float, float, float]:
         """The chances that both metrics name the right winner, only the first does, only the second, and neither."""
+        # The sum of both shares counts pairs with both right twice, and pairs with one right (no agreement) once.
         both_right = (self.first + self.second - (1 - self.agreement)) / 2
         neither_right = 1 - self.first - self.second + both_right
         # A rounding error may make a chance of zero negative.

@@ -174,11 +174,7 @@ class _Votes:
     rater: Ints
 
     def outcomes(self, size: Size, alpha: float) -> Outcomes:
-        """Return the outcomes of a smaller study, which has only the first of these pairs, references and votes.
-
-        `size` has the numbers of pairs, of references of a pair, and of votes on a unit; `alpha` is the significance
-        level of the tests.
-        """
+        """Return the outcomes of a smaller study, which has only the first of these pairs, references and votes."""
         votes = self.is_right[:, : size.pairs, : size.references, : size.votes].astype(np.int64)
         has_winner, favours = self.has_winner[:, : size.pairs], self.favours[:, : size.pairs]
         right_votes = votes.sum(axis=3)
@@ -225,7 +221,8 @@ class _Votes:
             share, spread = people.spread_if_even(_credit_of_first, all_pairs)
             difference, p = share - 0.5, spread.p(share - 0.5)
         else:
-            # The right winner is candidate 1. A metric that is wrong names candidate 2.
+            # The right winner is candidate 1. If one metric alone is right, the other names candidate 2. If both are
+            # right or both are wrong, both name candidate 1, since only the difference of their credits counts.
             first_winners, second_winners = np.where(favours < 0, 2, 1), np.where(favours > 0, 2, 1)
             mean_difference = people.difference(first_winners, second_winners, all_pairs)
             difference, p = mean_difference.difference, mean_difference.p

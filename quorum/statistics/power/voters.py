@@ -136,6 +136,7 @@ def fit_voter_model(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> 
     def loss(point: Any) -> float:
         return -float((times * _log_split(cases[0], cases[1], *right_and_spread(point))).sum())
 
+    # Search from several points around right = 0.75 and spread = 0.11, since the likelihood may have several maxima.
     start = np.array([0.0, -2.0]) if is_fitted else np.array([0.0])
     fits = [
         scipy.optimize.minimize(
@@ -159,7 +160,7 @@ def fit_voter_model(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> 
 def _log_split(k: Floats, n: Floats, right: float, spread: float) -> Floats:
     """Return the log-likelihoods of k of n votes for the first option, if either option is right with equal chance."""
     right = min(max(right, CHANCE_MARGIN), 1 - CHANCE_MARGIN)
-    if spread < 1e-6:
+    if spread < 1e-6:  # nearly binomial; without spread, the scale would be infinite
         for_first = scipy.stats.binom(n, right).logpmf(k)
         for_second = scipy.stats.binom(n, right).logpmf(n - k)
     else:

@@ -106,7 +106,8 @@ def _reassigned_differences(
             differences = np.bincount(cluster, weights=differences).astype(np.float64)
         draw, block_size = _mean_draw(differences, n), _MEAN_BLOCK
     elif name == "median":
-        draw, block_size = _median_draw(first, second, cluster), max(1, 8 * CELLS // n)
+        block_size = max(1, 8 * CELLS // n)  # eight coins are a byte
+        draw = _median_draw(first, second, cluster)
     else:
         draw, block_size = _swap_draw(first, second, function, cluster), max(1, CELLS // n)
     blocks = [min(block_size, reassignments - start) for start in range(0, reassignments, block_size)]

@@ -88,8 +88,8 @@ class BestResult:
 
     @property
     def _is_worse(self) -> Flags:
-        """The (S,) flags of the systems that are significantly worse than the best one."""
-        return np.asarray((self.p <= LEVEL) & (self.values < self.values[:1]))
+        highest = self.values[:1]  # empty if there are no systems
+        return np.asarray((self.p <= LEVEL) & (self.values < highest))
 
 
 def compare_with_best(

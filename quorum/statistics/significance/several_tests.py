@@ -65,8 +65,7 @@ def stouffer_wilcoxon(
     """Combine the p of Wilcoxon's signed-rank tests in several domains by Stouffer's method.
 
     `differences` has the (N,) differences of paired scores in each domain. Return nan if there are no domains. As at
-    WMT24 (Kocmi et al. 2024), z is the normal quantile of 1 - p. A domain
-    without a difference has p = 1.
+    WMT24 (Kocmi et al. 2024), z is the normal quantile of 1 - p. A domain without a difference has p = 1.
     """
     p = []
     for values in differences:
@@ -80,5 +79,5 @@ def stouffer_wilcoxon(
 
 
 def significance_stars(p: float) -> str:
-    """Return one star if p <= 0.1, two if p <= 0.05, and three if p <= 0.01 (H13 Table 1)."""
+    """Return one star if p <= 0.1, two if p <= 0.05, and three if p <= 0.01 (Hodosh et al. 2013, Table 1)."""
     return "*" * sum(p <= bound for bound in (0.1, 0.05, 0.01))
