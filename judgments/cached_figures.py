@@ -142,7 +142,10 @@ def request_figures(study: Study, names: Iterable[str]) -> None:
 
 
 def recompute_figures(study: Study, names: Iterable[str]) -> list[CachedFigures]:
-    """Return the rows of recomputed figures, which are not stored yet. Leave out names that no app registers now."""
+    """Return the rows of recomputed figures, which are not stored yet.
+
+    Leave out names that no app registers now, such as those of a feature that was left out since the job was queued.
+    """
     rows = []
     for name in names:
         figures = find_figures(name)

@@ -133,7 +133,7 @@ def row_action(
 
     def do(view: Resource, request: Request, pk: str) -> Response:
         row = view.get_object()
-        study: Study = attrgetter(view.study_path.replace("__", "."))(row)
+        study: Study = attrgetter(view.study_path.replace("__", "."))(row)  # such as row.assignment.study
         require_right(request, operation.right, study)
         values = operation.read(_body(request, operation), row=pk)
         outcome = operation.run(study, values, by=staff_of(request))

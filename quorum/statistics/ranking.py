@@ -255,7 +255,7 @@ def _judge_rankings(
     has_grades: (Q,) whether the query's judgments are grades. If not, all its judged items are relevant, and all others
     are not. Raise BadValue if a ranking has an item twice.
     """
-    # A cell is a query with an item.
+    # A cell is a query with an item, so cell // item_count is the query.
     item_count = max(int(item.max(initial=0)), int(judged_item.max(initial=0))) + 1
     cells, judged_cells = query * item_count + item, judged_query * item_count + judged_item
     starts = np.searchsorted(query, np.arange(len(has_grades) + 1))

@@ -77,7 +77,8 @@ def pattern_weights(
 def _is_faster_by_unit(frequency: Ints) -> bool:
     """Return whether drawing units one by one is faster than drawing one binomial number for each pattern.
 
-    It is faster if patterns have few units.
+    It is faster if patterns have few units. The limit of four on average decides which random numbers are drawn, so
+    results with a seed would change with it.
     """
     return len(frequency) * 4 > int(frequency.sum())
 

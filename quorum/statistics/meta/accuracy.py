@@ -264,8 +264,8 @@ class PeoplesWinners:
 class _MeanCredit(NamedTuple):
     """The mean credit of a metric on some pairs, with its spread.
 
-    cluster_count: the number of clusters of the pairs. inference: the note, the reason and the numbers of clusters that
-    a result reports; it has no limits yet.
+    cluster_count: the number of clusters (of two columns: of cells), or of pairs if no column has two clusters.
+    inference: the note, the reason and the numbers of clusters that a result reports; it has no limits yet.
     """
 
     value: float

@@ -60,7 +60,8 @@ class Halves:
         ceiling = (1 + root / decided) / 2
         if ceiling >= 1:
             return self.decided_chances
-        # Add the influence of each pair on the ceiling (the delta method), which the interval needs.
+        # Add the influence of each pair on the ceiling (the delta method), which the interval needs. Multiply it by
+        # `decided`, since the sum of contributions is divided by the sum of these chances.
         if not root:
             return ceiling * self.decided_chances
         by_difference = (squared_difference - mean) / (4 * root)

@@ -253,7 +253,7 @@ def _draw_votes(
     block = np.arange(size.pairs) // people.pairs_each
     place_count = (int(block[-1]) + 1) * size.votes  # a place is a rater's share of a block
     worker_count = people.raters or place_count
-    # Each block of pairs is judged by the next workers, in a random order.
+    # Each block of pairs is judged by the next workers, in a random order: (S, blocks, V), and (S, P, V) by pair.
     order = rng.permuted(np.broadcast_to(np.arange(worker_count), (count, worker_count)), axis=1)
     rater = order[:, np.arange(place_count) % worker_count].reshape(count, -1, size.votes)[:, block]
     care = beta_draws(1 - people.careless, people.worker_spread, (count, worker_count), rng)
@@ -263,7 +263,7 @@ def _draw_votes(
         taste = rng.normal(0, people.taste, (count, worker_count))[study, rater][:, :, np.newaxis]
         odds = np.exp(taste * favours[:, :, np.newaxis, np.newaxis])
         chances = chances * odds / (chances * odds + 1 - chances)
-    # A careless vote is right with probability 1/2.
+    # A vote is careful with the chance `care`. A careless vote is right with probability 1/2.
     is_right = rng.random((*shape, size.votes)) < 0.5 + (chances - 0.5) * care
     return _Votes(question, has_winner, favours, is_right, rater)
 
