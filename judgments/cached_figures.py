@@ -46,7 +46,6 @@ class ShownFigures(Generic[T]):
     Attributes:
         value: None only while a job computes them for the first time.
         made_at: None if they were computed for this page.
-        is_recomputing: whether a job is recomputing them.
     """
 
     value: T | None

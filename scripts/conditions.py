@@ -154,7 +154,7 @@ int utimensat(int folder, const char *path, const struct timespec times[2], int 
     NEXT(utimensat);
     if (!times) return next(folder, path, times, flags);
     struct timespec machine[2] = {times[0], times[1]};
-    // Other numbers of nanoseconds are UTIME_NOW and UTIME_OMIT.
+    // Store times without the shift. Larger numbers of nanoseconds are UTIME_NOW and UTIME_OMIT.
     for (int number = 0; number < 2; number++)
         if (times[number].tv_nsec < 1000000000 && times[number].tv_sec >= since) machine[number].tv_sec -= ahead;
     return next(folder, path, machine, flags);
@@ -162,6 +162,7 @@ int utimensat(int folder, const char *path, const struct timespec times[2], int 
 
 int sem_timedwait(sem_t *semaphore, const struct timespec *until) {
     NEXT(sem_timedwait);
+    // The system compares the moment with its own clock.
     struct timespec moment = {until->tv_sec - ahead, until->tv_nsec};
     return next(semaphore, &moment);
 }

@@ -237,10 +237,11 @@ def _key_row(name: str, field: dict[str, Any]) -> tuple[str, str, str, str]:
     default = field.get("default")
     default_text = "" if default is None or default in ("", [], {}) else f"`{default}`"
     title = field.get("title", "")
-    # leave out a title that pydantic derived from the name
-    sentences = [title] if title.lower().replace(" ", "_") != name else []
+    is_derived = title.lower().replace(" ", "_") == name  # by pydantic, from the name
+    sentences = [] if is_derived else [title]
     if field.get("description"):
         sentences.append(field["description"])
+    # "words" are the labels of values, which Quorum adds to the schema.
     sentences += [f"`{value}`: {label}" for value, label in field.get("words", {}).items() if value]
     text = _one_line(". ".join(sentence.rstrip(".") for sentence in sentences))
     return f"`{name}`", _describe_type(field), default_text, text

@@ -240,6 +240,7 @@ def _study_page_texts() -> Iterator[tuple[str, str]]:
         parameter_fields = step.form.parameters().fields
         for field in map(parameter_fields.__getitem__, step.form.fields):
             yield from ((location, str(text)) for text in (field.label, field.help_text) if text)
+            # The declared (value, label) pairs, or else those of a ChoiceField.
             choices = field.style.get("choices", ()) or getattr(field, "choices", {}).items()
             if not callable(choices):  # choices that depend on the study are names, not texts
                 yield from ((location, str(label)) for value, label in choices if str(label) != value)
@@ -271,9 +272,8 @@ def _design_page_texts() -> Iterator[tuple[str, str]]:
             yield from ((path, str(text)) for text in (field.label, field.help_text) if text)
             choices = getattr(field, "choices", ()) if name != "dataset" else ()
             yield from ((path, str(label)) for _, label in choices)
-            for part in getattr(
-                field, "parts", {"": field}
-            ).values():  # the field of translations has several parts
+            # The field of translations has several parts.
+            for part in getattr(field, "parts", {"": field}).values():
                 for column in part.columns if isinstance(part, RowsField) else ():
                     labels = (label for _, label in column.choices if label not in django_texts)
                     yield from ((path, text) for text in (column.label, column.help, *labels) if text)

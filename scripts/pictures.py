@@ -68,8 +68,6 @@ class _Picture(NamedTuple):
 
 
 class SilentRequestHandler(WSGIRequestHandler):
-    """A request handler that does not log requests."""
-
     def log_message(self, format: str, *args: object) -> None:
         pass
 
@@ -88,7 +86,6 @@ class _TakenPicture(NamedTuple):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the pictures, or with ``--check`` list those whose pages have changed."""
     pictures = take_pictures()
     pages = {picture.name: picture.page_entry() for picture in pictures}
     if "--check" in arguments:

@@ -39,7 +39,6 @@ Values = Mapping[str, list[ast.expr]]  # the expressions that are assigned to ea
 
 
 def catalogue() -> str:
-    """Return the text of the file."""
     files = [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
     files = [file for file in files if not {"tests", "migrations"} & set(file.parts)]
     trees = {file.relative_to(ROOT).as_posix(): ast.parse(file.read_bytes()) for file in files}

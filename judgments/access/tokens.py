@@ -59,8 +59,7 @@ def create_token(
 ) -> tuple[ApiToken, str]:
     """Return a new token and its key, which is not stored. Without ``studies``, it covers all that the account may see.
 
-    Raises:
-        DesignError: the name is empty or too long, a scope is missing or unknown, or the expiry is in the past.
+    Raise DesignError if the name, the scopes, the account or the expiry are not acceptable.
     """
     if not name.strip() or len(name) > 100:
         raise DesignError(

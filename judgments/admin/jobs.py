@@ -49,6 +49,7 @@ STATE_COLOURS = {
 
 # the address of the page that shows a job's result, by the job's kind
 RESULT_PAGES: dict[str, Callable[[Job], str]] = {
+    # The form for a new dataset shows what was found in an upload.
     "understand_upload": lambda job: reverse("admin:judgments_dataset_add")
 }
 

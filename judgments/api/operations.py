@@ -160,7 +160,6 @@ def create_action(
 
     Args:
         reply: the serializer of the answer, which gets ``Outcome.value``.
-        many: whether the answer is a list.
         route: the name of the new row's route, for the header Location; "" for no header.
         responses: further responses by HTTP status, for the API schema.
     """

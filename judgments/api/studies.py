@@ -216,6 +216,7 @@ class HITResource(Resource):
     orderings = {"id": "pk", "position": "position"}
 
     def get_queryset(self) -> QuerySet[HIT]:
+        # A place is the position of a unit on a HIT.
         places = HITUnit.objects.select_related("unit").only("hit_id", "position", "unit__key")
         places = places.order_by("position")
         return HIT.objects.select_related("study").prefetch_related(Prefetch("places", queryset=places))

@@ -74,12 +74,8 @@ def parts_of_table(
 ) -> tuple[list[UploadPart], set[str]]:
     """Return a part for each source of the table's captions, and the names of its images.
 
-    Args:
-        table: the whole table as one part, with its format, encoding and mapping.
-        report_progress: is called from time to time, and raises an error if the job was cancelled.
-
-    Raises:
-        ImportProblem: the table has no captions, names no items, or has too many systems.
+    ``table`` is the whole table as one part, with its format, encoding and mapping. ``report_progress`` raises an error
+    if the job was cancelled. Raise ImportProblem if the table has no captions, names no items, or has too many systems.
     """
     tallies, images, columns = _count_captions(file, table, report_progress)
     if not tallies:
@@ -110,6 +106,7 @@ def _count_captions(
     tallies: _Tallies = defaultdict(_SourceTally)
     images: set[str] = set()
     columns: list[str] = []
+    # Columns of systems have any names, so do not refuse names that look like misspelt standard ones.
     image_columns = Columns(("image",), tuple(STANDARD_NAMES - {"image"}), lenient=True)
     for record_index, record in enumerate(read(file, image_columns, ImportNotes(), table.encoding)):
         if record_index >= MAX_RECORDS:

@@ -179,10 +179,10 @@ class _Votes:
         has_winner, favours = self.has_winner[:, : size.pairs], self.favours[:, : size.pairs]
         right_votes = votes.sum(axis=3)
         # The majority of a unit's votes decides the unit, and the majority of units decides the pair.
-        balance = 2 * right_votes - size.votes
         # balance: (S, P, references) right minus wrong votes on a unit.
         # lead: (S, P) right minus wrong votes with one reference, right minus wrong units with several.
         # contribution: (S, P, V) the lead minus the lead without this rater's votes on the pair.
+        balance = 2 * right_votes - size.votes
         if size.references == 1:
             lead, contribution = balance[:, :, 0], 2 * votes[:, :, 0] - 1
         else:
