@@ -71,9 +71,10 @@ def cached_figures(study: Study, figures: FiguresDefinition[T], *, wait: bool = 
         wait: whether to compute missing figures at once even if the study is large, unless only jobs compute them.
     """
     needs_job = False
+    # Figures with this function are so slow that only jobs compute them, unless the study is small.
     if figures.always_needs_job is not None:
         needs_job = figures.always_needs_job(study)
-        if not needs_job:  # the study is so small that its figures are never cached
+        if not needs_job:
             return ShownFigures(figures.compute(study))
     cached, is_large = _find_cached_figures(study, figures)
     if cached is None:
@@ -88,7 +89,7 @@ def cached_figures(study: Study, figures: FiguresDefinition[T], *, wait: bool = 
     is_stale = not is_current or (not figures.never_expires and _is_old(cached))
     if is_stale:
         request_figures(study, [figures.name])
-    if figures.never_expires and not is_current:  # such figures are wrong, and not only old
+    if figures.never_expires and not is_current:  # they are wrong, and not only old
         return ShownFigures(None, is_recomputing=True)
     return ShownFigures(figures.from_json(cached.value), cached.made_at, is_recomputing=is_stale)
 
@@ -109,7 +110,7 @@ def _find_cached_figures(study: Study, figures: FiguresDefinition[Any]) -> tuple
         )
         .get(pk=study.pk)
     )
-    if made_at is None:
+    if made_at is None:  # the study has no cached figures of this name
         return None, bool(is_large)
     return CachedFigures(version=version, value=value, seconds=seconds, made_at=made_at), bool(is_large)
 

@@ -98,15 +98,16 @@ class IsStaff(BasePermission):
     def has_permission(self, request: Request, view: Any) -> bool:
         user = request.user
         self.check_scope(request, view)
+        is_open_to_all = getattr(view, "published", False) and request.method in SAFE_METHODS
         if not isinstance(user, User) or not user.is_active or not user.is_staff:
-            return getattr(view, "published", False) and request.method in SAFE_METHODS
+            return is_open_to_all
         permission = getattr(view, "needed_permissions", {}).get(getattr(view, "action", None))
         if permission is not None:
             return user.has_perm(permission) and limited_token_of(request) is None
         read_permission = getattr(view, "read_permission", PERMISSIONS[Right.VIEW])
         if user.has_perm(read_permission) or user.has_perm("judgments.add_study"):
             return True  # a person who may create studies gets empty lists, not a refusal
-        if getattr(view, "published", False) and request.method in SAFE_METHODS:
+        if is_open_to_all:
             return True
         return StudyRole.objects.filter(user=user).exists() or DatasetRole.objects.filter(user=user).exists()
 

@@ -187,8 +187,9 @@ class PeoplesWinners:
             share_limits = share_interval((1 + value) / 2, spread, cluster_count, self.confidence)
             low, high = (2 * limit - 1 for limit in share_limits)
         first_right, second_right = ((winners == self.winners)[has_consensus] for winners in (first, second))
+        # The test uses the spread that the difference would have if both metrics were equally accurate. McNemar's test
+        # needs no variance, which is zero if the difference is the same on all pairs.
         p = difference.if_equal.p(value)
-        # McNemar's test needs no variance, which is zero if the difference is the same on all pairs.
         if not self.has_clusters or not spread.has_variance:
             p = mcnemar_test(first_right, second_right).exact_p
         return AccuracyDifference(
