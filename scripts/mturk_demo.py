@@ -49,9 +49,8 @@ def main() -> None:
         emulator_port = check_port("EMULATOR_PORT", "8091", COMMAND + " EMULATOR_PORT={}")
         install_requirements("requirements.txt")
         address, site = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{emulator_port}"
-        environment = dict(os.environ) | separate_settings(folder) | emulator_settings(address, site)
-        environment |= {"PORT": str(port), "PYTHONUNBUFFERED": "1"}
-        environment.setdefault("OMP_NUM_THREADS", "1")
+        environment = services.environment_of(folder, port)
+        environment |= separate_settings(folder) | emulator_settings(address, site)
         installation = services.Installation(PYTHON, services.QUORUM, environment)
         account = services.prepare(installation)
         services.COMMANDS[EMULATOR] = ["tests.fakes.mturk", "--quiet", "--port", str(emulator_port)]

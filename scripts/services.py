@@ -108,6 +108,7 @@ def run() -> None:
 
 def environment_of(data: str, port: int) -> dict[str, str]:
     environment = dict(os.environ, DATA_DIR=data, PORT=str(port), PYTHONUNBUFFERED="1")
+    # The threads of numpy's libraries would compete with the other processes.
     environment.setdefault("OMP_NUM_THREADS", "1")
     return environment
 

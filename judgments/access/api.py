@@ -19,7 +19,7 @@ from judgments.models import StudyEvent, StudyRole
 class EventSerializer(RowSerializer[StudyEvent]):
     """An entry of a study's log."""
 
-    study = Related("slug")
+    study = Related("slug")  # as stored in the entry, which remains if the study is deleted
     details = serializers.DictField(read_only=True)
     by = Related("by.username", optional=True)
 

@@ -37,7 +37,7 @@ class RowSerializer(serializers.ModelSerializer[Row]):
 
     serializer_field_mapping = {
         **serializers.ModelSerializer.serializer_field_mapping,
-        NumberColumn: PlainNumberField,
+        NumberColumn: PlainNumberField,  # whole numbers as 3 instead of 3.0
     }
 
     def get_extra_kwargs(self) -> dict[str, Any]:

@@ -50,6 +50,7 @@ class TwoMetrics:
                 raise BadOption(f"{name} is {getattr(self, name)!r}, expected 0 to 1")
         if self.first == self.second:
             raise BadOption(f"first and second are both {self.first:g}: nothing to tell apart")
+        # At least |first + second - 1| of the pairs have both right or both wrong, and |first - second| have one right.
         low, high = abs(self.first + self.second - 1), 1 - abs(self.first - self.second)
         if not low - 1e-12 <= self.agreement <= high + 1e-12:
             raise BadOption(

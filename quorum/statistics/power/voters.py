@@ -28,7 +28,7 @@ class VoterModel:
     Attributes:
         right: mean chance that a careful vote is right.
         pair_spread, unit_spread: intraclass correlation of that chance, which has a beta distribution between pairs,
-            and between the units of a pair.
+            and between the units of a pair, each with one of its references.
         careless: share of careless votes; half of them are right.
         worker_spread: intraclass correlation of carelessness within workers.
         pairs_each: number of consecutive pairs that the same workers judge.
