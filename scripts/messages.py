@@ -102,7 +102,7 @@ def collect_messages(*, staff: bool = False) -> Catalog:
 
 @functools.cache
 def _messages_of_sources() -> list[tuple[str, Any, list[str], str | None]]:
-    """Return path, message, comments and context of each message in code and templates."""
+    """Return (path, message, comments, context) for all sources. A message is a text, or a singular with a plural."""
     messages = []
     for path, source in _sources():
         for _line, text, comments, context in extract(
@@ -301,7 +301,7 @@ def _constant_texts() -> Iterator[tuple[str, str]]:
 
 
 def _reasons() -> Iterator[tuple[str, str]]:
-    """Yield the constants with sentences about why a figure is undefined."""
+    """Yield the constants with sentences about why a figure is undefined, but no sentences with placeholders."""
     import pkgutil
     from importlib import import_module
 

@@ -101,7 +101,7 @@ class JobResource(Resource):
         Everybody who may cancel the job and could ask for it now may do so.
         """
         operation = operation_of(self.get_object().kind)
-        if operation is not None:
+        if operation is not None:  # the token needs the scope of what the job does, too
             IsStaff.check_scope(request, operation)
         return self._change_job(retry_job, is_allowed=may_retry)
 
