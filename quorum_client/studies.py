@@ -29,10 +29,8 @@ PAGE_SIZE = 1000  # rows of a list that one call fetches
 class Problem(Exception):
     """The server refused a call (RFC 9457) or could not be reached.
 
-    Attributes:
-        status: HTTP status; 0 if the server could not be reached.
-        detail: a sentence on the problem.
-        members: the whole problem document.
+    ``status`` is the HTTP status, or 0 if the server could not be reached. ``detail`` is a sentence on the problem, and
+    ``members`` the whole problem document.
     """
 
     def __init__(self, status: int, detail: str, members: dict[str, Any] | None = None) -> None:

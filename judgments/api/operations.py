@@ -126,9 +126,8 @@ def row_action(
 ) -> Any:
     """Return a resource action that does an operation on a row: POST /api/<rows>/{key}/<name>/.
 
-    Args:
-        reply: the serializer of the answer, which gets ``Outcome.value``.
-        responses: further responses by HTTP status, for the API schema.
+    ``reply`` is the serializer of the answer, which gets ``Outcome.value``. ``responses`` are further responses by HTTP
+    status, for the API schema.
     """
 
     def do(view: Resource, request: Request, pk: str) -> Response:

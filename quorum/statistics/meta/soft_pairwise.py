@@ -217,9 +217,8 @@ def soft_accuracy_of_comparisons(
     sign = np.where(first_system < second_system, 1.0, -1.0)[is_between_systems]
     differences = np.stack([metric_differences, people_differences], axis=1)[is_between_systems]
     differences *= sign[:, np.newaxis]
-    pair_codes = np.minimum(first_system, second_system) * len(names) + np.maximum(
-        first_system, second_system
-    )
+    lower, higher = np.minimum(first_system, second_system), np.maximum(first_system, second_system)
+    pair_codes = lower * len(names) + higher
     pairs, pair_of_row = np.unique(pair_codes[is_between_systems], return_inverse=True)
     p = np.empty((len(pairs), 2))
     is_same_order = np.empty(len(pairs))
