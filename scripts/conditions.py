@@ -153,8 +153,7 @@ int fstatat64(int folder, const char *restrict path, struct stat64 *restrict fil
 int utimensat(int folder, const char *path, const struct timespec times[2], int flags) {
     NEXT(utimensat);
     if (!times) return next(folder, path, times, flags);
-    struct timespec machine[2] = {times[0], times[1]};
-    // Store times without the shift. Larger numbers of nanoseconds are UTIME_NOW and UTIME_OMIT.
+    struct timespec machine[2] = {times[0], times[1]};  // without the shift; more nanoseconds: UTIME_NOW, UTIME_OMIT
     for (int number = 0; number < 2; number++)
         if (times[number].tv_nsec < 1000000000 && times[number].tv_sec >= since) machine[number].tv_sec -= ahead;
     return next(folder, path, machine, flags);
@@ -162,8 +161,7 @@ int utimensat(int folder, const char *path, const struct timespec times[2], int 
 
 int sem_timedwait(sem_t *semaphore, const struct timespec *until) {
     NEXT(sem_timedwait);
-    // The system compares the moment with its own clock.
-    struct timespec moment = {until->tv_sec - ahead, until->tv_nsec};
+    struct timespec moment = {until->tv_sec - ahead, until->tv_nsec};  // by the system's own clock
     return next(semaphore, &moment);
 }
 """

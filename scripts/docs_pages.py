@@ -237,8 +237,8 @@ def _key_row(name: str, field: dict[str, Any]) -> tuple[str, str, str, str]:
     default = field.get("default")
     default_text = "" if default is None or default in ("", [], {}) else f"`{default}`"
     title = field.get("title", "")
-    is_derived = title.lower().replace(" ", "_") == name  # by pydantic, from the name
-    sentences = [] if is_derived else [title]
+    # leave out a title that pydantic derived from the name
+    sentences = [title] if title.lower().replace(" ", "_") != name else []
     if field.get("description"):
         sentences.append(field["description"])
     # "words" are the labels of values, which Quorum adds to the schema.

@@ -31,8 +31,8 @@ def count_rows_by_key(rows: QuerySet[Any], foreign_key: str) -> Coalesce:
 def count_reverse_relation(model: type[Any], relation: str) -> Coalesce:
     """Return a subquery that counts the rows of a model's reverse relation, such as the judgments of units."""
     field: Any = model._meta.get_field(relation)
-    foreign_key = field.field
-    return count_rows_by_key(field.related_model._default_manager.all(), foreign_key.name)
+    # `field.field` is the foreign key of the other model.
+    return count_rows_by_key(field.related_model._default_manager.all(), field.field.name)
 
 
 class CountColumn:
