@@ -102,8 +102,6 @@ class _AnonymousJudgments(JudgmentSource):
     """A file with one line per image-caption pair, which anonymous people judged.
 
     Attributes:
-        name: name of the file in the set's folder.
-        columns: names of the cells in a line.
         expected: description of a line, for errors.
     """
 
@@ -219,5 +217,6 @@ def read_caption_key(value: Any) -> tuple[str, int, str]:
 
 
 def _unit_id(image: str, caption: str) -> str:
+    """Return the id of a pair; its hash if the id is too long for the column of ids."""
     unit = f"{image}|{caption}"
     return unit if len(unit) <= SHORT_NAME_LIMIT else hashlib.sha256(unit.encode()).hexdigest()

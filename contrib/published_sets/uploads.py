@@ -36,6 +36,7 @@ def recognise_set(part: UploadPart, file: Path, head: Callable[[], str]) -> Uplo
     if name.endswith(".txt") and (file.parent / TOKEN_FILE).exists():
         return replace(part, file=folder, format="flickr8k") if file.name == TOKEN_FILE else part
     start = head()
+    # MS COCO: results of a system are a list, such as [{"image_id": 1, "caption": "A dog"}]; a dataset is one object.
     if start.startswith("[") and '"image_id"' in start:
         return replace(part, format="coco", role=SYSTEM, system=Path(name).stem)
     is_document = start.startswith("{") and Path(name).suffix.lower() == ".json"

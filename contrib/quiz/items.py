@@ -53,7 +53,7 @@ def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivisi
     if not has_control_split:
         reserved = usable_count - usable_count // 2
     elif per_hit:
-        reserved = max(2, per_hit)  # for the control items of a HIT
+        reserved = max(MIN_IMAGES, per_hit)  # for the control items of a HIT
     else:
         reserved = 0
     available_count = usable_count - reserved
@@ -74,6 +74,7 @@ def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivisi
         images=tuple(image for image in material.images if image.name not in names),
         published_pairs=tuple(pair for pair in material.published_pairs if pair.image not in names),
     )
+    # Without a control split, the images outside the quiz are judged. So their captions are not shown in the quiz.
     return QuizDivision(
         remaining_material=remainder,
         images=images,

@@ -125,7 +125,7 @@ def _steps_context(study: Study, content: AttemptContent, step: list[int]) -> di
         "is_last": steps.index(step) == len(steps) - 1,
     }
     if step[0] in content.page_units:
-        shown_steps = steps_of(
+        shown_step = steps_of(
             [content.page_units[position] for position in step],
             design=content.design,
             picture_url=lambda page_unit: quiz_picture_url(study, content.attempt, page_unit),
@@ -133,9 +133,9 @@ def _steps_context(study: Study, content: AttemptContent, step: list[int]) -> di
         )[0]
         context |= {
             "kind": KINDS[content.design.protocol].for_design(content.design),
-            "step": shown_steps,
-            "current_step": shown_steps.number,
-            "has_pictures": shows_pictures(content.design, [shown_steps]),
+            "step": shown_step,
+            "current_step": shown_step.number,
+            "has_pictures": shows_pictures(content.design, [shown_step]),
         }
     return context
 

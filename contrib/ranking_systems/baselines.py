@@ -70,7 +70,7 @@ class RankedPool:
     sizes: tuple[int, int, int]
 
     def run_lines(self) -> Iterator[str]:
-        """Yield the lines of a TREC run. Scores decrease with the rank."""
+        """Yield the lines of a TREC run: query, "Q0", item, rank, score, system. Scores decrease with the rank."""
         for system, rankings in self.rankings.items():
             for query, ranking in zip(self.queries, rankings.tolist(), strict=True):
                 for position, item in enumerate(ranking):
@@ -94,8 +94,7 @@ def rank_pool(
     If the dataset has no splits, it is divided at random, with three fifths for training.
 
     Args:
-        systems: names of the systems to run.
-        image_kernel, image_power: name and exponent of the kernel of pictures.
+        task: "annotation" to rank captions for each image, "search" to rank images for each caption.
         text_diagonal: factor of the diagonals of text kernels in training (H13 4.1.3: 1 to 15).
         caption: number, from 0, of the caption of each image that is in the pool.
 

@@ -6,9 +6,10 @@ For the kernel matrices X and Y of N training pairs, this finds the weights a an
 
     a'XYb / sqrt((a'X^2a + k a'Xa) (b'Y^2b + k b'Yb))
 
-which is the eigenproblem (X + kI)^-1 Y (Y + kI)^-1 X a = r^2 a. With X = U D U' and Y = V E V', the weights are U
-(D^2 + k D)^-1/2 times the singular vectors of (D / (D + k))^1/2 U'V (E / (E + k))^1/2. H13 used Hardoon's program,
-which approximates the solution by partial Gram-Schmidt orthogonalisation. This is the exact solution.
+which is the eigenproblem (X + kI)^-1 Y (Y + kI)^-1 X a = r^2 a. With the eigendecompositions X = U D U' and
+Y = V E V', a is U (D^2 + k D)^-1/2 times a left singular vector of (D / (D + k))^1/2 U'V (E / (E + k))^1/2, and b is
+V (E^2 + k E)^-1/2 times the right one. H13 used Hardoon's program, which approximates the solution by partial
+Gram-Schmidt orthogonalisation. This is the exact solution.
 """
 
 from __future__ import annotations
@@ -61,7 +62,6 @@ def fit_kcca(first: Floats, second: Floats, regularisation: float, *, centred: b
     """Learn projections from two symmetric (N, N) kernel matrices of the same N pairs.
 
     Args:
-        first, second: the kernel matrices.
         regularisation: k in the module's docstring.
         centred: whether to move the training items of each space to a mean of 0, as canonical correlation requires.
 
@@ -72,7 +72,7 @@ def fit_kcca(first: Floats, second: Floats, regularisation: float, *, centred: b
         raise EvaluationError(
             f"The kernel matrices are {first.shape} and {second.shape}; expected two of N by N training pairs."
         )
-    if not regularisation >= 0:
+    if not regularisation >= 0:  # nan is refused, too
         raise EvaluationError(f"The regularisation is {regularisation}; expected 0 or more.")
     sides = []
     for kernel in (first, second):
@@ -80,7 +80,7 @@ def fit_kcca(first: Floats, second: Floats, regularisation: float, *, centred: b
             means = kernel.mean(axis=0)
             kernel = kernel - means - means[:, None] + means.mean()
         values, vectors = np.linalg.eigh(kernel)
-        is_positive = values > MIN_EIGENVALUE * max(values[-1], 0.0)
+        is_positive = values > MIN_EIGENVALUE * max(values[-1], 0.0)  # eigh returns the largest value last
         sides.append((values[is_positive], vectors[:, is_positive]))
     (d, u), (e, v) = sides  # as in the module's docstring
     if not (d.size and e.size):

@@ -104,6 +104,7 @@ Systems: {", ".join(SYSTEMS)}. {JOINED} joins the rankings of the others.
         )
         rows: list[tuple[Cell, ...]] = []
         for name, rankings in ranked_pool.rankings.items():
+            # the original item of each query has the query's index
             lists = judge_rankings(rankings.tolist(), [[position] for position in range(len(rankings))])
             recalls = [recall_at_k(lists, k=k).value for k in CUTOFFS]
             rows.append((name, *recalls, median_rank(lists).value))

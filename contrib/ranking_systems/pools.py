@@ -115,6 +115,7 @@ def _make_part(
     documents: list[Document] = [
         stems[start:end] for start, end in zip([0, *ends], [*ends, len(stems)], strict=True)
     ]
+    # a training image, which is in no pool, may lack the caption with this number
     pool_numbers = [min(caption, len(document) - 1) for document in documents]
     return DatasetPart(
         images=[item.name for item in images],

@@ -21,7 +21,7 @@ from contrib.ranking_systems.kcca import Projections, fit_kcca
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.aggregation import borda_count
 
-Task = Literal["annotation", "search"]
+Task = Literal["annotation", "search"]  # rank captions for each image, or images for each caption
 REGULARISATIONS = (0.1, 0.5, 1.0, 5.0)
 # H13 try 46 numbers of dimensions, from 10 on.
 DIMENSION_COUNT, MIN_DIMENSION = 46, 10
@@ -64,6 +64,7 @@ def rank_by_neighbours(images: Floats, captions: Floats, task: Task) -> Ints:
     """
     queries, pool = (images, captions) if task == "annotation" else (captions, images)
     nearest_training_items = queries.argmax(axis=1)  # of each query
+    # a row of pool.T has the similarities of the pool to a training item
     return rank_by_affinity(pool.T[nearest_training_items])
 
 
@@ -94,6 +95,7 @@ def rank_by_kcca(images: KernelValues, captions: KernelValues, task: Task) -> tu
 
 def join_rankings(rankings: Sequence[Ints]) -> Ints:
     """Join several (queries, pool) rankings by Borda's count for each query. Ties go to the better median rank."""
+    # for each query, the orders in which the rankings put the pool
     return np.array([borda_count(orders.tolist()).ranking() for orders in np.stack(rankings, axis=1)])
 
 

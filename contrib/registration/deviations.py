@@ -51,11 +51,7 @@ def find_registration(study: Study, *, with_sentences: bool = True) -> Registere
 
 
 def find_deviations(study: Study, *, with_sentences: bool = True) -> list[Deviation]:
-    """Return the deviations from the registered plan; [] if no plan is registered.
-
-    Args:
-        with_sentences: whether to quote the log, which may name people.
-    """
+    """Return the deviations from the registered plan; [] if no plan is registered."""
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return []
@@ -80,7 +76,7 @@ def _design_deviations(
     study: Study, registration: Registration, plan: RegistrationPlan
 ) -> Iterator[Deviation]:
     design = design_of(study)
-    # The hash covers the content as stored, but the content is read with the current keys of designs.
+    # A plan that an earlier release registered has that release's keys of a design, so the design is converted first.
     registered_values = stored_design(registration.content["design"]).model_dump(mode="json")
     current_values = design.model_dump(mode="json")
     if design.registration not in (None, plan):

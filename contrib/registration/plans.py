@@ -26,14 +26,14 @@ from judgments.studies.designs import REGISTRATION_CODE, design_of, is_registere
 def parse_plan(plan_table: Any) -> RegistrationPlan:
     """Return the plan in the table ``[registration]`` of a study file. Raise RegistrationError if it is invalid.
 
-    Args:
-        plan_table: the table, such as ``{"hypotheses": [{"text": "...", "claim": "cider-d > rouge-l on HC"}]}``.
+    The table is such as ``{"hypotheses": [{"text": "...", "claim": "cider-d > rouge-l on HC"}]}``.
     """
     try:
         return RegistrationPlan.model_validate(plan_table)
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         location = ".".join(map(str, ("registration", *problem["loc"])))
+        # pydantic begins the message of a validator's ValueError like this
         sentence = problem["msg"].removeprefix("Value error, ")
         raise RegistrationError(
             _("%(where)s: %(sentence)s.") % {"where": location, "sentence": sentence}
@@ -113,7 +113,7 @@ def register_study(*, study: Study, plan: RegistrationPlan, by: User | None = No
             % {"slug": study.slug}
         ) from None
     store_plan(study=locked_study, plan=plan)
-    study.design = locked_study.design
+    study.design = locked_study.design  # the caller's object gets the plan, too
     note_event(
         study=locked_study,
         what=REGISTRATION_CODE,

@@ -135,6 +135,7 @@ add_step(StudyStep(name="register", label="Register", run=_register_plan, inline
 
 def _registration_items(launch: Launch) -> Iterable[ChecklistItem]:
     study = launch.study
+    # A draft cannot be opened yet, and an open study had no unregistered plan when it was opened.
     if study.state in (Study.State.DRAFT, Study.State.OPEN):
         return
     if sentence := describe_missing_registration(study):

@@ -37,6 +37,7 @@ def read_winners(study: Study) -> StoredWinners:
     )
     kind_by_pair: dict[int, str] = {}
     item_by_pair: dict[int, int] = {}
+    # by metric, of all pairs in the order of kind_by_pair
     scores: dict[str, list[tuple[float, float]]] = {}
     names = ("metric", "pair_id", "pair__kind", "pair__item_id", "first", "second")
     for metric, pair, kind, item, first, second in rows.values_list(*names).iterator(loaders.ROWS_PER_BATCH):

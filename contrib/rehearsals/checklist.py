@@ -78,19 +78,21 @@ def _rehearsal_points(launch: Launch) -> Iterable[ChecklistItem]:
 
 
 def power_rows_of(rehearsal: Analysis) -> list[Mapping[str, Any]]:
-    """Return the rows with the power at given differences. Rehearsals of earlier versions have none."""
+    """Return the rows with the power at given differences; [] for a rehearsal of an earlier release, which has none."""
     return [row for row in rehearsal.result["power"] if "difference" in row]
 
 
 def _power_rows(rehearsal: Analysis, purpose: str) -> list[Mapping[str, Any]]:
-    """Return the rows about systems or about metrics, by the study's purpose.
+    """Return the rows about systems or about metrics, by the study's purpose (a key of PURPOSES).
 
-    Without a purpose, return those of the two with the lower power.
+    Without a purpose, return those of the two with the lower power; [] if labels of items are the purpose.
     """
-    topic, rows = purpose.replace("ranking", "systems"), power_rows_of(rehearsal)
+    topic = "systems" if purpose == "ranking" else purpose
+    rows = power_rows_of(rehearsal)
     groups = [
         [row for row in rows if row["what"] == what] for what in ("systems", "metrics") if topic in ("", what)
     ]
+    # a row's power is None if it could not be computed
     return min(filter(None, groups), key=lambda group: _main_row(group)["power"] or 0.0, default=[])
 
 
@@ -116,7 +118,7 @@ def _power_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
             "studies like this one would find the better system (numbers in the same order)."
         ),
     }
-    has_pairs = "pairs" in rows[0]
+    has_pairs = "pairs" in rows[0]  # rows of means have no number of pairs
     return sentences[has_pairs, rows[0]["what"]] % {
         "powers": join_names([str(round(100 * (row["power"] or 0.0))) for row in rows]),
         "differences": join_names(
@@ -153,7 +155,7 @@ def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Checklist
     title, sentence, row = _("Power"), _power_sentence(rows), _main_row(rows)
     power = row["power"] or 0.0
     if power >= CONVENTIONAL_POWER:
-        if row.get("alike"):
+        if row.get("alike"):  # missing in rehearsals of earlier releases
             doubt = _("In this rehearsal no system was better than another.")
             return launch.point(title, Readiness.UNKNOWN, f"{sentence} {doubt}")
         return launch.point(title, Readiness.READY, sentence)

@@ -36,8 +36,7 @@ def power_of_means(
 ) -> list[dict[str, Any]]:
     """Return the power for each of STEPS_APART; [] if fewer than two systems were judged.
 
-    Args:
-        true_answers: the drawn true answer to each unit, by its row id.
+    ``true_answers`` has the drawn true answer to each unit, by its row id.
     """
     proposals = proposals_of(study)
     outputs = outputs_of_answers(
@@ -70,7 +69,7 @@ def power_of_means(
 
 def _true_means(proposals: Proposals, true_answers: Mapping[int, Any]) -> Floats:
     """Return the systems' mean true answers, highest first."""
-    output, unit = proposals.scored_entries()
+    output, unit = proposals.scored_entries()  # indices of outputs, and of the units that score them
     answer_of_unit = np.array([float(true_answers.get(pk, math.nan)) for pk in proposals.units.pk.tolist()])
     answers, systems = answer_of_unit[unit], proposals.system[output]
     has_answer = ~np.isnan(answers)

@@ -151,6 +151,7 @@ def delete_rehearsal(*, study: Study, by: User | None) -> Outcome:
             study=original, what="rehearsal-deleted", sentence=f"The rehearsal {study.slug} was deleted."
         )
     try:
+        # in the order that protected foreign keys allow: rows that refer to others come before these
         Case.objects.filter(study=copy).delete()
         assignments.delete()
         Exclusion.objects.filter(study=copy).delete()

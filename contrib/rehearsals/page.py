@@ -78,6 +78,7 @@ def _copies_with_analyses(study: Study, user: User) -> list[CopyRow]:
     """Return the newest copies that the account may see, newest first."""
     copies = list(rehearsals_of(study).filter(pk__in=Study.objects.visible_to(user))[:MAX_SHOWN_COPIES])
     analyses = Analysis.objects.filter(study__in=copies, what=Analysis.Kind.REHEARSAL).order_by("created_at")
+    # of a study's analyses, the last one stays
     newest = {analysis.study_id: analysis for analysis in analyses}
     return [CopyRow(copy, newest.get(copy.pk)) for copy in copies]
 

@@ -70,6 +70,7 @@ def simulate_power(study: Study, findings: PairFindings, seed: int) -> list[dict
     shares_won = [row["truth"]["value"] or 0.0 for row in findings.systems]
     are_alike = bool(shares_won) and max(shares_won) < min(TRUE_SHARES_WON)
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False).count()
+    # In triplets, each pair is judged with several references, a unit for each.
     references = max(1, round(units / max(1, len(findings.truth.winners))))
     votes = design_of(study).judgments_per_unit
     rows = []
@@ -121,7 +122,8 @@ def _comparisons_of_metrics(findings: PairFindings) -> Iterator[PowerComparison]
     for difference in ACCURACY_DIFFERENCES:
         # The better metric is as accurate as in the rehearsal, and the other one is not worse than chance.
         accuracy = max(findings.metrics[0]["truth"]["value"], 0.5 + difference)
-        # Two metrics of these accuracies agree on no fewer and no more pairs.
+        # Metrics with accuracies a and b are both right or both wrong on |a + b - 1| of the pairs at least, and on
+        # 1 - |a - b| at most.
         low, high = abs(2 * accuracy - difference - 1), 1 - difference
         question = TwoMetrics(accuracy, accuracy - difference, min(max(agreement, low), high))
         yield PowerComparison("metrics", first, second, len(first_is_right), difference, question)

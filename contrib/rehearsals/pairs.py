@@ -64,11 +64,7 @@ def compare_pairs(
     evaluation: MetaEvaluation | None,
     verdict: SystemsVerdict | None,
 ) -> PairFindings:
-    """Compare a rehearsed study of pairs with its true winners.
-
-    Args:
-        true_answers: the drawn true answer to each unit, by its row id.
-    """
+    """Compare a rehearsed study of pairs with its true winners. ``true_answers`` is by the unit's row id."""
     truth = _true_winners(study, true_answers)
     sides_of_metrics = _sides_of_metrics(evaluation, truth)
     metrics = [
@@ -87,11 +83,7 @@ def compare_pairs(
 
 
 def share_by_item(is_right: Sequence[bool], clusters: Sequence[int] | Ints) -> dict[str, Any]:
-    """Return the share of rows that are right, with an interval clustered by item.
-
-    Args:
-        clusters: the cluster of each row's item.
-    """
+    """Return the share of rows that are right, with an interval by the clusters of their items."""
     columns = {ITEM: np.asarray(clusters, dtype=np.int64)}
     has_answer = np.ones(len(is_right), dtype=np.bool_)
     return clustered_share(np.array(is_right, dtype=np.bool_), has_answer, columns)
@@ -116,6 +108,7 @@ def _people_of_crowd(study: Study, true_answers: Mapping[int, Any]) -> VoterMode
     if not expected.size:
         return None
     try:
+        # `right` is of all votes, so it contains careless ones, and those of people who differ.
         return VoterModel(
             right=float((table.value[is_counted] == expected).mean()),
             pair_spread=0.0,
@@ -144,11 +137,7 @@ def _sides_of_metrics(evaluation: MetaEvaluation | None, truth: TrueWinners) -> 
 
 
 def _share_right(sides: Mapping[int, int], truth: TrueWinners) -> dict[str, Any]:
-    """Return the share of pairs on which a metric or a system is right.
-
-    Args:
-        sides: the side that the metric names, or that is the system's, by pair row id.
-    """
+    """Return the share of pairs whose true winner is on the given side, by pair row id, of a metric or a system."""
     is_right = [side == truth.winners[pair] for pair, side in sides.items()]
     return share_by_item(is_right, [truth.clusters[pair] for pair in sides])
 

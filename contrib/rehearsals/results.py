@@ -46,11 +46,7 @@ class RehearsalResult:
 def compute_rehearsal(
     *, study: Study, crowd: RehearsalCrowd, report: RehearsalReport, progress: Progress = no_progress
 ) -> RehearsalResult:
-    """Compare the consensus of a finished rehearsal with the drawn true answers, without storing the result.
-
-    Args:
-        report: what the simulated crowd did.
-    """
+    """Compare the consensus of a finished rehearsal with the drawn true answers, without storing the result."""
     aggregation = compute_aggregation(study=study, progress=lambda share, text: progress(share / 3, text))
     evaluation, why_no_metrics = None, ""
     try:

@@ -102,13 +102,10 @@ class JudgmentLog:
 
 
 def control_history(judgments: Sequence[OwnJudgment], *, answers: AnswerFormat, fresh: int) -> History:
-    """Return a history of the control items among a worker's judgments.
-
-    Args:
-        fresh: number of the latest judgments that no detector has examined.
-    """
+    """Return a history of the control items among a worker's judgments, of which the last ``fresh`` are unexamined."""
     control_judgments = [judgment for judgment in judgments if judgment.is_control]
-    new_count = sum(judgment.is_control for judgment in judgments[len(judgments) - fresh :])
+    first_fresh = len(judgments) - fresh
+    new_count = sum(judgment.is_control for judgment in judgments[first_fresh:])
     return make_history(
         control_judgments, {}, answer_format=answers, total=len(control_judgments), new_count=new_count
     )

@@ -32,7 +32,6 @@ class FlaggedWorker:
         answers: number of answers after which the detector would have flagged the worker.
         words, numbers: the finding as a sentence, and its evidence.
         judgments, slots: numbers of judgments that an exclusion would invalidate now, and of slots that it would open.
-        standing: the worker's standing in the study.
     """
 
     worker: str
@@ -50,7 +49,6 @@ class Replay:
     """The findings of one detector. The HTTP interface uses the same names.
 
     Attributes:
-        rule: name of the detector.
         applies: false if the detector does not fit the kind, or if no answer has the data that it needs.
         unrecorded: whether a detector of texts found no answer with the data that it needs.
         workers: number of the study's workers.
@@ -96,6 +94,7 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
     findings = replay_detectors(pages, rules=detectors, answers=answers)
     workers = _StudyWorkers.for_study(study)
     judgments = list(chain.from_iterable(page.judgments for page in pages))
+    # Some detectors need data that only some pages record, such as how a text was written.
     has_data = {rule.name: any(map(rule.can_examine, judgments)) for rule in detectors}
     return [
         _build_replay(
@@ -103,6 +102,7 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
             findings,
             workers,
             applies=rule.applies_to(answers) and (has_data[rule.name] or not pages),
+            # detectors of how texts were written may only flag
             unrecorded=rule.only_flags and answers.is_text and not has_data[rule.name],
         )
         for rule in detectors
@@ -114,7 +114,6 @@ class _StudyWorkers:
     """Facts about the study's workers, by row id.
 
     Attributes:
-        names: names of all workers.
         simulated: the workers of rehearsals.
         judgment_counts: numbers of judgments in finished work.
         slot_counts: numbers of slots that their live work takes.

@@ -37,6 +37,7 @@ def finished_judgments(study: Study) -> QuerySet[Judgment]:
 def pages_of(study: Study) -> Iterator[SubmittedPage]:
     """Yield the finished pages of a study in order of submission."""
     kind = kind_of(study)
+    # Only the results of these judgments are used, so their assignment number can be 0.
     controls: dict[tuple[UUID, int], OwnJudgment] = {
         (answer.assignment, answer.unit): control_judgment(answer, kind, 0)
         for answer in control_answers(study)
@@ -58,12 +59,7 @@ def _with_control_results(
     assignment: UUID,
     controls: dict[tuple[UUID, int], OwnJudgment],
 ) -> Iterator[OwnJudgment]:
-    """Yield the judgments in an assignment's rows, with the results of control items.
-
-    Args:
-        rows: values of the reader's columns, as ``pages_of`` reads them.
-        controls: judgments of control items with their results, by assignment and unit.
-    """
+    """Yield the judgments in an assignment's rows, with the results of ``controls`` (by assignment and unit)."""
     for row in rows:
         judgment = reader.read(row)
         control = controls.get((assignment, judgment.unit))

@@ -15,11 +15,7 @@ from judgments.studies.studies import find_study
 
 
 def import_scores(run: JobRun, *, study: str, upload: str, metrics: list[str], **options: Any) -> None:
-    """Import the scores of an uploaded file.
-
-    Args:
-        options: values of ``ImportScoresRequest``.
-    """
+    """Import the scores of an uploaded file, with the further values of ``ImportScoresRequest`` as options."""
     dataset = find_study(study).dataset
     user = require_editor(acting_person(), dataset)
     with uploads.open_upload(upload) as files:

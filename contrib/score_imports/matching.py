@@ -123,10 +123,10 @@ class RowMatcher:
             )
         omitted_count = len(matches) - len(matched_rows)
         subject, item, system = matches[matched_rows].T
-        has_systems = system.any()
+        has_systems = system.any()  # NO_ROW_ID is 0
         number_by_id = {pk: stable_number(name) for name, pk in self._systems.items()} if has_systems else {}
         system_numbers = np.array([number_by_id.get(pk, NO_ROW_ID) for pk in system.tolist()], dtype=np.int64)
-        order = np.lexsort((system_numbers, subject))
+        order = np.lexsort((system_numbers, subject))  # by subject, then by system
         # Rows that score the same follow each other in this order.
         is_repeated = (np.diff(subject[order]) == 0) & (np.diff(system_numbers[order]) == 0)
         if is_repeated.any():
@@ -148,7 +148,7 @@ class RowMatcher:
             item = self._items.get(image)
             system = self._systems.get(systems[row]) if systems is not None else NO_ROW_ID
             text = texts[row] if texts is not None else None
-            if texts is None and item and system:
+            if texts is None and item and system:  # the rows name no caption, so the system's is scored
                 text = self._outputs.get((system, item))
             if item is None or system is None or text is None:
                 if not leave_out:

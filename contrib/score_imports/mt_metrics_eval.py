@@ -56,7 +56,7 @@ def read_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreRo
         for file in files
         if (name := unpacked_name(file.name)).endswith((SEGMENTS_SUFFIX, SYSTEMS_SUFFIX))
     ]
-    if not path.is_dir() and len(metrics) == 1:
+    if not path.is_dir() and len(metrics) == 1:  # a single file need not have the name of its metric
         metric_files = [(metrics[0], path)]
     for name in metrics:
         if name not in [metric for metric, _ in metric_files]:

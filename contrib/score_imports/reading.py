@@ -36,7 +36,7 @@ Subject = ScoreKeys.Subject
 SCORE = "score"  # the column of scores if there is a single metric
 WMT_FORMAT = "mt-metrics-eval"
 FORMATS = (*TABLE_FORMATS, WMT_FORMAT)
-# the columns that say what is scored: images, systems, and texts by the text or by its id
+# The columns that say what is scored: images, systems, and texts by the text or by its id ("caption": "caption_id").
 SUBJECT_COLUMNS = ("image", "system", *ID_COLUMN_BY_TEXT, *ID_COLUMN_BY_TEXT.values())
 
 
@@ -80,7 +80,7 @@ def score_records(
     if mapping is not None:
         mapping.check(path, columns.optional)
         reader = mapped_reader(mapping, reader)
-    return reader(path, columns, ImportNotes(), None)
+    return reader(path, columns, ImportNotes(), None)  # None: the encoding is detected
 
 
 def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str]) -> ScoreRows:
@@ -170,6 +170,7 @@ def _read_scores_of_row(record: Record, columns: Sequence[str]) -> list[float]:
     """
     try:
         cells = [record.values[name] for name in columns]
+        # In CSV all cells are texts. In JSON a score must be a number, and neither a text nor true.
         if record.textual or not {type(cell) for cell in cells} - {int, float}:
             numbers = list(map(float, cells))
             if not any(map(math.isnan, numbers)):

@@ -107,6 +107,7 @@ def store_metric_scores(
     skipped_row_count = 0
     matcher = RowMatcher(dataset)
     with transaction.atomic():
+        # lock, so that two imports do not store the same metric
         Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
         for rows in files:
             match = matcher.match(rows, leave_out=unknown == "leave-out")
@@ -130,7 +131,7 @@ def store_metric_scores(
                     unchanged_metrics.append(name)
                 else:
                     stored_metrics.append(metric)
-        ScoreKeys.objects.filter(dataset=dataset, metrics=None).delete()
+        ScoreKeys.objects.filter(dataset=dataset, metrics=None).delete()  # which no metric has any more
     return StoredScores(tuple(stored_metrics), tuple(unchanged_metrics), skipped_row_count)
 
 

@@ -95,7 +95,7 @@ class DatasetScoresView(APIView):
             raise serializers.ValidationError({"metric": ["Expected the name of a metric."]})
         check_names(metrics)
 
-        def read_body(*_: Any) -> Iterator[Record]:
+        def read_body(*_: Any) -> Iterator[Record]:  # called like a reader of files
             return (Record(BODY_PATH, None, row, path=f"[{index}]") for index, row in enumerate(rows))
 
         records = score_records(read_body, BODY_PATH, metrics, pop_mapping(values, BODY_PATH))

@@ -12,7 +12,7 @@ from config.features import Feature
 class SecondFactorConfig(Feature):
     name = "contrib.second_factor"
     packages = ("django_otp", "django_otp.plugins.otp_static", "django_otp.plugins.otp_totp")
-    middleware = {
+    middleware = {  # a middleware, and the one after which it is placed
         "contrib.second_factor.middleware.SecondFactorMiddleware": "config.sign_in.KnownBrowserMiddleware"
     }
     commands = {

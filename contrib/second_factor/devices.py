@@ -37,10 +37,7 @@ def has_second_factor(user: User) -> bool:
 
 
 def require_code(*, user: User, request: HttpRequest, **_: object) -> None:
-    """Require a code in a new session if the account has a second factor.
-
-    This is a receiver of the signal ``user_logged_in``.
-    """
+    """Require a code in a new session if the account has a second factor (a receiver of ``user_logged_in``)."""
     request.session.pop(STATE_KEY, None)
     if user.is_staff and has_second_factor(user):
         request.session[STATE_KEY] = CODE_DUE
@@ -120,6 +117,7 @@ def remove_second_factor(user: User) -> bool:
 def _check_code(user: User, device: TOTPDevice | StaticDevice | None, code: str) -> None:
     """Raise WrongCode if the device does not accept the code, and TooManyAttempts after too many wrong codes."""
     limit_key = f"code of {user.pk}"
+    # without a device, verification fails, and counts as a failed attempt
     device_id = device.persistent_id if device is not None else ""
 
     def verify() -> TOTPDevice | StaticDevice | None:

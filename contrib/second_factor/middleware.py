@@ -30,6 +30,7 @@ class SecondFactorMiddleware(Middleware):
             if request.path != factor_path:
                 request.user = AnonymousUser()
         response = self.get_response(request)
+        # The view of this request signed somebody in: enter the code first, and then go where the view redirects.
         has_just_signed_in = hasattr(request, SIGN_IN_ATTRIBUTE) and isinstance(request.user, User)
         if has_just_signed_in and needs_code(request) and response.status_code == 302:
             return _redirect_to_second_factor(response.headers["Location"])

@@ -84,13 +84,13 @@ class SliderRehearsal(ScaleRehearsal):
 
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> float:
         """Draw wrong answers outside the right range, at a distance of at most ``MAX_MISTAKE`` of the scale."""
-        if right is not False:
+        if right is not False:  # True, or None: the worker is careless
             return super().draw_answer(unit, truth, right=right, rng=rng)
         right_indices = [index for index, value in enumerate(self.values) if self.is_right(value, truth)]
         distance = int(rng.integers(1, max(1, round(MAX_MISTAKE * (len(self.values) - 1))) + 1))
         indices = (min(right_indices) - distance, max(right_indices) + distance)
         wrong_values = [self.values[index] for index in indices if 0 <= index < len(self.values)]
-        if not wrong_values:
+        if not wrong_values:  # the right range reaches too near to both ends
             return super().draw_answer(unit, truth, right=right, rng=rng)
         return plain_number(rng.choice(wrong_values))
 

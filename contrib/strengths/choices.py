@@ -24,11 +24,8 @@ def strengths_of_choices(study: Study, *, model: str, control: str, order_effect
     A caption that several systems gave counts for each of them in equal parts. The result has the keys of
     ``strengths_of_pairs``.
 
-    Args:
-        model, control, order_effect: options for pairs, which must have their defaults.
-
     Raises:
-        EvaluationError: an option does not have its default.
+        EvaluationError: an option for pairs (``model``, ``control``, ``order_effect``) does not have its default.
     """
     if model != DEFAULT_MODEL or control != NO_CONTROL or order_effect:
         raise EvaluationError(

@@ -117,6 +117,7 @@ def strengths_of_pairs(
         covariates["length"] = _length_difference(pairs.first_texts, pairs.second_texts)[pair_index]
     if order_effect:
         covariates["order_effect"] = judgments.order_sign[rows]
+    # answers for neither side are nan, and become 0, a tie
     preferences = np.nan_to_num(preferences_of(judgments.full_value[rows]), nan=0.0)
     judgment_weights = _judgment_weights(study, judgments, pairs, comparisons) if weighted else None
     strengths = preference_strengths(
@@ -194,6 +195,7 @@ def _chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
     # A code is one number for a unit and a worker: the unit's row id times more than any row id of a worker.
     factor = max(int(worker_ids.max()), int(workers.max())) + 1
     codes_of_chances = unit_ids.astype(np.int64) * factor + worker_ids.astype(np.int64)
+    # Each judgment of a unit gives a row. If a worker revised an answer, the rows are equal, and the first is used.
     codes, first_rows = np.unique(codes_of_chances, return_index=True)
     index = places_in(codes, units * factor + workers)
     assert not (index < 0).any(), "each judged unit of an arena was drawn"
@@ -215,12 +217,7 @@ def _length_difference(first_texts: tuple[str, ...], second_texts: tuple[str, ..
 
 
 def _as_result(strengths: StrengthResult, preferences: Floats, covariates: list[str]) -> dict[str, Any]:
-    """Return strengths as JSON.
-
-    Args:
-        preferences: (N,) numbers; 0 for no side.
-        covariates: the names of the coefficients, in order.
-    """
+    """Return strengths as JSON. (N,) preferences are 0 for no side; ``covariates`` names the coefficients, in order."""
     names, bands = [str(name) for name in strengths.items.tolist()], rank_bands_of(strengths)
     effects = rows_as_json(
         value=strengths.coefficients, low=strengths.coefficient_low, high=strengths.coefficient_high

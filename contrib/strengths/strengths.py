@@ -71,6 +71,7 @@ def cached_strengths(study: Study, **settings: Any) -> dict[str, Any]:
     strengths: dict[str, Any]
     last_judgment_bound, strengths = cache.get(cache_key) or (-1, {})  # -1: nothing is cached
     if last_judgment_bound < 0 or judgments.filter(pk__gt=last_judgment_bound).exists():
+        # read before the strengths, so that judgments that come meanwhile make them outdated
         last_judgment_bound = blocks.last_judgment_bound(study)
         try:
             strengths = strengths_of(study, **settings)

@@ -64,7 +64,8 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
         strengths = cached_strengths(study, **options)
     except EvaluationError as error:
         return TemplateResponse(request, "evaluation/study_ranking.html", context | {"problem": str(error)})
-    # A reason with numbers has no translation, and is shown in English, as the statistics return it.
+    # A reason with numbers has no translation, and is shown in English, as the statistics return it. The template gets
+    # each reason with whether it is in English.
     reasons = [reason for reason in (strengths["reason"], strengths["note"]) if reason]
     bias, effect = strengths["side_bias"], strengths["order_effect"]
     has_bias = is_biased(bias, random_sides=study.source == Study.Source.DESIGNED)

@@ -114,10 +114,7 @@ def _due_deliveries() -> Q:
 
 
 def _next_delivery() -> WebhookDelivery | None:
-    """Return the next due message.
-
-    Webhooks without failures come first, so that a hanging server does not delay others.
-    """
+    """Return the next due message. Webhooks with fewer failures come first: a hanging server does not delay others."""
     may_be_called = Q(webhook__rests_until=None) | Q(webhook__rests_until__lte=timezone.now())
     due_deliveries = WebhookDelivery.objects.filter(_due_deliveries(), may_be_called, webhook__active=True)
     return (

@@ -49,9 +49,8 @@ class ShownQuestion:
 class AttemptContent:
     """An attempt with its questions and known items, each by its position, from 1.
 
-    Attributes:
-        questions: the questions of the quiz.
-        page_units: the known items, as units of a page of work.
+    ``attempt.answers`` has stored answers by position as text, since it is JSON: ``{"1": {"value": 2}}``.
+    ``page_units`` are the known items, as units of a page of work.
     """
 
     attempt: QuizAttempt
@@ -86,7 +85,10 @@ class AttemptContent:
         return steps
 
     def is_right(self, position: int) -> bool | None:
-        """Return whether the answer at a position is right; None if there is no answer, or no expected answer."""
+        """Return whether the answer at a position is right; None if there is none, or if the item is left out.
+
+        ``contents_for_current_quiz`` leaves out items that the quiz no longer has.
+        """
         answer = self.attempt.answers.get(str(position))
         if answer is None or (position not in self.questions and position not in self.page_units):
             return None
@@ -105,6 +107,7 @@ def translate_content(content: AttemptContent) -> AttemptContent:
     translations = content.design.translations[language].questions
     texts = {
         question.key: translation.filled_texts
+        # a translation may have fewer questions than the design
         for question, translation in zip(questions_of_design(content.design.quiz), translations, strict=False)
     }
     questions = {}
@@ -133,7 +136,7 @@ def content_of(attempt: QuizAttempt) -> AttemptContent:
     questions_by_key = questions_of(design.quiz)
     questions: dict[int, ShownQuestion] = {}
     keys_and_sides: dict[int, tuple[str, Any]] = {}  # of known items, by position
-    for position, item in enumerate(attempt.items, start=1):
+    for position, item in enumerate(attempt.items, start=1):  # items as ``taking._draw_items`` returns them
         if "question" in item:
             questions[position] = ShownQuestion(
                 position, questions_by_key[item["question"]], tuple(item["order"])
@@ -164,6 +167,7 @@ def contents_for_current_quiz(attempts: Sequence[QuizAttempt], *, study: Study) 
         questions, page_units = {}, {}
         for position, item in enumerate(attempt.items, start=1):
             question, unit = questions_by_key.get(item.get("question", "")), units.get(item.get("unit", ""))
+            # A question of a built-in test keeps its key, even if a later release gives it more or fewer options.
             if question is not None and len(item["order"]) == len(question.options):
                 questions[position] = ShownQuestion(position, question, tuple(item["order"]))
             elif unit is not None:

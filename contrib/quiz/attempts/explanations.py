@@ -94,8 +94,7 @@ def may_explain(content: AttemptContent, position: int) -> bool:
 def labelled_texts(presented_unit: dict[str, Any], letters: Sequence[str] = ()) -> list[tuple[str, str]]:
     """Return the label and the text of each text that a unit shows. Without ``letters``, labels are "".
 
-    Args:
-        presented_unit: a unit as workers see it, such as ``{"image": {...}, "b": {"text": ...}, "c": {"text": ...}}``.
+    A presented unit is such as ``{"image": {...}, "b": {"text": ...}, "c": {"text": ...}}``.
     """
     texts: list[str] = []
     for value in presented_unit.values():
@@ -114,4 +113,5 @@ def _expected_words(kind: Kind, page_unit: PageUnit) -> tuple[str, ...]:
     )
     if right_texts:
         return right_texts
+    # a kind without choices, such as the slider
     return (kind.describe_expected(kind.sides.from_canonical(page_unit.unit.expected, side=page_unit.side)),)

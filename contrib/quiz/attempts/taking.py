@@ -158,14 +158,13 @@ def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]
 
     A repeated call changes nothing. If an answer is invalid, or differs from an earlier one, nothing is stored.
 
-    Args:
-        answers: such as ``[{"position": 1, "value": 2}]``; open answers are in ``answer`` instead of ``value``.
+    Answers are such as ``[{"position": 1, "value": 2}]``; an answer that is a text is in ``answer`` instead.
     """
     content = content_of(attempt)
     new_answers = _clean_answers(content, answers)
     with transaction.atomic():
         row = QuizAttempt.objects.select_for_update().get(pk=attempt.pk)
-        row.study = attempt.study
+        row.study = attempt.study  # which is loaded already
         contradicted_positions = [
             position
             for position in new_answers

@@ -103,12 +103,9 @@ class SimilarTrigrams:
 def _match_all(
     first: _Captions, second: _Captions, similarity: Floats, match: float, is_same: bool
 ) -> Floats:
-    """Return the sums of `_match_documents` over pairs of captions.
+    """Return `_match_documents` of each document of ``first`` (rows) and each of ``second`` (columns).
 
-    The matrix has a row for each document of ``first``, and a column for each document of ``second``.
-
-    Args:
-        is_same: whether ``first`` and ``second`` are the same documents.
+    If both are the same documents (``is_same``), half of the symmetric matrix is copied.
     """
     sums = np.zeros((first.bounds.size - 1, second.bounds.size - 1))
     for row in range(sums.shape[0]):
@@ -132,11 +129,7 @@ def _self_sums(captions: _Captions, similarity: Floats, match: float) -> Floats:
 def _match_documents(
     first: _Captions, row: int, second: _Captions, column: int, similarity: Floats, match: float
 ) -> float:
-    """Return the sum of matches over all pairs of captions of two documents.
-
-    Args:
-        row, column: the numbers of the documents in ``first`` and in ``second``.
-    """
+    """Return the sum of matches over all pairs of captions of two documents, numbered ``row`` and ``column``."""
     total = 0.0
     for caption in range(first.bounds[row], first.bounds[row + 1]):
         for other in range(second.bounds[column], second.bounds[column + 1]):
@@ -158,7 +151,8 @@ def _add_matches(
 
     A sequence's value is the product of its words' matches. With the last words at positions (i, j), what may stand
     before them are all single words and all pairs of words at earlier positions of both captions. Their sums are in two
-    tables, whose cell (i, j) has the sum over positions below i and below j.
+    tables of prefix sums, whose cell (i, j) has the sum over positions below i and below j. The sum over a rectangle of
+    positions follows from the cells at its four corners.
     """
     vocabulary_size, weight = similarity.shape[0], match * match
     begin, height = first.starts[caption], first.starts[caption + 1] - first.starts[caption]

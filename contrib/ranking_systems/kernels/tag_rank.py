@@ -129,6 +129,7 @@ def _mean_similarities(first: _Vectors, second: _Vectors, scale: float) -> Float
     The matrix has a row for each document of ``first``, and a column for each document of ``second``.
     """
     similar = np.exp(-_chi_squares(first, second) / scale)
+    # Sum over the captions of each document. Each has one at least, as reduceat requires.
     sums = np.add.reduceat(np.add.reduceat(similar, first.bounds[:-1], axis=0), second.bounds[:-1], axis=1)
     return np.asarray(sums / np.outer(np.diff(first.bounds), np.diff(second.bounds)))
 

@@ -36,6 +36,7 @@ def stems_of(captions: Sequence[str]) -> list[list[str]]:
     words = np.zeros(0, dtype=object)
     if stems.tokens.size:
         words = np.array(stems.vocabulary, dtype=object)[stems.tokens]
+    # starts has the offset of each caption, from 0, and at last the number of all stems
     return [caption_stems.tolist() for caption_stems in np.split(words, stems.starts[1:-1])]
 
 

@@ -113,7 +113,7 @@ def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[
         probability = expected / np.bincount(pair_sources, expected, minlength=size + 1)[pair_sources]
     table = np.zeros((size + 1, size))
     table[pair_sources, pair_targets] = probability
-    return table[:size]
+    return table[:size]  # without the row of the empty word
 
 
 def _cosines(vectors: Floats, min_cosine: float) -> Floats:

@@ -28,12 +28,10 @@ class RehearsalCrowd:
     by a new one, who is a spammer with the same probability.
 
     Attributes:
-        workers: the number of workers.
         spammers: the share of careless workers.
         accuracy: the mean probability that a careful worker's answer is right.
         drop_outs: the probability that a worker returns a claimed HIT.
         speed: how many times as fast as planned careful workers are.
-        seed: the seed of everything that is drawn.
         sorts: the types of careless workers, by name, separated by commas.
         rules: whether the recommended detectors are enabled in a study without detectors.
     """
@@ -105,15 +103,13 @@ def create_people(study: Study, crowd: RehearsalCrowd) -> list[Person]:
     rng = rng_for(crowd.seed, "rehearsal crowd")
     careless_numbers = set(rng.permutation(person_count)[: round(crowd.spammers * person_count)].tolist())
     people = []
-    earlier_careless = 0
+    careless_count = 0
     for number in range(person_count):
         accuracy = crowd.accuracy + float(rng.uniform(-ACCURACY_SPREAD, ACCURACY_SPREAD))
         pace = draw_pace(rng)
         # careless workers have the types in turn
-        sort = (
-            crowd.sort_names[earlier_careless % len(crowd.sort_names)] if number in careless_numbers else ""
-        )
-        earlier_careless += bool(sort)
+        sort = crowd.sort_names[careless_count % len(crowd.sort_names)] if number in careless_numbers else ""
+        careless_count += bool(sort)
         people.append(_make_person(study, crowd, number, accuracy=accuracy, pace=pace, sort=sort))
     worker_count = Worker.objects.filter(study=study, source=Worker.Source.REHEARSAL).count()
     people += [create_newcomer(study, crowd, number) for number in range(person_count, worker_count)]
@@ -150,8 +146,5 @@ def _make_person(
 
 
 def draw_pace(rng: np.random.Generator) -> float:
-    """Draw a factor for a worker's time.
-
-    It is lognormal with mean 1, so that a careful crowd takes the planned hours.
-    """
+    """Draw a factor for a worker's time: lognormal with mean 1, so that a careful crowd takes the planned hours."""
     return float(rng.lognormal(-(PACE_SPREAD**2) / 2, PACE_SPREAD))

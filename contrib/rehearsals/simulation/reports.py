@@ -26,12 +26,10 @@ class CarelessTypeReport:
     """The results of one type of simulated workers; "careful" are the honest ones.
 
     Attributes:
-        sort: the name of the type.
         people: the number of workers who answered.
         stopped: the number paused or excluded by a detector; for careful workers these are false alarms.
         flagged: the number of others with a flag.
         answers: quartiles of the number of answers until a worker was stopped; None if none was.
-        judgments: the number of judgments.
         kept: the number of judgments that are still used.
     """
 
@@ -74,6 +72,7 @@ def reports_by_type(study: Study, sorts: Mapping[int, str]) -> tuple[CarelessTyp
     reports = []
     for sort in sorted(workers_by_sort, key=lambda name: (name != CAREFUL, name)):
         workers = workers_by_sort[sort]
+        # a worker who was stopped, but is active, was let in again by a person
         stopped = [worker for worker in workers if worker in stopped_at and worker not in active_workers]
         stops = [stopped_at[worker] for worker in stopped]
         low, median, high = np.quantile(stops, [0.25, 0.5, 0.75]).tolist() if stops else (0.0, 0.0, 0.0)
@@ -107,9 +106,7 @@ class RehearsalReport:
         undecided: the fraction of units that ended in a tie; nan without units.
         controls_careful, controls_spammers: the accuracy of careful and of careless workers on control items; None if
             they saw none.
-        seed: the seed of the rehearsal.
         invalidated: the number of judgments of excluded workers.
-        by_sort: a report for each type of workers.
     """
 
     workers: int
@@ -131,11 +128,7 @@ class RehearsalReport:
 def report_of_rehearsal(
     study: Study, people: Iterable[Person], truths: dict[int, Any], seed: int
 ) -> RehearsalReport:
-    """Compare the consensus of the simulated answers with the truth, and count answers and workers.
-
-    Args:
-        truths: the true answer of each unit, by row id (``truths_of``).
-    """
+    """Compare the consensus of the simulated answers with the truth (``truths_of``), and count answers and workers."""
     kind = kind_of(study)
     people = list(people)
     careless_workers = {person.worker.pk for person in people if person.accuracy is None}

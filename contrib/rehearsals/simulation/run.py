@@ -84,8 +84,8 @@ def _rehearsal_lock(study: Study) -> Iterator[None]:
 @transaction.atomic
 def _begin_rehearsal(study: Study, crowd: RehearsalCrowd) -> None:
     """Mark the study as a rehearsal, and open it. Raise WrongState if this crowd cannot rehearse it."""
-    rehearsal_of(study)
-    expire_overdue(study=study)
+    rehearsal_of(study)  # raises WrongState if the kind cannot be rehearsed
+    expire_overdue(study=study)  # overdue work of people does not prevent a rehearsal
     locked_study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if locked_study.source != Study.Source.DESIGNED or locked_study.state == Study.State.DRAFT:
         raise WrongState(
@@ -103,6 +103,7 @@ def _begin_rehearsal(study: Study, crowd: RehearsalCrowd) -> None:
     copy_rules(study=locked_study)
     if crowd.rules:
         recommend_rules(study=locked_study)
+    # A rehearsal that an earlier release began may lack newer fields, and had what are their defaults now.
     earlier_rehearsal = locked_study.notes.get("rehearsal", {})
     earlier_crowd = {field.name: earlier_rehearsal.get(field.name, field.default) for field in fields(crowd)}
     if earlier_rehearsal and earlier_crowd != asdict(crowd):
@@ -162,7 +163,7 @@ def _answer_all(
                 people.append(create_newcomer(study, crowd, len(people)))
                 working_people.append(people[-1])
             continue
-        if claim is None:
+        if claim is None:  # no work is left for this worker
             working_people.remove(person)
             continue
         try:
@@ -185,7 +186,7 @@ def _answer_page(assignment: Assignment, person: Person, truths: dict[int, Any],
 
     The true answer to a repeated unit is the person's own answer to the original, which is therefore given first.
     """
-    hit = assignment.hit
+    hit = assignment.hit  # None only for imported judgments
     rng = rng_for(seed, f"answers {hit.key if hit else ''} {person.worker.name}")
     kind, rehearsal = kind_of(assignment.study), rehearsal_of(assignment.study)
     page_answers = []

@@ -44,6 +44,7 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     from the seed, since no study could find the better of equal systems.
     """
     rehearsal, kind = rehearsal_of(study), kind_of(study)
+    # If workers choose the worst caption, too, the kind draws the truth without qualities.
     names_only_best = kind.names_best and not design_of(study).answers.worst
     max_offset = 0.0
     if kind.better_system_wins or names_only_best:
@@ -60,7 +61,7 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     machine_captions = {(item, caption) for item, caption, system in output_rows if not is_human[system]}
     truths: dict[int, Any] = {}
     truths_by_key: dict[str, Any] = {}
-    original_keys: dict[int, str] = {}
+    original_keys: dict[int, str] = {}  # of repeated units, by row id: the key of the unit that is repeated
     rows = Unit.objects.filter(study=study).select_related("first", "second", "pair").order_by("position")
     for unit in rows.iterator(2000):
         if unit.control_kind == REPEATED:
@@ -74,6 +75,7 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
             qualities = [qualities[0] + text_offsets.get((unit.item_id, unit.first.text), 0.0)]
         if system_offsets and unit.pair:
             systems = unit.pair.first_system_id, unit.pair.second_system_id
+            # a caption by people has no system, and no offset; 0 is no row id
             qualities = [
                 quality + system_offsets.get(system or 0, 0.0)
                 for quality, system in zip(qualities, systems, strict=True)
@@ -99,11 +101,7 @@ def _offsets_of_systems(study: Study, seed: int, max_offset: float) -> dict[int,
 
 
 def _offsets_of_texts(outputs: OutputQuerySet, offsets: Mapping[int, float]) -> dict[tuple[int, str], float]:
-    """Return the mean quality offset of the systems that gave a text, by item and text.
-
-    Args:
-        offsets: the offset of each system.
-    """
+    """Return the mean quality offset of the systems that gave a text, by item and text."""
     offsets_by_text: dict[tuple[int, str], list[float]] = {}
     for item, text, system in outputs.values_list("item_id", "caption__text", "system_id"):
         offsets_by_text.setdefault((item, text), []).append(offsets.get(system, 0.0))
@@ -113,8 +111,7 @@ def _offsets_of_texts(outputs: OutputQuerySet, offsets: Mapping[int, float]) -> 
 def _quality(caption: Caption, unit: Unit, machine_captions: set[tuple[int, int]]) -> float:
     """Return the usual quality of a caption for a unit's image, as a grade from 1 to 4.
 
-    Args:
-        machine_captions: the item and the caption of each output of a system that is no person.
+    ``machine_captions`` has the item and the caption of each output of a system that is no person.
     """
     if caption.item_id is not None:  # a reference caption, which a person wrote about an image
         return CAPTION_QUALITY["own" if caption.item_id == unit.item_id else "foreign"]

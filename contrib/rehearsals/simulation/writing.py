@@ -23,11 +23,7 @@ MEAN_PAUSES = 2  # pauses while a text is written
 
 
 def draw_signals(person: Person, text: str, *, record: bool, rng: np.random.Generator) -> dict[str, int]:
-    """Draw the signals of a page on which a person writes a text.
-
-    Args:
-        record: whether the page records how texts are written.
-    """
+    """Draw the signals of a page on which a person writes a text. ``record``: whether the page counts keys."""
     length = len(text)
     if person.sort == "pasting":
         writing_signals = {
@@ -62,7 +58,7 @@ def write_answer(assignment: Assignment, person: Person, text: str, seed: int) -
     """
     design, name = design_of(assignment.study), person.worker.name
     hit_key = assignment.hit.key if assignment.hit else ""
-    # the program that wrote the text read the page with its hidden line
+    # the program that wrote the text read the page, and used the word that the page's hidden line names
     if design.writing.hidden_line and person.sort == "pasting":
         text = f"{text}, {hidden_word(seed=design.seed, hit=hit_key, worker=name)} so"
     rng = rng_for(seed, f"writing {hit_key} {name} {text}")
