@@ -14,6 +14,7 @@ _FIFTY_DATASET = lazy_function("contrib.published_sets.fifty.FiftyDataset")
 _TRIPLETS = lazy_function("contrib.published_sets.fifty.FiftyTriplets")
 _PAIRWISE = lazy_function("contrib.published_sets.fifty.FiftyPairwise")
 
+# ``title`` is the label of a format in forms, and ``words`` its label on the page of an upload (default: its name).
 FLICKR8K = ImportFormat(
     name="flickr8k",
     title=gettext_noop("Flickr8k: Flickr8k.token.txt, and optionally the lists of its splits"),

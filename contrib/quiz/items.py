@@ -1,4 +1,7 @@
-"""Draw the known items of a quiz when a study is generated, from images that occur nowhere else in the study."""
+"""Draw the known items of a quiz when a study is generated, from images that occur nowhere else in the study.
+
+A known item is an item of the study's kind whose right answer is known.
+"""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ def _format_percent(share: float) -> str:
 @require_safe
 def quiz_picture(request: HttpRequest, slug: str, number: int, position: int) -> HttpResponseBase:
     """Return the picture of a known item to the worker whose attempt has it."""
-    worker = api_worker(request) or worker_of(request)
+    worker = api_worker(request) or worker_of(request)  # by a token, or by the browser's cookie
     study = Study.objects.filter(slug=slug).first()
     try:
         if worker is None or study is None:

@@ -75,4 +75,5 @@ def _true_means(proposals: Proposals, true_answers: Mapping[int, Any]) -> Floats
     has_answer = ~np.isnan(answers)
     counts = np.bincount(systems[has_answer])
     totals = np.bincount(systems[has_answer], answers[has_answer])
+    # systems without answers have no mean
     return np.sort(totals[counts > 0] / counts[counts > 0])[::-1]

@@ -92,6 +92,7 @@ class RehearsalResource(Resource):
         copies = Study.objects.filter(simulated=True, notes__has_key=ORIGINAL_NOTE)
         if getattr(self, "swagger_fake_view", False):
             return copies
+        # the note is JSON, which the database reads as text; "of" is null if the original is not visible
         original_id = Cast(KeyTextTransform(ORIGINAL_NOTE, "notes"), BigIntegerField())
         visible_originals = studies_of(self.request).order_by().filter(pk=OuterRef("of_pk"))
         return copies.annotate(of_pk=original_id).annotate(of=Subquery(visible_originals.values("slug")[:1]))

@@ -26,7 +26,7 @@ class CompactTexts(Sequence[str]):
 
     def __init__(self) -> None:
         self._utf8 = bytearray()
-        self._ends = array("q", [0])  # string i ends at i + 1, and begins where the string before it ends
+        self._ends = array("q", [0])  # string i has the bytes from _ends[i] to _ends[i + 1]
 
     def append(self, text: str) -> None:
         self._utf8 += text.encode("utf-8", "surrogatepass")

@@ -73,7 +73,7 @@ class WithinTolerance:
     tolerance: float
 
     def __call__(self, answer: float, expected: Any) -> bool:
-        low, high = ends_of(str(expected))
+        low, high = ends_of(str(expected))  # "70-100" gives 70 and 100, and "50" gives 50 twice
         if low < high:
             return low <= answer <= high
         return abs(answer - low) <= self.tolerance + ROUNDING

@@ -29,7 +29,7 @@ from judgments.studies.designs import design_of, has_chances
 from quorum.numeric.arrays import Floats, Ints, places_in
 from quorum.statistics.aggregation import StrengthResult, preference_strengths
 from quorum.statistics.aggregation.pair_answers import preferences_of
-from quorum.statistics.crossed import NAIVE, RATER
+from quorum.statistics.crossed import RATER
 from quorum.statistics.significance import LEVEL
 
 MAX_NEXT_COMPARISONS = 3
@@ -84,6 +84,7 @@ class _Comparisons(NamedTuple):
 
 def _comparisons_of_systems(judgments: JudgmentTable, units: Units, pairs: _StudyPairs) -> _Comparisons:
     rows = np.flatnonzero(judgments.is_counted)
+    # places_in returns the index of each row id among the others
     judged_pairs = units.pair[places_in(units.pk, judgments.unit[rows])]
     has_pair = judged_pairs != NO_PAIR
     rows, pair_index = rows[has_pair], places_in(pairs.pks, judged_pairs[has_pair])
@@ -127,7 +128,7 @@ def strengths_of_pairs(
         model=model,
         covariates=np.column_stack(list(covariates.values())) if covariates else None,
         weights=judgment_weights,
-        clusters=clusters or NAIVE,
+        clusters=clusters,
     )
     result = _as_result(strengths, preferences, list(covariates))
     result |= {"control": control, "weighted": judgment_weights is not None, "side_bias": bias or None}

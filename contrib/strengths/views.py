@@ -96,6 +96,7 @@ def _system_rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return "" if value is None else f"{2 + 96 * (value - lowest) / axis_length:.2f}%"
 
     rows = []
+    # the share of lists in which a system was the best or, in pairs, of pairs that it won
     share_key = "best" if "best" in systems[0] else "won"
     for row in systems:
         has_one_rank = row["best_rank"] == row["worst_rank"]

@@ -1,4 +1,7 @@
-"""Load the questions and known items of an attempt at a quiz, as they were drawn for the worker."""
+"""Load the questions and known items of an attempt at a quiz, as they were drawn for the worker.
+
+A known item is an item of the study's kind whose right answer is known.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,10 @@ class AttemptContent:
         return [position for position in range(1, self.size + 1) if str(position) not in self.attempt.answers]
 
     def steps(self) -> list[list[int]]:
-        """Return the positions on each screen: one question, one known item, or the items of one picture."""
+        """Return the positions on each screen: one question, one known item, or the items of one picture.
+
+        Items of a picture are on one screen if the kind groups captions by image, or if they share a screen on pages.
+        """
         kind = KINDS[self.design.protocol]
         steps: list[list[int]] = []
         for position in range(1, self.size + 1):
@@ -95,6 +101,7 @@ class AttemptContent:
         if position in self.questions:
             return bool(answer["value"] == self.questions[position].right_value)
         page_unit, kind = self.page_units[position], KINDS[self.design.protocol].for_design(self.design)
+        # the answer to the stored order of the candidates, whichever was shown first
         canonical = kind.sides.to_canonical(answer[answer_key(kind)], side=page_unit.side)
         return kind.is_right(canonical, page_unit.unit.expected)
 

@@ -105,7 +105,7 @@ def labelled_texts(presented_unit: dict[str, Any], letters: Sequence[str] = ()) 
 
 
 def _expected_words(kind: Kind, page_unit: PageUnit) -> tuple[str, ...]:
-    """Return the right answers in words, as the worker saw the unit."""
+    """Return the right answers in words, with the candidates in the order in which the worker saw them."""
     right_texts = tuple(
         choice.text
         for choice in kind.choices

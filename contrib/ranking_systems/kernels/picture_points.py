@@ -87,7 +87,8 @@ def _texture_responses(light: Floats) -> Floats:
         for direction in range(TEXTURE_DIRECTIONS):
             angle = np.pi * direction / TEXTURE_DIRECTIONS
             cos, sin = np.cos(angle), np.sin(angle)
-            # Derivatives shrink with the smoothing; the powers of the size make both sizes comparable.
+            # Edges are first derivatives in the direction, and bars second ones. Derivatives shrink with the smoothing;
+            # the powers of the size make both sizes comparable.
             responses.append(np.abs(cos * dx + sin * dy) * size)
             responses.append(np.abs(cos * cos * dxx + 2 * cos * sin * dxy + sin * sin * dyy) * size**2)
     return np.stack(responses, axis=-1)

@@ -29,6 +29,7 @@ class _Captions(NamedTuple):
         stems: numbers of the words.
         weights: weights of the words.
         previous_positions: the position of each word's previous occurrence in its caption; 0 if there is none.
+            Nothing stands before position 0, so that a first occurrence needs no case of its own.
     """
 
     stems: Ints
@@ -154,7 +155,10 @@ def _add_matches(
     tables of prefix sums, whose cell (i, j) has the sum over positions below i and below j. The sum over a rectangle of
     positions follows from the cells at its four corners.
     """
-    vocabulary_size, weight = similarity.shape[0], match * match
+    vocabulary_size, weight = (
+        similarity.shape[0],
+        match * match,
+    )  # a factor of `match` for the word of each caption
     begin, height = first.starts[caption], first.starts[caption + 1] - first.starts[caption]
     start, width = second.starts[other], second.starts[other + 1] - second.starts[other]
     singles = np.zeros((height + 1, width + 1))

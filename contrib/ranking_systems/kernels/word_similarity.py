@@ -49,6 +49,7 @@ def distributional_similarity(training: Sequence[Document], vocabulary: Mapping[
     entries = np.array(list(chain.from_iterable(columns)), dtype=np.int64)
     shape = (len(captions), len(vocabulary))
     occurs = scipy.sparse.csr_array((np.ones(len(entries)), entries, starts), shape=shape)
+    # in how many captions two words occur together; on the diagonal, in how many a word occurs
     pair_counts = (occurs.T @ occurs).toarray()
     word_counts = pair_counts.diagonal()
     # The logarithm of P(a, b) / (P(a) P(b)) is the pointwise mutual information.
@@ -91,6 +92,7 @@ def _collect_links(training: Sequence[Document], vocabulary: Mapping[str, int]) 
             # The last source is the empty word, with which any word can be aligned.
             source = np.append(captions[position], size)
             pairs.append((source[:, np.newaxis] * size + target).ravel())
+            # in the order of the raveled pairs: all words of the target for each word of the source
             target_occurrences = np.arange(occurrence_count, occurrence_count + len(target))
             occurrences.append(np.tile(target_occurrences, len(source)))
             occurrence_count += len(target)
@@ -102,7 +104,7 @@ def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[
     size = len(vocabulary)
     links = _collect_links(training, vocabulary)
     pairs, pair_index = np.unique(links.pairs, return_inverse=True)
-    pair_sources, pair_targets = np.divmod(pairs, max(size, 1))
+    pair_sources, pair_targets = np.divmod(pairs, max(size, 1))  # 1: without a vocabulary, there are no pairs
     probability = np.ones(len(pairs))
     for _ in range(ITERATIONS):
         # Expectation: how probable each link is as the explanation of its occurrence.

@@ -196,6 +196,7 @@ def _answer_page(assignment: Assignment, person: Person, truths: dict[int, Any],
     )
     for page_unit in originals_first:
         unit = page_unit.unit
+        # None: the kind draws the answer of a careless worker at random
         is_right = None if person.accuracy is None else bool(rng.random() < person.accuracy)
         true_answer = drawn_answers.get(unit.content.get(ORIGINAL_UNIT, ""), truths[unit.pk])
         drawn_answer = rehearsal.draw_answer(unit, true_answer, right=is_right, rng=rng)
