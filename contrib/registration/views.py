@@ -130,6 +130,7 @@ def _register_plan(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(study_page_address(study, "register"))
 
 
+# inline: errors are shown next to the form
 add_step(StudyStep(name="register", label="Register", run=_register_plan, inline=True))
 
 

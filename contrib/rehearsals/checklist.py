@@ -178,7 +178,7 @@ def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Checklist
                 remedy += " " + _("The budget is %(budget)s.") % {
                     "budget": cents(budget, launch.design.currency)
                 }
-    page = "planning" if "planning" in PAGES else ""
+    page = "planning" if "planning" in PAGES else ""  # of a feature that can be off
     readiness = Readiness.MISSING if _power_at_largest_difference(rows) >= MIN_POWER else Readiness.DOUBTFUL
     return launch.point(title, readiness, f"{sentence} {remedy}", page=page, link_words=_("Plan the study"))
 

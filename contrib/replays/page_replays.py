@@ -35,8 +35,7 @@ class JudgmentLog:
 
     answers: AnswerFormat
     _page_counts: Counter[int] = field(default_factory=Counter)  # by worker
-    # Judgments since the last examination, by worker.
-    _unexamined_counts: Counter[int] = field(default_factory=Counter)
+    _unexamined_counts: Counter[int] = field(default_factory=Counter)  # judgments by worker
     _judgments: dict[int, list[OwnJudgment]] = field(default_factory=lambda: defaultdict(list))  # by worker
     # By unit, the workers and their answers.
     _votes: dict[int, list[tuple[int, OthersJudgment]]] = field(default_factory=lambda: defaultdict(list))
@@ -66,7 +65,8 @@ class JudgmentLog:
 
         Return 0, and do not reset it, if no examination is due.
         """
-        if not pages_since_look(self._page_counts[worker]):
+        is_due = pages_since_look(self._page_counts[worker]) > 0
+        if not is_due:
             return 0
         return self._unexamined_counts.pop(worker, 0)
 
@@ -131,6 +131,7 @@ def examine_latest_page(
         with_texts = any(rule.needs_texts for rule in due_rules)
         history = log.history(worker, fresh=fresh, with_others=with_others, with_texts=with_texts)
         findings += collect_findings(due_rules, history, judgments=total)
+    # Detectors of check questions get a history of these alone, and are due by the number of new ones.
     control_rules = [rule for rule in applicable_rules if rule.controls_only]
     if control_rules:
         controls = log.control_history(worker, fresh=fresh)

@@ -123,6 +123,7 @@ class RowMatcher:
             )
         omitted_count = len(matches) - len(matched_rows)
         subject, item, system = matches[matched_rows].T
+        # numbers for the names of systems, whose row ids differ between installations
         has_systems = system.any()  # NO_ROW_ID is 0
         number_by_id = {pk: stable_number(name) for name, pk in self._systems.items()} if has_systems else {}
         system_numbers = np.array([number_by_id.get(pk, NO_ROW_ID) for pk in system.tolist()], dtype=np.int64)

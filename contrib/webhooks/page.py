@@ -50,6 +50,7 @@ def show_secret(request: HttpRequest, study: Study, outcome: Outcome) -> HttpRes
     return answer
 
 
+# the template has the forms, so the steps need no fields
 add_operation(operations.add_webhook, label="Add a webhook", fields=(), show_result=show_secret)
 add_operation(operations.ping_webhook, label="Test a webhook", fields=())
 add_operation(operations.rotate_secret, label="Change a webhook's secret", fields=(), show_result=show_secret)

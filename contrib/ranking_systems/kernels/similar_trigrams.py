@@ -155,10 +155,7 @@ def _add_matches(
     tables of prefix sums, whose cell (i, j) has the sum over positions below i and below j. The sum over a rectangle of
     positions follows from the cells at its four corners.
     """
-    vocabulary_size, weight = (
-        similarity.shape[0],
-        match * match,
-    )  # a factor of `match` for the word of each caption
+    vocabulary_size, weight = similarity.shape[0], match * match  # `match` once for each caption's word
     begin, height = first.starts[caption], first.starts[caption + 1] - first.starts[caption]
     start, width = second.starts[other], second.starts[other + 1] - second.starts[other]
     singles = np.zeros((height + 1, width + 1))

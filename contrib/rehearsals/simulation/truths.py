@@ -85,6 +85,7 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
                 CAPTION_QUALITY["machine"] + text_offsets.get((unit.item_id, option["text"]), 0.0)
                 for option in unit.content["options"]
             ]
+        # drawn by the pair's key, so that its triplets share one truth
         rng = rng_for(seed, f"truth {unit.pair.key if unit.pair else unit.key}")
         truths[unit.pk] = truths_by_key[unit.key] = rehearsal.draw_truth(unit, qualities, rng)
     return truths | {pk: truths_by_key[key] for pk, key in original_keys.items()}
