@@ -48,13 +48,14 @@ def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivisi
     items = design.quiz.items
     split, per_hit = design.controls.split, design.controls.per_hit
     has_splits = material.has_splits
+    # otherwise control items are about images of the judged split
     has_control_split = has_splits and split != design.sampling.split
     split_images = [image for image in material.images if image.split == split or not has_splits]
     makers = KINDS[design.protocol].for_design(design).control_items(design)
     usable_images = [image for image in split_images if makers.quiz_usable(image)]
     usable_count = len(usable_images)
     if not has_control_split:
-        reserved = usable_count - usable_count // 2
+        reserved = usable_count - usable_count // 2  # the quiz takes at most half
     elif per_hit:
         reserved = max(MIN_IMAGES, per_hit)  # for the control items of a HIT
     else:

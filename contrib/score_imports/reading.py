@@ -125,7 +125,8 @@ def _key_columns(record: Record) -> tuple[str, tuple[str, ...]]:
         record: the first record of the table.
     """
     present_columns = {name for name in SUBJECT_COLUMNS if record.get(name) is not None}
-    # without a system, an empty cell is an empty caption; otherwise the caption is the system's
+    # An empty cell in a column of texts: with a column of systems, the system's caption for the image is scored;
+    # without one, the caption is empty.
     if "system" not in present_columns:
         present_columns |= {name for name in ID_COLUMN_BY_TEXT if name in record.values}
     # the column that names a caption, "first" or "second": that of its id or, without one, that of its text

@@ -95,11 +95,7 @@ def _comparisons_of_systems(judgments: JudgmentTable, units: Units, pairs: _Stud
 def strengths_of_pairs(
     study: Study, *, model: str, control: str, weighted: bool, order_effect: bool
 ) -> dict[str, Any]:
-    """Return the strengths of the systems of a study of pairs, as ``strengths_of`` describes them.
-
-    Args:
-        weighted: whether judgments are weighted by inverse drawing probability.
-    """
+    """Return the strengths of the systems of a study of pairs, as ``strengths_of`` describes them."""
     judgments, units = loaders.load_judgments(study), loaders.judged_units_of(study)
     pairs = _StudyPairs.for_study(study)
     comparisons = _comparisons_of_systems(judgments, units, pairs)
@@ -118,7 +114,7 @@ def strengths_of_pairs(
         covariates["length"] = _length_difference(pairs.first_texts, pairs.second_texts)[pair_index]
     if order_effect:
         covariates["order_effect"] = judgments.order_sign[rows]
-    # answers for neither side are nan, and become 0, a tie
+    # full_value has the degree of preference, too. Answers for neither side are nan, and become 0, a tie.
     preferences = np.nan_to_num(preferences_of(judgments.full_value[rows]), nan=0.0)
     judgment_weights = _judgment_weights(study, judgments, pairs, comparisons) if weighted else None
     strengths = preference_strengths(

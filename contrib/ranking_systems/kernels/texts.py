@@ -75,8 +75,8 @@ class Trigrams:
 
     A sequence w of l(w) words matches a stretch of words that begins with the first and ends with the last word of
     w, and has the others between them in order. The value for captions s and s' is the sum over sequences of m(s,
-    w) m(s', w) match^(2 l(w)), where m adds gap^(length - l(w)) per matching stretch. With `idf`, a term is
-    multiplied by the square root of the product of the words' weights.
+    w) m(s', w) match^(2 l(w)). There m(s, w) is the sum of gap^(length - l(w)) over the stretches of s that match w.
+    With `idf`, a term is multiplied by the square root of the product of the words' weights.
 
     Attributes:
         match, gap: factors of a sequence's value for a matched word and for a skipped one.

@@ -100,7 +100,7 @@ def _begin_rehearsal(study: Study, crowd: RehearsalCrowd) -> None:
             )
             % {"slug": study.slug}
         )
-    copy_rules(study=locked_study)
+    copy_rules(study=locked_study)  # the detectors of the design
     if crowd.rules:
         recommend_rules(study=locked_study)
     # A rehearsal that an earlier release began may lack newer fields, and had what are their defaults now.
