@@ -91,7 +91,7 @@ class AttemptContent:
         return steps
 
     def is_right(self, position: int) -> bool | None:
-        """Return whether the answer at a position is right; None if there is none, or if the item is left out.
+        """Return whether the answer at a position is right; None without an answer, or if its item is left out.
 
         ``contents_for_current_quiz`` leaves out items that the quiz no longer has.
         """
