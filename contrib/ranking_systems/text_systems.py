@@ -29,8 +29,8 @@ def affinities_of_texts(
 ) -> dict[str, Floats]:
     """Return the affinities of images (rows) and captions (columns) by system.
 
-    The order of the systems matters: the last is the baseline of the others (``Feature.text_systems``). It is the one
-    that is nearest to Tri5Sem, H13's best system.
+    The protocol pack h13 calls this function (``Feature.text_systems``), and takes the last system as the baseline of
+    the others: the one that is nearest to Tri5Sem, H13's best system.
 
     Args:
         images: the captions of each image. The systems' names assume four captions.
