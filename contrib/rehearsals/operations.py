@@ -36,6 +36,7 @@ class SortsField(serializers.CharField):
     def get_value(self, dictionary: Any) -> Any:
         if not is_html_input(dictionary):
             return super().get_value(dictionary)
+        # with `empty`, the field counts as left out
         return ",".join(filter(None, dictionary.getlist(self.field_name))) or empty
 
 

@@ -92,6 +92,7 @@ def share_by_item(is_right: Sequence[bool], clusters: Sequence[int] | Ints) -> d
 def _true_winners(study: Study, true_answers: Mapping[int, Any]) -> TrueWinners:
     """Return the drawn true winner of each pair."""
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False)
+    # the units of a pair, of which triplets have several, share one truth and one item
     rows = {pair: (unit, item) for pair, unit, item in units.values_list("pair_id", "pk", "item_id")}
     clusters = loaders.clusters_of_items(study, [item for _, item in rows.values()])
     return TrueWinners(

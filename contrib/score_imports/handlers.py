@@ -23,4 +23,4 @@ def import_scores(run: JobRun, *, study: str, upload: str, metrics: list[str], *
         with run.commit() as result:
             stored = storing.store_metric_scores(dataset=dataset, files=scores, by=user, **options)
             result["notes"] = [stored.summary()]
-    uploads.discard_upload(upload)
+    uploads.discard_upload(upload)  # after the commit, since a repeated job needs the file
