@@ -21,7 +21,8 @@ from quorum.numeric.names import nearest_name
 class SourceChecks:
     """Checks the sources of a mapping: in a table at its first record, and in other formats after the last one.
 
-    ``sources`` are those of each of Quorum's columns, and ``columns`` those that the caller expects.
+    ``sources`` are those of each of Quorum's columns, and ``columns`` those that the caller expects. ``mapped_only``
+    says whether the reader drops columns that are neither mapped nor named like one of Quorum's.
 
     Attributes:
         first_values: the values of the first record; {} before it was read.
@@ -66,6 +67,7 @@ class SourceChecks:
         self.first_values = values
         if self._mapped_only:
             self._note_inclusion_columns(values)
+            # Potato's tables may have the letters under which texts were shown; its state file says which texts those were.
             for source in self._sources.get("value", ()):
                 if is_letter_shown(values, source):
                     expected = (
@@ -78,7 +80,10 @@ class SourceChecks:
             self._check_sources(record, {*values, *button_groups})
 
     def _note_inclusion_columns(self, values: Mapping[str, Any]) -> None:
-        """Note columns that decide which rows count, and that are read only since they have Quorum's names."""
+        """Note columns that decide which judgments are used, and that the mapping does not name.
+
+        They are read all the same, because they have the names of Quorum's columns.
+        """
         is_export = {"study", "protocol", "assignment"} <= values.keys()
         is_layout = bool(self._mapping.title)  # a layout's columns are all foreign
         if is_layout or is_export:

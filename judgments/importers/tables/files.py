@@ -36,14 +36,15 @@ def read_json_list(
     path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
 ) -> Iterator[Record]:
     """Yield the objects of a JSON document that is a list."""
-    # `number` is None for a value that is no member of a list; `key` is "" unless the document is an object
     for key, number, value, line in read_document(path, encoding):
-        if number is not None and isinstance(value, dict):
-            columns.check(tuple(value), path, line, notes)
-            yield Record(path, line, value, path=f"{key}[{number}]")
-        elif number is not None or key:
-            actual = "an object" if key else quote_value(value)
-            raise ImportProblem(path, line, None, actual, "a list of objects")
+        if key:
+            raise ImportProblem(path, line, None, "an object", "a list of objects")
+        if number is None:  # the beginning of the list
+            continue
+        if not isinstance(value, dict):
+            raise ImportProblem(path, line, None, quote_value(value), "a list of objects")
+        columns.check(tuple(value), path, line, notes)
+        yield Record(path, line, value, path=f"[{number}]")
 
 
 def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:

@@ -1,4 +1,4 @@
-"""Positions of labels, from which the distance of answers at a level of alpha is computed, and its kind."""
+"""The positions of labels and the kind of distance from which alpha is computed at a level."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ def exact_positions(labels: NDArray[Any]) -> Floats:
 
 
 def positions_at(level: str, labels: NDArray[Any]) -> Floats:
-    """Return the (V,) positions of labels: their values at "interval" and "ratio", and their order otherwise."""
+    """Return the (V,) positions of labels: their values at "interval" and "ratio", and their order otherwise.
+
+    At "ordinal", callers replace the order by mid-ranks, which depend on how often each label occurs.
+    """
     if level in ("interval", "ratio"):
         return exact_positions(labels)
     return np.arange(float(len(labels)))
 
 
 def distance_kind(level: str) -> int:
-    """Return the constant of `distances` for the distance at a level. At "ordinal", positions must be mid-ranks."""
+    """Return the constant of `distances` for the distance at a level."""
     from quorum.statistics.kernels import distances
 
     return {"nominal": distances.DIFFERENT, "ratio": distances.RATIO}.get(level, distances.SQUARED)
