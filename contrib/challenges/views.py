@@ -106,7 +106,6 @@ def submit_to_challenge(request: HttpRequest, slug: str) -> HttpResponse:
 
 @csrf_protect
 def _submit_form(request: HttpRequest, challenge: Challenge) -> HttpResponse:
-    """Show the form of a submission, or submit it."""
     user = _signed_in_user(request)
     assert user is not None, "submit_to_challenge requires an account"
     if request.method != "POST":
@@ -151,6 +150,7 @@ def make_token(request: HttpRequest, slug: str) -> HttpResponse:
     if user is None:
         return _see_other("challenges:own", slug)
     with transaction.atomic():
+        # Simultaneous requests of an account wait for each other, so that only one token stays valid.
         User.objects.select_for_update().get(pk=user.pk)
         for token in ApiToken.objects.filter(user=user, name=SUBMISSION_TAG, revoked_at=None):
             revoke_token(token=token)
@@ -235,7 +235,6 @@ def _describe_state(challenge: Challenge) -> str:
 def _form_page(
     request: HttpRequest, challenge: Challenge, form: SubmissionForm, *, status: int = 200, error: str = ""
 ) -> HttpResponse:
-    """Show the form of a submission and, if there is one, an error."""
     user = _signed_in_user(request)
     context = {
         "challenge": challenge,

@@ -64,15 +64,14 @@ def _documents(names: set[str], material: Material, images: Mapping[str, Image])
 def _pair_population(
     batch: Batch, material: Material, images: Mapping[str, Image], items: Mapping[str, int]
 ) -> Population:
-    """Return the pairs of a draft's batch.
+    """Return the pairs of a draft's batch, with the winner 0, since people have not judged them.
 
-    Args:
-        images: the images by name.
-        items: the row ids of the images by name.
+    ``images`` and ``items`` have the images, and the images' row ids, by name.
     """
     pairs = []
     for row, pair in enumerate(batch.pairs):
         texts = {text.key: text.text for text in images[pair.image].references}
+        # A pair that names no references has all those of its image.
         references = tuple(texts[key] for key in pair.references) or tuple(texts.values())
         pairs.append(
             PairTexts(row, pair.kind, items[pair.image], pair.first.text, pair.second.text, references, 0)
@@ -90,9 +89,10 @@ def _pair_population(
 def _caption_population(
     batch: Batch, material: Material, images: Mapping[str, Image], items: Mapping[str, int]
 ) -> Population:
-    """Return the captions of a draft's batch, as ``_pair_population`` does for pairs."""
+    """Return the captions of a draft's batch, as ``_pair_population`` does for pairs. People's scores are nan."""
     units, captions, systems = [], [], []
     for unit in chain.from_iterable(hit.units for hit in batch.hits):
+        # A filtered caption is shown only to fill up a group, and is not judged.
         if unit.control or unit.filtered or unit.first is None:
             continue
         units.append(unit)

@@ -168,7 +168,7 @@ def correctness_of_metrics(scores: Floats, winners: Floats) -> Floats:
 def wins_by_system(population: Population, winners: Floats) -> dict[str, Floats]:
     """Return the results of each system by name, as (P,) arrays over the P pairs.
 
-    A win against another system is 1, a tie 0.5, a loss 0. Other pairs are nan.
+    A win against another system is 1, a tie 0.5, a loss 0. Other pairs, and pairs that nobody judged, are nan.
     """
     wins: dict[str, Floats] = {}
     is_tied = np.array([pair.is_tied for pair in population.pairs])
@@ -204,7 +204,7 @@ def estimate_pairs(
 
 
 def scores_by_system(population: Population, people: Floats) -> dict[str, Floats]:
-    """Return people's scores of each system's captions by name, as (N,) arrays; nan for other captions."""
+    """Return people's (N,) scores of captions by system; nan for others' captions. PEOPLE wrote those of no system."""
     scores: dict[str, Floats] = {}
     for row, names in enumerate(population.systems):
         for name in names or (PEOPLE,):
@@ -228,7 +228,10 @@ def estimate_captions(
 
 
 def _means_by_image(values: Floats, population: Population) -> Floats:
-    """Return the mean of a system's (N,) values for each image. It is at the image's first row; other rows are nan."""
+    """Return the mean of a system's (N,) values for each image. It is at the image's first row; other rows are nan.
+
+    Thus two systems, whose captions of an image are in different rows, can be subtracted.
+    """
     has_value = ~np.isnan(values)
     item = population.item
     sums = np.bincount(item[has_value], weights=values[has_value], minlength=population.size)

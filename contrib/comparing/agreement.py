@@ -93,6 +93,7 @@ class SourceComparison:
                 raise EvaluationError(f"--{name} is about one judgments file, expected no --with beside it.")
         mapping = mapping_of(options | {"missing": None}, options["path"])  # here, --missing refers to units
         sources = (options["path"], options["first_format"]), (options["second"], options["second_format"])
+        # A mapping is refused if neither source is a judgments file.
         if mapping is not None and all(
             str(path).startswith(STUDY_PREFIX) or format not in (None, *TEXT_TABLES)
             for path, format in sources

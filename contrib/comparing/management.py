@@ -93,6 +93,7 @@ class CompareMetrics(QuorumCommand):
     def _print_systems(self, result: dict[str, Any]) -> None:
         systems = result["systems"]
         columns = [("", "text"), ("soft pairwise", "score"), ("pairwise", "score"), ("Pearson", "score")]
+        # Only a comparison with imported scores of people has accuracies with calibrated ties.
         columns += [("tie-calibrated, by item", "score")] if "calibrated" in systems else []
         rows = []
         for position, (name, metric) in enumerate(zip(result["metrics"], systems["own"], strict=True)):

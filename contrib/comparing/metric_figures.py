@@ -80,10 +80,10 @@ def compare_on_captions(
 def calibrate_ties(
     scores: Sequence[Floats], people: Floats, items: Ints, clusters: ClusterColumns, seed: int
 ) -> list[dict[str, Any]]:
-    """Return each metric's pairwise accuracy over the captions of each item, with calibrated ties (WMT).
+    """Return each metric's pairwise accuracy over the captions of each item, with calibrated ties.
 
     Two scores of a metric count as tied if they differ by at most epsilon, which is chosen so that the accuracy is
-    greatest.
+    greatest (Deutsch, Foster, Freitag 2023).
     """
     return [
         as_json(
@@ -104,7 +104,7 @@ def correlate_over_systems(
     """Return each metric's agreement with people over systems: Pearson's r and soft pairwise accuracy.
 
     Some images of a system may lack scores. A metric that only scores whole systems has no soft pairwise accuracy,
-    since the certainty of its order of systems is unknown.
+    since the certainty of its order of systems is unknown (Thompson et al. 2024).
 
     Args:
         scores: (N,) scores of N captions by each of the two metrics.

@@ -169,9 +169,7 @@ def _compare_on_systems(
     """Return the agreement of the metrics with people over systems; None if too few systems gave the judged captions.
 
     Args:
-        names: the two metrics.
         caption_scores: the scores of the captions by metric, without metrics that only score whole systems.
-        people_scores: people's scores of the captions.
 
     Raises:
         EvaluationError: a metric has no score of a system.

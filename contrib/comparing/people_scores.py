@@ -49,13 +49,9 @@ def compare_with_scores(
 ) -> dict[str, Any]:
     """Compare two metrics with people's imported scores, by system and image as at WMT.
 
-    Args:
-        first, second: names of the metrics.
-        people: the name under which people's scores were imported.
-        seed: the seed for the calibration of ties.
-
-    A metric without imported scores is computed for the captions that people scored. Captions that lack one of the
-    three scores are left out.
+    ``people`` is the name under which people's scores were imported. ``seed`` is for the calibration of ties. A metric
+    without imported scores is computed for the captions that people scored. Captions that lack one of the three scores
+    are left out.
     """
     names = distinct_metrics(first, second)
     check_imported(dataset, names)
@@ -117,6 +113,7 @@ class _Outputs:
 def _read_outputs(dataset: Dataset) -> _Outputs:
     """Read the captions of all systems of a dataset, with the spellings by which scores can name them."""
     outputs = _Outputs({}, {})
+    # By descending rank, since the last one of several texts with the same spelling replaces the others.
     rows = Output.objects.annotations().filter(system__dataset=dataset).order_by("system_id", "-rank")
     for system, image, text in rows.values_list("system_id", "item__name", "caption__text"):
         for spelling in {text, text.strip(), one_text(text)}:

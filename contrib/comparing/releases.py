@@ -45,14 +45,7 @@ class _ReleaseSummary:
 
 
 def compare_bundles(before: Path, after: Path) -> dict[str, Any]:
-    """Return the differences between two bundles (docs/releases.md).
-
-    Args:
-        before, after: paths of the bundles.
-
-    Raises:
-        VerificationError: a bundle is invalid.
-    """
+    """Return the differences between two bundles (docs/releases.md). Raise VerificationError if one is invalid."""
     old, new = (_summarise_release(path) for path in (before, after))  # one after the other, to save memory
     return {
         "versions": [old.version, new.version],

@@ -119,9 +119,8 @@ def metrics_figure(kind: str, results: Mapping[str, Any], *, correlated: bool) -
     )  # fmt: skip
     for y, name in enumerate(names):
         if name in defined:
-            _draw_interval(
-                axes, y, defined[name], format_value, leads=name in leaders and len(leaders) < len(names)
-            )
+            leads = name in leaders and len(leaders) < len(names)  # if all metrics lead, none is emphasised
+            _draw_interval(axes, y, defined[name], format_value, leads=leads)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_yticks(range(len(names)), [metric_label_of(name) for name in names], fontsize=NORMAL)
     for label in axes.get_yticklabels():
@@ -185,7 +184,8 @@ def earlier_figure(kind: str, results: Mapping[str, Any], *, correlated: bool) -
             [row["judgments"] for row in rows], [row["value"] for row in rows], color=colour, marker=marker,
             markersize=4, linewidth=2 if name in leaders else 1.4, clip_on=False,
         )  # fmt: skip
-        line_ends.append((rows[-1]["value"], name.partition("|")[0], colour, marker))
+        short_name = name.partition("|")[0]  # without the metric's options
+        line_ends.append((rows[-1]["value"], short_name, colour, marker))
     values = [row["value"] for row in chain.from_iterable(defined.values())]
     low, high = min([*values, chance]) - 0.04, max([*values, chance]) + 0.06
     axes.set_ylim(low, high)

@@ -34,7 +34,7 @@ class VotesInOrder:
 
     Attributes:
         unit, worker: (N,) codes; those of units begin at 0.
-        value: (N,) float64.
+        value: (N,) float64; for pairs the codes of the chosen sides (``pair_answers.py``).
         image: (U,) row ids of the units' images.
         anonymous: whether workers are not identified people.
     """
@@ -207,7 +207,7 @@ def correlation_so_far(
                     "kendall-tau-b",
                     missing="leave-out",
                     weights=weights,
-                    resamples=0,
+                    resamples=0,  # without clusters and resamples, there is no interval
                     clusters=clusters if is_last else NAIVE,
                 )
                 row |= as_json(tau, "value", "low", "high", "reason")

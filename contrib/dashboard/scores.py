@@ -77,7 +77,7 @@ def candidate_scores(study: Study) -> CandidateScores:
     scored, reason = _ScoredRows([], {}), ""
     if kind.comparison.refusal:
         reason = kind.comparison.refusal
-    elif not kind.compares_pairs and kind.results:
+    elif not kind.compares_pairs and kind.results:  # for example, if people mark errors in texts
         reason = "The page Results compares them with the scores of texts."
     else:
         score_rows = _score_pairs if kind.compares_pairs else _score_captions
@@ -85,7 +85,7 @@ def candidate_scores(study: Study) -> CandidateScores:
             scored = score_rows(study, metrics, tokenizer)
         except EvaluationError as error:
             reason = str(error)
-    row_ids, images = np.array(scored.ids_and_images, dtype=np.int64).reshape(-1, 2).T
+    row_ids, images = np.array(scored.ids_and_images, dtype=np.int64).reshape(-1, 2).T  # also without rows
     return CandidateScores(requested_metrics, row_ids, images, scored.by_metric, reason)
 
 
@@ -129,6 +129,7 @@ def _score_captions(study: Study, metrics: list[str], tokenizer: str) -> _Scored
 def stored_scores(study: Study) -> CandidateScores | None:
     """Return the scores stored with the last snapshot; None without them, or if the metrics have changed since."""
     stored = BoardSnapshot.objects.filter(study=study).values_list("scores", flat=True).first()
+    # Snapshots of earlier releases lack the images or the requested metrics.
     if not stored or "images" not in stored or stored.get("asked") != _requested_metrics(study):
         return None
     return CandidateScores.from_json(stored)

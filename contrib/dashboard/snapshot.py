@@ -56,13 +56,14 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Compu
     """Read all judgments of a study, and compute the results of its dashboard, without storing them."""
     start = time.monotonic()
     kind, design = KINDS[study.protocol], design_of(study)
-    # This is the last judgment of this study. After the last of all studies, judgments of this study with lower ids
-    # may still be committed, and would be missed.
+    # The last judgment of this study. The last of all studies would not do: judgments of this study with lower ids may
+    # be committed after it, and would be missed.
     newest = blocks.last_judgment_bound(study)
     event = study.events.aggregate(last=Max("pk"))["last"] or 0
     # Score before reading judgments, to use less memory.
     stored = stored_scores(study)
     scores = candidate_scores(study) if stored is None else stored
+    # The first image of a document stands for all its images, since intervals are clustered by document.
     scores = replace(scores, images=loaders.clusters_of_items(study, scores.images))
     progress(0.05, "reading judgments")
     all_units = loaders.study_units(study)

@@ -4,9 +4,10 @@
 
 writes `nearest.jsonl` and `random.jsonl` into FOLDER (default: `demo/systems`).
 
-`nearest` is the nearest-neighbour baseline of H13 §3: a photograph is represented by the bag of words of its five
-captions, bags are compared by F1 with words weighted by inverse document frequency, and the output is the first caption
-of the nearest other photograph. It only stands in for a model, because it reads captions of the photograph to describe.
+`nearest` is the nearest-neighbour baseline of Hodosh et al. (2013, section 3): a photograph is represented by the bag
+of words of its five captions, bags are compared by F1 with words weighted by inverse document frequency, and the output
+is the first caption of the nearest other photograph. It only stands in for a model, because it reads captions of the
+photograph to describe.
 `random` outputs the first caption of another, random photograph. Neither outputs one of the photograph's own captions.
 """
 

@@ -61,6 +61,7 @@ def compute_disagreement(
         "labels": soft.labels.tolist(),
         "units": len(soft.units),
         "judgments": int(soft.judgments.sum()),
+        # Entropies of few answers are too low. `floor` is corrected for this.
         "entropy": {
             "floor": json_float(soft.floor),
             "uncorrected": json_float(float(_entropies(soft.shares).mean())),

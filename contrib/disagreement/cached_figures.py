@@ -73,6 +73,7 @@ def _version(study: Study) -> object:
     analyses = [[pk, str(created_at), demographics_exist] for pk, created_at, demographics_exist in rows]
     predictions = Prediction.objects.filter(study=study).order_by("pk").values_list("pk", flat=True)
     version = [str(study.created_at), analyses]
+    # Without predictions, the version is as before they could be imported, so that older figures stay current.
     return [*version, list(predictions)] if predictions else version
 
 

@@ -87,7 +87,7 @@ def read_distributions(
             row = load_json(line)
             unit = row["unit"]
             share_by_label = {str(label): float(share) for label, share in row["distribution"].items()}
-            unit_exists = unit in units
+            unit_exists = unit in units  # TypeError if it is a list or an object
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
             raise EvaluationError(
                 f'{where} cannot be read; expected such as {{"unit": "...", "distribution": {{"1": 0.3, "2": 0.7}}}}.'
@@ -144,6 +144,7 @@ def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User
         raise EvaluationError("The file predicts no unit; expected JSON lines with unit and distribution.")
     sha256 = digest.hexdigest()
     with transaction.atomic():
+        # Simultaneous imports wait for each other, so that the second one finds what the first one stored.
         Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         stored = Prediction.objects.filter(study=study, name=name).first()
         if stored is not None and stored.sha256 == sha256:

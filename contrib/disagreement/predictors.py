@@ -72,7 +72,7 @@ def compare_predictors(
         predictions: files of models' predictions, by name.
     """
     unit_count, label_count = labelled.soft.shares.shape
-    # All units of an image are in the same part.
+    # Images are divided at random, so all units of an image are in the same part.
     image_count = int(labelled.images.max()) + 1
     fold = np.random.default_rng(seed).permutation(image_count)[labelled.images] % FOLDS
     equal_shares = np.full((unit_count, label_count), 1 / label_count)
@@ -116,6 +116,7 @@ def _fitted_rows(study: Study, labelled: LabelledUnits, fold: Ints) -> list[dict
     """
     counts = labelled.soft.counts
     unit_count, label_count = counts.shape
+    # If all scores are equal, the fitted shares are those of the labels in the other parts.
     constant_shares = metric_probabilities(np.zeros(unit_count), counts, fold)
     rows = [_predictor_row(CONSTANT_BASELINE, "baseline", constant_shares, np.arange(unit_count), labelled)]
     # If "no difference" or "neither" are possible, exchanging the candidates changes the meaning of the labels.
@@ -137,14 +138,14 @@ def _fitted_rows(study: Study, labelled: LabelledUnits, fold: Ints) -> list[dict
 
 
 def _judge_means(study: Study, labelled: LabelledUnits) -> dict[str, Floats]:
-    """Return the (U,) mean answers of each judge that is no person, by name; nan without answers.
+    """Return the (U,) mean answers of each judge that is no person (contrib/judges), by name; nan without answers.
 
     With two candidates, a mean is the share of answers for the first, counting ties as half, minus 1/2.
     """
     two_sided = kind_of(study).two_sided
     answers_by_judge: dict[str, list[tuple[int, float]]] = {}
     for name, unit, value in chain.from_iterable(read(study) for read in of_features("other_answers")):
-        answer = value or 0
+        answer = value or 0  # never None, since studies with soft labels ask for numbers
         score = SIDE_SCORES.get(side_of(int(answer)), 0.0) if two_sided else float(answer)
         answers_by_judge.setdefault(name, []).append((unit, score))
     index_by_unit = {pk: index for index, pk in enumerate(labelled.row_ids.tolist())}
@@ -176,6 +177,7 @@ def _metric_scores(study: Study, labelled: LabelledUnits) -> dict[str, Floats]:
             .values_list(id_field, "first", "second")
             .iterator(loaders.ROWS_PER_BATCH)
         )
+        # A caption has no second score.
         table = np.array([(pk, first - (second or 0.0)) for pk, first, second in metric_rows])
         indices = places_in(table[:, 0].astype(np.int64), scored_ids)
         scores[metric] = np.where((indices >= 0) & (scored_ids != NO_PAIR), table[indices, 1], np.nan)

@@ -53,7 +53,7 @@ def disagreements_at(
     scores: dict[int, ScoresByMetric] = {}
     for score in score_rows.order_by("pk"):
         pk = score.pair_id if compares_pairs else score.unit_id
-        scores.setdefault(pk or 0, {})[score.metric] = (score.first, score.second)
+        scores.setdefault(pk or 0, {})[score.metric] = (score.first, score.second)  # `pk` is never None here
     ranking = ranked.ranking
     return [
         MetricDisagreement(

@@ -49,11 +49,7 @@ class Inspection:
 
 
 def read_inspection(study: Study, key: str) -> Inspection:
-    """Return a candidate pair or a judged caption by its id. Raise ObjectNotFound if the study has none with this id.
-
-    Args:
-        key: the id of the pair or of the caption's unit.
-    """
+    """Return a candidate pair, or a caption, by the id of the pair or unit. Raise ObjectNotFound if it is unknown."""
     if KINDS[study.protocol].compares_pairs:
         return _inspect_pair(study, key)
     return _inspect_caption(study, key)
@@ -77,7 +73,7 @@ def _inspect_pair(study: Study, key: str) -> Inspection:
         kind=pair.kind,
         item=pair.item,
         captions=(pair.first, pair.second),
-        references=texts_of_pair or tuple(texts.values()),
+        references=texts_of_pair or tuple(texts.values()),  # all of the image if the pair names none
         consensus=Consensus.objects.filter(pair=pair).first(),
         votes=_read_votes(study, units),
     )

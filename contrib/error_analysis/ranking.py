@@ -45,6 +45,7 @@ def certainty(wins: Floats, losses: Floats) -> Floats:
     Args:
         wins, losses: (n,) votes.
     """
+    # betainc is the posterior probability that the share is at most one half: 1 - p.
     return np.asarray(np.abs(1.0 - 2.0 * scipy.special.betainc(wins + 1.0, losses + 1.0, 0.5)))
 
 

@@ -199,6 +199,7 @@ def _rank_stored_captions(study: int, metric_scores: Any) -> RankedDisagreements
     pks, kinds, scores = zip(*scored_units, strict=True) if scored_units else ((),) * 3
     consensus = Consensus.objects.filter(study=study, unit__isnull=False)
     answers = consensus.values_list("unit_id", "share", "value")
+    # The share of yes or, for grades and scores, the mean.
     people_by_unit = {pk: value if share is None else share for pk, share, value in answers}
     people_scores = np.array([people_by_unit.get(pk) for pk in pks], dtype=np.float64)  # None becomes nan
     ranking = rank_captions(np.array(scores, dtype=np.float64), people_scores)

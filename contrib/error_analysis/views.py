@@ -73,13 +73,14 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
         "filter_query": "&" + urlencode({"metric": metric, "kind": kind}),
         "compared_count": ranked.ranking.compared,
         "rows": [_disagreement_row(study, metric, disagreement) for disagreement in disagreements],
+        # The feature `follow_up` adds this step.
         "can_select": "next-batch" in context["steps"] and _can_be_judged_again(study),
     }
     return TemplateResponse(request, "evaluation/study_closer.html", context)
 
 
 def _can_be_judged_again(study: Study) -> bool:
-    """Return whether a new draft can ask about selected rows of the study."""
+    """Return whether a new draft can ask about selected rows. Captions of imported studies cannot be sampled again."""
     kind = KINDS[study.protocol]
     return kind.supports_unit_ids and (kind.compares_pairs or study.source == Study.Source.DESIGNED)
 
@@ -109,11 +110,7 @@ def _disagreement_row(study: Study, metric: str, disagreement: MetricDisagreemen
 
 
 def _describe_people(consensus: Any, compares_pairs: bool) -> str:
-    """Return people's consensus in words.
-
-    Args:
-        consensus: the ``Consensus`` of the pair or the unit; None without one.
-    """
+    """Return people's consensus on a pair or a unit in words. ``consensus`` is its ``Consensus``, or None."""
     if consensus is None:
         return _("no consensus")
     if not compares_pairs:

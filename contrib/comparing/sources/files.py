@@ -15,6 +15,7 @@ from common.incoming import quote_value
 from common.texts import one_text
 from contrib.comparing.sources.judgments import CaptionTriple, CreditedSystems, SourceJudgments, UnitContent
 from evaluation.data.judgment_sets.files import (
+    NO_VALUE,
     REASONS,
     checked_kind,
     included_rows,
@@ -31,7 +32,6 @@ from judgments.importers.records.rows import CreditedRow, JudgmentRow
 from judgments.importers.records.values import read_name, read_output, read_text
 from judgments.kinds import KINDS
 
-WITHOUT_VALUE = REASONS[2]  # the reason for rows without an answer
 TEXT_TABLES = ("jsonl", "csv")  # the formats of judgments files, which are detected if no format is named
 SOURCE_FORMATS = (*TEXT_TABLES, *JUDGMENT_FORMATS)
 
@@ -64,7 +64,7 @@ def read_source(
     left_out: Counter[str] = Counter()
     for row in included_rows(source.judgments(), left_out, progress):
         if row.value is None:
-            left_out[WITHOUT_VALUE] += 1
+            left_out[NO_VALUE] += 1
             continue
         if row.unit not in unit_index:
             contents.append(_content_of_row(row))
@@ -105,6 +105,7 @@ def _read_table(path: Path, protocol: str | None, **options: Any) -> SourceJudgm
             path, None, "protocol", quote_value(table.protocol), f"{protocol!r}, as was asked for"
         )
     kind = KINDS.get(protocol or table.protocol or "")
+    # `match_sources` refuses open kinds, whose answers are no numbers.
     if kind is not None and not kind.is_open:
         kind = checked_kind(path, table, kind)
     return SourceJudgments(
@@ -129,6 +130,7 @@ def _read_content(record: Record) -> UnitContent:
         for name in names
     ]
     if record.textual:
+        # In exports to CSV, a text that a spreadsheet would read as a formula begins with an additional apostrophe.
         ids = [identifier and unguard_formula(identifier) for identifier in ids]
         texts = [text and unguard_formula(text) for text in texts]
     return UnitContent(

@@ -144,6 +144,7 @@ class SourceJudgments:
         if self.kind is not None and is_swapped.any():
             value = value.copy()
             rows = np.flatnonzero(is_swapped[self.unit])
+            # An answer for one side becomes one for the other: `side=True` says that the candidates are swapped.
             to_canonical = self.kind.sides.to_canonical
             value[rows] = [to_canonical(int(answer), side=True) for answer in value[rows].tolist()]
         contents = [UnitContent()] * group_count
@@ -185,7 +186,7 @@ class SourceJudgments:
             votes = majority_vote(self.unit, self.value.tolist())
             winners = zip(votes.units.tolist(), votes.winner.tolist(), strict=True)
             labels = votes.labels.tolist()
-            return {unit: labels[index] for unit, index in winners if index >= 0}
+            return {unit: labels[index] for unit, index in winners if index >= 0}  # -1 is a tie
         answers = [plain_number(answer) for answer in self.value.tolist()]
         consensus = self.kind.aggregation.consensus(self.unit.tolist(), answers)
         return {unit: float(winner.value) for unit, winner in consensus.items() if winner.value is not None}

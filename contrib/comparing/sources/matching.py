@@ -47,7 +47,7 @@ class MatchedSources:
     def have_same_scale(self) -> bool:
         first, second = self.first.kind, self.second.kind
         if first is None or second is None:
-            return first is second
+            return first is second  # true if neither file names its kind
         same_level = first.aggregation.level == second.aggregation.level
         return same_level and first.outcomes == second.outcomes
 

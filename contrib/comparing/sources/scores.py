@@ -46,7 +46,7 @@ def kappa_at_thresholds(
     if reason:
         return None, reason
     first_scores, second_scores = matched.first.scores(), matched.second.scores()
-    has_score = ~np.isnan(second_scores)
+    has_score = ~np.isnan(second_scores)  # units that only the first source has are left out
     grid = kappa_grid(
         first_scores[has_score],
         second_scores[has_score],

@@ -136,6 +136,7 @@ def _read_systems(study: Study) -> dict[int, CreditedSystems]:
     systems: dict[int, CreditedSystems] = {}
     for pk, credits in loaders.systems_of_units(study).items():
         if pk is not None:
+            # A credit can be NO_SYSTEM, which `credited_systems` leaves out.
             systems[pk] = (
                 tuple(sorted(names[system] for system in credited_systems(credits, ()) if system in names)),
                 (),

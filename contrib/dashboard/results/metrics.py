@@ -49,7 +49,7 @@ def _evaluate_on_captions(
     decisions: dict[int, float],
 ) -> dict[str, Any]:
     # Keep the order of the scores, as an evaluation does, so that equal numbers have equal intervals.
-    unit_index = places_in(units.pk, scores.row_ids)
+    unit_index = places_in(units.pk, scores.row_ids)  # -1 for units without judgments
     means = [
         (vote_count, np.where(unit_index >= 0, mean[unit_index], np.nan))
         for vote_count, mean in means_so_far(votes, decisions)
@@ -58,7 +58,7 @@ def _evaluate_on_captions(
         judgments,
         scores.row_ids,
         scores.images,
-        ratings=(),
+        ratings=(),  # needed only if several units judge a caption
         adjudicated_units=loaders.decisions_of(study),
         anonymous=votes.anonymous,
     )

@@ -40,7 +40,7 @@ class MajorityOfCharacters(OpenAggregation):
         return merge_answers_of_unit(answers, self.mqm)
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:
-        return {"": score_of(answer, self.mqm)}
+        return {"": score_of(answer, self.mqm)}  # "" is the name of an answer's only part
 
 
 def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: MqmScheme = MQM) -> Consensus:

@@ -43,15 +43,11 @@ def draw_texts(kind: Kind, design: StudyDesign, material: Material) -> Batch:
     )
 
 
-def _group_by_screen(design: StudyDesign, name: str, units: Sequence[UnitSpec]) -> list[tuple[UnitSpec, ...]]:
-    """Return an item's units by screen: one unit each or, for texts side by side, two random units.
-
-    Args:
-        name: name of the item.
-    """
+def _group_by_screen(design: StudyDesign, item: str, units: Sequence[UnitSpec]) -> list[tuple[UnitSpec, ...]]:
+    """Return an item's units by screen: one unit each or, for texts side by side, two random units."""
     if not design.spans.contrastive:
         return [(unit,) for unit in units]
-    shuffled = shuffle(units, rng_for(design.seed, f"screens {name}"))
+    shuffled = shuffle(units, rng_for(design.seed, f"screens {item}"))
     return [
         join_on_screen(shuffled[start : start + TEXTS_PER_SCREEN])
         for start in range(0, len(shuffled), TEXTS_PER_SCREEN)

@@ -22,12 +22,7 @@ WEIGHT = "weight"
 
 
 class SpanMarks(ErrorMarks):
-    """The functions for the marks of a study.
-
-    Args:
-        options: the options of the study's design on which answers depend.
-        mqm: the weights of the errors.
-    """
+    """The functions for the marks of a study."""
 
     def __init__(self, options: SpanOptions, mqm: MqmScheme) -> None:
         self.options, self.mqm = options, mqm
@@ -59,6 +54,7 @@ class SpanMarks(ErrorMarks):
 
     def read_reply(self, reply: str, *, text: str) -> dict[str, Any]:
         """Return the answer in a model's reply, with the offsets of its quotes in the text."""
+        # Models often put JSON into a code block of Markdown.
         content = load_json(reply.removeprefix("```json").removeprefix("```").removesuffix("```"))
         spans, search_starts = [], Counter[str]()
         for error in content.pop("errors"):
@@ -72,9 +68,9 @@ class SpanMarks(ErrorMarks):
 
 
 def _moved_span(span: Span, written: str, stored: str) -> dict[str, Any]:
-    """Return a span with its offsets in the stored text, which is the written text without its outer blanks.
+    """Return a span with its offsets in the stored text, such as the written text without its outer blanks.
 
-    A span of removed blanks is moved to the nearest character of the stored text.
+    A span of removed blanks is moved to the nearest character of the stored text that is no outer blank.
     """
     if span[START] is None or span[END] is None:
         return dict(span)

@@ -44,7 +44,7 @@ class MqmScheme:
 
     def score(self, spans: Iterable[Span]) -> float:
         """Return the negative sum of the weights of the errors, as at WMT."""
-        return 0.0 - sum(map(self.weight, spans))
+        return 0.0 - sum(map(self.weight, spans))  # -sum(...) would be -0.0 if all weights are 0
 
 
 def _read_mqm() -> MqmScheme:

@@ -47,7 +47,7 @@ class SpanOptions:
             categories=tuple((name, label) for name, label in values["categories"]),
             score=values["score"],
             missing=values["missing"],
-            weights=values.get("weights", {}),
+            weights=values.get("weights", {}),  # settings of earlier releases have no weights
         )
 
     def with_marks(self, marks: Sequence[Span]) -> SpanOptions:

@@ -107,7 +107,7 @@ class SpanAnnotation(OpenKind):
             (("0", "…", "9"), _("0, 10, 20 … 90")),
             (("7", "5"), "75"),
         ),
-        self_contained=False,
+        self_contained=False,  # it needs its script from this server
     )
     comparison = MetricComparison(per_image=True)
     specific_formats = ("spans",)
@@ -175,6 +175,7 @@ class SpanAnnotation(OpenKind):
 
     @property
     def question_of_score(self) -> Any:
+        """The question of a slider about the same type of text, which is found by the title of its wording."""
         text_type = next(key for key, wording in self.wordings.items() if wording.title == self.title)
         scale = WORDINGS["slider"][text_type]
         return gettext(scale.question)

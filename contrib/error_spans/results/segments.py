@@ -106,6 +106,7 @@ def segments_of(study: Study) -> Segments:
         indices_by_text[judgment.unit.item_id, judgment.unit.first.text_key].append(index)
     # The same by system and row id of the item.
     judgments_by_system: dict[str, dict[int, list[int]]] = {}
+    # A judgment is about the systems that its unit credits or, if it credits none, about every system with the text.
     outputs = Output.objects.of_study(study).annotations().order_by("system__name", "item__position", "pk")
     rows = outputs.values_list("system", "system__name", "item_id", "caption__text_key")
     for pk, system, item, key in rows.iterator():
@@ -143,6 +144,7 @@ def score_segments(
     """
     scores = [score_of(judgment.answer, mqm) for judgment in judged_texts]
     workers = [judgment.worker for judgment in judged_texts]
+    # Each judgment has a unit of its own here, whose mean is the judgment's standardised score.
     z = standardised_mean(range(len(judged_texts)), workers, scores).z
 
     def make_segment(item: int, indices: Sequence[int]) -> Segment:
@@ -201,6 +203,7 @@ def outputs_of_segments(segments: Segments) -> Outputs | None:
         cluster=cluster,
         score=np.array([segment.score for _, segment in rows]),
         deletions=deletions,
+        # People's scores are from 0 to 100, MQM's from minus infinity to 0.
         scale_ends=(0.0 if all(has_scores) else -math.inf, 100.0 if any(has_scores) else 0.0),
     )
 
