@@ -125,7 +125,7 @@ def _submit_form(request: HttpRequest, challenge: Challenge) -> HttpResponse:
         )
     except QuorumError as error:
         return _form_page(request, challenge, form, status=error.status, error=str(error))
-    if not isinstance(accepted, Job):  # a job is shown on the page instead
+    if not isinstance(accepted, Job):  # a large file is read by a job, which the page shows
         message = (
             _("Your captions are stored and will be scored.")
             if is_new

@@ -29,7 +29,6 @@ class ScoredPopulation:
     Attributes:
         item_scores: (I, S, M) scores by item, system and metric; higher is better, nan without a caption.
         row_scores: (N, 2, M) scores of the N rows if they are pairs, else (N, 1, M).
-        signatures: the signature of each metric.
     """
 
     item_scores: Floats

@@ -197,7 +197,7 @@ def compute_savings(
     usefulness = {
         method: usefulness_of(method, population, scored)
         for method in METHODS
-        if method != "disagreement" or len(metrics) > 1
+        if method != "disagreement" or len(metrics) > 1  # a single metric disagrees with none
     }
     targets = results_to_estimate(population, scored.row_scores, metrics)
     rows = savings_rows(

@@ -85,7 +85,6 @@ def compute_choice(
 
     Args:
         method: a method of selection, but not ALL_ITEMS.
-        budget: the number of items to choose.
         floor: the least probability of an item, as a fraction of that in a uniform sample.
 
     Raises:

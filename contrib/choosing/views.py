@@ -145,7 +145,7 @@ def _savings_plot(savings: dict[str, Any]) -> Any:
     )
     return as_markup(
         to_svg(
-            curves_figure(drawing, 0.0),
+            curves_figure(drawing, signature_height=0.0),
             name="savings",
             title=drawing.y_axis,
             description=pgettext(

@@ -1,4 +1,4 @@
-"""Declare what the feature “comparing” adds to the platform."""
+"""Declare what the feature “comparing” adds to the platform: comparisons of metrics, studies, files and releases."""
 
 from config.features import Feature
 
@@ -8,6 +8,7 @@ class ComparingConfig(Feature):
     pages = ("contrib.comparing.views", "contrib.comparing.release_page")
     calls = "contrib.comparing.calls"
     agreement_extensions = ("contrib.comparing.agreement.SourceComparison",)
+    # By section and by words of `quorum`: the name for `manage.py`, what the command gives, and its operation or class.
     commands = {
         "Results": {
             "metrics compare": (

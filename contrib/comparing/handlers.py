@@ -18,7 +18,7 @@ def compare_metrics_of_study(run: JobRun, *, study: str, **options: Any) -> dict
 
 
 def compare_releases_of_study(run: JobRun, *, study: str, before: str, after: str) -> dict[str, Any]:
-    """Compare two releases, whose versions these are. ``flipped`` counts all changes of the consensus."""
+    """Compare the releases of versions ``before`` and ``after``. ``flipped`` counts all changes of the consensus."""
     study_row = find_study(study)
     run.progress(0.1, "reading both")
     bundles = [release_file(find_release(study_row, version)) for version in (before, after)]

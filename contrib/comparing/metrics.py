@@ -96,6 +96,7 @@ def _compare_pairs(
         pairs, material.documents, metrics=names, tokenizer=tokenizer, imported=imported
     )
     clusters = pair_clusters(judgments.study, judgments.table, judgments.consensus, pairs)
+    # `deletions` are the changes if a rater is left out; None if raters are unknown.
     _, deletions = columns_and_deletions(clusters)
     return {
         "what": "pairs",

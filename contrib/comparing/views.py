@@ -153,7 +153,6 @@ def _confusion_rows(study: Study, consensus: dict[str, Any]) -> list[tuple[str, 
 
 
 def _describe_answers(study: Study) -> dict[float, str]:
-    """Return the names of the possible answers, by their values."""
     kind = kind_of(study)
     if kind.two_sided:
         return {float(side): str(label) for side, label in SIDE_LABELS.items()}

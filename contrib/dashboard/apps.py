@@ -1,4 +1,4 @@
-"""Declare what the feature “dashboard” adds to the platform."""
+"""Declare what the feature “dashboard” adds to the platform: a page, a call and a job."""
 
 from common.features import lazy_function
 from config.features import Feature
@@ -20,4 +20,4 @@ class DashboardConfig(Feature):
 
         forget = lazy_function("contrib.dashboard.snapshot.forget_snapshot")
         for signal in (pages_discarded, person_erased):
-            signal.connect(forget, weak=False)
+            signal.connect(forget, weak=False)  # nothing else keeps the function

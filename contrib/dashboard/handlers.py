@@ -13,7 +13,7 @@ from judgments.studies.studies import find_study
 def make_snapshot(run: JobRun, *, study: str) -> None:
     """Compute and store the snapshot of a study, and delete earlier jobs of this kind."""
     study_row = find_study(study)
-    extend_blocks(study_row)
+    extend_blocks(study_row)  # store new judgments in columns, so that they are read faster
     snapshot = compute_snapshot(study=study_row, progress=run.progress)
     with run.commit():
         store_snapshot(snapshot)

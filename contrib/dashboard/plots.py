@@ -148,7 +148,6 @@ def metrics_figure(kind: str, results: Mapping[str, Any], *, correlated: bool) -
 def _draw_interval(
     axes: Axes, y: int, metric_result: Mapping[str, Any], format_value: Callable[[float], str], *, leads: bool
 ) -> None:
-    """Draw the value of a metric in a row, with its interval and its number."""
     value, low, high = (metric_result[key] for key in ("value", "low", "high"))
     colour, alpha = (ACCENT, 1.0) if leads else (INK, 0.62)
     if low is not None:

@@ -63,7 +63,10 @@ def checkpoints(count: int) -> list[int]:
 def agreement_so_far(
     votes: VotesInOrder, level: str, *, seed: int, exchange: Exchange | None = None
 ) -> list[dict[str, Any]]:
-    """Return Krippendorff's alpha with its interval at each checkpoint, measured as by ``measure_agreement``."""
+    """Return Krippendorff's alpha with its interval at each checkpoint.
+
+    If ``exchange``, a function that exchanges the sides of an answer, is given, each unit counts in both orders.
+    """
     rows = []
     for end in checkpoints(len(votes)):
         ratings = ratings_of_judgments(votes.unit[:end], votes.worker[:end], votes.value[:end])

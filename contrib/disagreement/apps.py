@@ -1,4 +1,4 @@
-"""Declare what the feature “disagreement” adds to the platform."""
+"""Declare what the feature “disagreement” adds to the platform: a page, calls, commands and a job about soft labels."""
 
 from common.features import lazy_function
 from config.features import Feature
@@ -8,6 +8,7 @@ class DisagreementConfig(Feature):
     name = "contrib.disagreement"
     pages = ("contrib.disagreement.views",)
     calls = "contrib.disagreement.calls"
+    # By section and by words of `quorum`: the name for `manage.py`, what the command gives, and its operation or class.
     commands = {
         "Results": {
             "disagreement": (
@@ -37,4 +38,4 @@ class DisagreementConfig(Feature):
         from annotation.models.privacy import ids_forgotten
 
         remove = lazy_function("contrib.disagreement.cached_figures.remove_personal_figures")
-        ids_forgotten.connect(remove, weak=False)
+        ids_forgotten.connect(remove, weak=False)  # nothing else keeps the function

@@ -66,11 +66,7 @@ class LabelledUnits:
 def compare_predictors(
     study: Study, labelled: LabelledUnits, predictions: Mapping[str, Path], seed: int
 ) -> list[dict[str, Any]]:
-    """Return how well each predictor predicts people's answers, best first.
-
-    Args:
-        predictions: files of models' predictions, by name.
-    """
+    """Return how well each predictor predicts people's answers, best first. ``predictions`` are files by model."""
     unit_count, label_count = labelled.soft.shares.shape
     # Images are divided at random, so all units of an image are in the same part.
     image_count = int(labelled.images.max()) + 1

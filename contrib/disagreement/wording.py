@@ -59,11 +59,7 @@ def describe_disagreement(disagreement: Mapping[str, Any]) -> str:
 
 
 def describe_groups(groups: Mapping[str, Any]) -> str:
-    """Return whether participants form two groups and, if so, how much they agree within and between the groups.
-
-    Args:
-        groups: a result of ``compare_groups`` with a test.
-    """
+    """Return whether participants form two groups (``compare_groups``) and the agreement within and between these."""
     if groups["p"] > SIGNIFICANCE_LEVEL:
         return _("There is no evidence of more than one group of participants (%(p)s).") % {
             "p": p_in_text(groups["p"])

@@ -1,4 +1,4 @@
-"""Declare what the feature “error_spans” adds to the platform."""
+"""Declare what the feature “error_spans” adds to the platform: a kind of judgment, and its results."""
 
 from config.features import Feature
 
@@ -13,6 +13,7 @@ class ErrorSpansConfig(Feature):
     standings = ("contrib.error_spans.results.segments.standings_of_study",)
     figure_sections = {"spans": "contrib.error_spans.report.span_agreement_section"}
     report_sections = ("contrib.error_spans.report.marked_systems_section",)
+    # By section and by words of `quorum`: the name for `manage.py`, what the command gives, and its operation or class.
     commands = {
         "Results": {
             "errors": (

@@ -96,7 +96,10 @@ def _alpha(
     kind: Kind | None,
     control_items: bool,
 ) -> dict[str, Any]:
-    """Return alpha with its interval, clustered by item and, if raters are known, by rater."""
+    """Return alpha with its interval, clustered by item and, if raters are known, by rater.
+
+    For choices between two texts, each unit counts in both orders of its texts (``exchange_of``).
+    """
     clusters = {ITEM: items[unit]} | ({} if anonymous else {RATER: rater})
     ratings = ratings_of_judgments(unit, rater, value)
     return alpha_of_ratings(

@@ -25,7 +25,6 @@ class MarkedText:
     """A system's text with the errors of its consensus.
 
     Attributes:
-        score: score of the consensus.
         pieces: the text, divided where marks begin and end.
         missing_severity: the severity of the error that a part of the source is missing from the text; "" without one.
     """
@@ -46,11 +45,7 @@ class MarkedRow:
 
 
 def marked_rows(study: Study, shared: Sequence[tuple[Segment, Segment]]) -> list[MarkedRow]:
-    """Return the texts of shared segments with their marks. Segments whose texts have no consensus are left out.
-
-    Args:
-        shared: a result of ``shared_segments``.
-    """
+    """Return the texts of ``shared_segments`` with their marks. Segments whose texts have no consensus are left out."""
     items = Item.objects.in_bulk([segment.item for segment, _ in shared])
     # By descending position, so that the first reference of an item replaces its others in the dictionary.
     references = dict(
