@@ -96,7 +96,7 @@ def _compare_pairs(
         pairs, material.documents, metrics=names, tokenizer=tokenizer, imported=imported
     )
     clusters = pair_clusters(judgments.study, judgments.table, judgments.consensus, pairs)
-    # `deletions` are the changes if a rater is left out; None if raters are unknown.
+    # The changes if a rater is left out. None, if raters are unknown; the result is then about these raters only.
     _, deletions = columns_and_deletions(clusters)
     return {
         "what": "pairs",

@@ -85,7 +85,7 @@ def compare_with_scores(
     clusters = {ITEM: np.array([documents.get(pk, pk) for pk in items.tolist()])}
     return {
         "what": "systems",
-        **scope_fields(None),
+        **scope_fields(None),  # about these raters only, who are unknown
         "metrics": names,
         "people": people,
         "signatures": {name: signatures[name] for name in (*names, people)},

@@ -61,7 +61,8 @@ def compute_disagreement(
         "labels": soft.labels.tolist(),
         "units": len(soft.units),
         "judgments": int(soft.judgments.sum()),
-        # Entropies of few answers are too low. `floor` is corrected for this.
+        # `floor` is the mean entropy, below which no cross-entropy can be. It is corrected, since the entropy of a few
+        # answers is too low.
         "entropy": {
             "floor": json_float(soft.floor),
             "uncorrected": json_float(float(_entropies(soft.shares).mean())),

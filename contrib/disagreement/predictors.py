@@ -232,6 +232,7 @@ def workers_as_predictors(
         if has_others.sum() < MIN_JUDGMENTS:
             continue
         other_counts = other_counts[has_others]
+        # A label predicts the shares of the others' answers to the units to which the worker gave this label.
         divergences = divergence(
             other_counts / other_counts.sum(axis=1, keepdims=True),
             judge_probabilities(label[indices][has_others], other_counts),

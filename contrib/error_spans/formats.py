@@ -14,11 +14,11 @@ from judgments.models import Study, Unit
 class SpanLines(ConsensusEncoding):
     """Encode the consensus of each unit as a line: a text, its score, and the errors that the majority marked."""
 
-    count_name = "texts"
+    count_name = "texts"  # of the lines, in the manifest
 
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:
         fields = caption_fields(unit, consensus)
-        text = fields["caption"]
+        text = fields["caption"]  # a span about a missing part of it has no offsets
         return fields | {
             "score": consensus.value,
             "spans": [

@@ -100,6 +100,7 @@ def compare_winners(matched: MatchedSources, resampling: Resampling) -> dict[str
     is_same = first_choices == second_choices
     chooses_longer = first_choices == np.where(length_differences > 0, 1, 2)
     has_longer = length_differences != 0
+    # The (N,) flags of the pairs of each kind, such as HC, and of "all".
     by_kind = kinds_of(kinds_or_none(kinds), len(units))
     return {
         "pairs": {

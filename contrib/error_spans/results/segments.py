@@ -194,6 +194,7 @@ def outputs_of_segments(segments: Segments) -> Outputs | None:
     if votes:
         vote_rows, vote_workers, vote_scores = zip(*votes, strict=True)
         deletions = means_without_raters(vote_rows, vote_workers, vote_scores, len(rows))
+    # The code of each item's cluster; `Outputs` has items and systems by segment, but clusters by item.
     _, cluster = encode([cluster_by_item[pk] for pk in items.tolist()], "documents")
     has_scores = [segment.has_scores for _, segment in rows]
     return Outputs(
