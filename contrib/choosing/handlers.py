@@ -17,9 +17,10 @@ def select_items(run: JobRun, *, study: str, method: str, **options: Any) -> Non
     choice = None
     if method != ALL_ITEMS:
         choice = compute_choice(study=draft, method=method, **options, progress=run.progress)
-    with run.commit() as result:
+    with run.commit() as result:  # in one transaction with the end of the job
         store_choice(study=draft, choice=choice, by=acting_person())
-        result |= {"items": choice["chosen"]["budget"], "units": len(choice["only"])} if choice else {}
+        if choice:
+            result |= {"items": choice["chosen"]["budget"], "units": len(choice["only"])}
 
 
 def weigh_back(run: JobRun, *, study: str, **options: Any) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from judgments.management.base import OperationCommand, operation_at
 class EstimateForAllItems(OperationCommand):
     """Estimates results for all items, or with ``--savings`` measures what choosing items would have saved."""
 
+    # The options are the parameters of this operation, which has those of both estimates.
     operation = operation_at("contrib.choosing.operations.start_savings_estimate")
     help = (
         "Estimate what the study would say of all its items, from those that select_items chose: accuracies of "

@@ -189,10 +189,11 @@ def estimate_pairs(
     is_right = correctness_of_metrics(scores, winners)
     kinds = np.array([pair.kind for pair in population.pairs])
     kind_names = [kind for kind in dict.fromkeys(kinds.tolist()) if kind]
+    shown_kinds = kind_names if len(kind_names) > 1 else []
     figures: list[EstimatedFigure] = []
     for index, name in enumerate(metrics):
         figures.append(EstimatedFigure(ACCURACY, name, is_right[:, index]))
-        for kind in kind_names if len(kind_names) > 1 else ():
+        for kind in shown_kinds:
             right_in_kind = np.where(kinds == kind, is_right[:, index], np.nan)
             figures.append(EstimatedFigure(ACCURACY, name, right_in_kind, kind))
     for first, second in list(combinations(range(len(metrics)), 2))[:MAX_DIFFERENCES]:

@@ -15,7 +15,7 @@ def make_snapshot(run: JobRun, *, study: str) -> None:
     study_row = find_study(study)
     extend_blocks(study_row)  # store new judgments in columns, so that they are read faster
     snapshot = compute_snapshot(study=study_row, progress=run.progress)
-    with run.commit():
+    with run.commit():  # in one transaction with the end of the job
         store_snapshot(snapshot)
         # delete earlier jobs, since an open page starts many of them
         earlier_jobs = Job.objects.filter(kind=JOB_KIND, args__study=study, state=Job.State.DONE)
