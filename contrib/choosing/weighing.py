@@ -29,7 +29,7 @@ from quorum.statistics.meta import metric_winners
 
 ESTIMATE_FIELDS = ("value", "low", "high", "n", "items", "effective", "reason")
 ACCURACY, WINS, MEAN, TAU = "accuracy", "wins", "mean", "tau-b"
-MAX_DIFFERENCES = 45  # number of pairs of metrics, or of systems, in a result
+MAX_DIFFERENCES = 45  # number of pairs of metrics, or of systems, in a result: all pairs of ten
 
 
 def choice_of_study(study: Study) -> ItemSelection:

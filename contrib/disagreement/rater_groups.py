@@ -15,7 +15,8 @@ from judgments.models import Study
 from quorum.statistics.disagreement import SoftLabels, known_groups, rater_groups
 
 MIN_RATERS = 5  # raters in a group; in a smaller group, people could be recognised
-# The test of groups draws BOOTSTRAPS samples, or FEW_BOOTSTRAPS for MANY_JUDGMENTS or more.
+# The test of groups draws BOOTSTRAPS samples, so that p has steps of 1/100, or FEW_BOOTSTRAPS (1/40) to save time for
+# MANY_JUDGMENTS or more.
 BOOTSTRAPS, FEW_BOOTSTRAPS, MANY_JUDGMENTS = 99, 39, 20_000
 DEMOGRAPHIC_PREFIX = "crowd: "  # stands before the names of demographics
 TOO_FEW_RATERS = "too few participants ({n}); expected {fewest} or more"
