@@ -111,7 +111,7 @@ def winners_so_far(
         leads = np.bincount(pair, weights=outcome, minlength=len(images)).astype(np.float64)
         clusters: dict[str, Any] = {ITEM: images}
         if not votes.anonymous:
-            clusters[RATER] = rater_deletions(
+            clusters[RATER] = rater_deletions(  # how winners change if a rater is left out
                 unit=votes.unit[:end],
                 worker=votes.worker[:end],
                 side=votes.value[:end],
