@@ -46,6 +46,7 @@ def population_of_draft(study: Study) -> Population:
     full_design = design.model_copy(
         update={"chosen": None, "sampling": design.sampling.model_copy(update={"only": ()})}
     )
+    # Unpublished systems of accounts other than the maker are left out.
     batch = build_batch(full_design, study.dataset, maker=study.created_by_id)
     material = load_material(study.dataset, maker=study.created_by_id)
     items = dict(Item.objects.filter(dataset=study.dataset).values_list("name", "pk"))

@@ -137,7 +137,10 @@ def correlate_over_systems(
 
 
 def _codes_by_occurrence(ids: Ints) -> Ints:
-    """Return the codes of N ids: (N,) numbers from 0, in the order in which the ids first occur."""
+    """Return the codes of N ids: (N,) numbers from 0, in the order in which the ids first occur.
+
+    The order matters, since soft pairwise accuracy draws a random sign for each image, in this order.
+    """
     _, first, sorted_codes = np.unique(ids, return_index=True, return_inverse=True)
     # `np.unique` numbers the ids by their size. `codes` are the new numbers of these.
     codes = np.empty(len(first), dtype=np.int64)

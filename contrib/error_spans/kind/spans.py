@@ -91,7 +91,7 @@ class SpanAnnotation(OpenKind):
     wordings = read_wordings(Path(__file__).with_name("wordings.toml"))[KIND_NAME]
     wording = wordings[CAPTION]
     title = wording.title
-    labelled_values = (0, 100)
+    labelled_values = (0, 100)  # the ends of the scale of scores, whose labels a study file can set
     defaults = {"question": wording.question, "units_per_hit": 10, "seconds_per_unit": 45.0}
     content = SpanContent
     marks_text = True
