@@ -77,7 +77,7 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> dict[str, Any]:
         random_answer = self.draw_truth(unit, [], rng)
-        if right is None:
+        if right is None:  # a careless worker
             return random_answer
         if unit.control_kind == KNOWN_GOOD:  # its truth is the expectation of each question, not an answer
             return draw_control_answer(self._kind.questions(unit), truth, random_answer, right=right, rng=rng)
@@ -97,8 +97,11 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
                 continue
             if question.shape == "number":
                 range_width = (question.high or 0.0) - (question.low or 0.0)
-                if not range_width:
-                    range_width = 100.0  # without bounds, simulated numbers go from 0 to 100
+                if (
+                    range_width <= 0
+                ):  # a bound is missing; simulated numbers then span 100 (``draw_random_answer``)
+                    range_width = 100.0
+                # A question that the truth leaves open has no error.
                 error = abs(outcome["mean"] - truth.get(question.name, outcome["mean"]))
                 if error > RECOVERY_TOLERANCE * range_width:
                     return False

@@ -8,9 +8,11 @@ from zipfile import ZipFile
 import pytest
 from django.core.management import call_command
 
+from contrib.hit_templates.kind import HITTemplate
 from evaluation.data.export.exporting import export_judgments
 from evaluation.results.aggregation import aggregate_study
 from judgments.kinds import KINDS
+from judgments.kinds.consensus import Consensus
 from judgments.models import Study
 from judgments.studies.studies import mark_closed
 from tests.annotation.calling import accept, submit
@@ -146,3 +148,12 @@ def test_a_release_has_the_form_in_its_report_and_computes_the_same_figures_from
         html = files.read("report/index.html").decode()
     assert "Questions of the form" in html
     assert "Texts that people wrote" in html
+
+
+def test_a_number_without_an_upper_bound_can_match_the_truth() -> None:
+    kind = HITTemplate('<input type="number" name="age" min="18">')
+    found = Consensus(
+        n=1, share=None, margin=None, tie=False, votes={}, answer={"age": {"n": 1, "mean": 30.0}}
+    )
+    assert kind.rehearsal.matches(found, {"age": 35})
+    assert not kind.rehearsal.matches(found, {"age": 60})
