@@ -55,7 +55,7 @@ class SystemPairForm(forms.Form):
 def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     if not marks_errors(study):
         raise Http404
-    segments = required_figures(cached_figures(study, SEGMENTS))
+    segments = required_figures(cached_figures(study, SEGMENTS))  # system -> its judged segments
     scores = system_scores(segments)
     newest = Analysis.objects.newest(study, Analysis.Kind.AGGREGATION)
     figures = newest.result.get("figures", {}).get("spans", {}) if newest else {}
@@ -90,7 +90,6 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _labelled_agreement(figures: Mapping[str, Any]) -> list[tuple[Any, Mapping[str, Any]]]:
-    """Return the labels and the values of the coefficients of agreement on marks."""
     return [
         (_("F1 over characters"), figures["f1"]),
         (_("F1 over characters, same severity required"), figures["f1_same_severity"]),

@@ -111,8 +111,9 @@ def _responsibility_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
 def _people_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
     design = facts.design
     backend = backend_for(design)
-    source = panel_title(design) if design.crowd.backend == "external" else _(backend.title)
-    if not backend.sends_people:
+    if backend.sends_people:
+        source = panel_title(design) if design.crowd.backend == "external" else _(backend.title)
+    else:
         sentence_by_access = {
             "open": _("Anyone with the link to the study on this installation."),
             "code": _("Anyone who has the link and the code of the study."),
@@ -278,8 +279,8 @@ def _consent_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
         )
         if versions:
             version_list = ", ".join(
-                f"{version.version.number} ({date_format(localtime(version.version.since))}, {version.version.version})"
-                for version in versions
+                f"{row.number} ({date_format(localtime(row.since))}, {row.version})"  # `version` is the text's hash
+                for row in (version_in_use.version for version_in_use in versions)
             )
             answer += " " + _("Versions so far: %(listed)s.") % {"listed": version_list}
         if languages:
@@ -309,7 +310,7 @@ def _withdrawal_answer(design: StudyDesign) -> str:
 
 
 def _collected_data(design: StudyDesign) -> list[str]:
-    """Return the data that the study collects about a participant, a phrase for each."""
+    """Return a phrase for each type of data that the study collects about a participant."""
     comes_from_crowd = backend_for(design).sends_people
     if comes_from_crowd:
         identity = _(

@@ -28,7 +28,10 @@ def open_line_text() -> str:
 
 
 def _as_quotation(text: str) -> str:
-    """Quote a text of several lines in Markdown, so that its headings do not become headings of the document."""
+    """Quote a text of several lines in Markdown, so that its headings do not become headings of the document.
+
+    A list, such as that of the collected data, has no headings and stays as it is.
+    """
     if "\n" not in text or text.startswith("- "):
         return text
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines())

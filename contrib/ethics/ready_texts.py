@@ -39,7 +39,7 @@ TEXT_CASES = {
 BASE_LANGUAGE = "en"  # the language of a ready consent text; the others are translations of it
 USUAL_RETENTION_DAYS, USUAL_MINIMUM_AGE = 90, 18  # days after a study closes, and years
 READY_TEXTS = "ready-texts"
-# The note of a study about its ready text has this key: {"case": "eu", "text": HASH_OF_THE_CONSENT_TEXT}.
+# The key in ``Study.notes`` of {"case": "eu", "text": HASH_OF_THE_CONSENT_TEXT}, which describes the ready text.
 NOTE_KEY = "ready_texts"
 
 

@@ -34,7 +34,10 @@ EDITABLE_STATES = (Study.State.DRAFT, Study.State.GENERATED)
 
 
 def _consent_items(launch: Launch) -> Iterable[ChecklistItem]:
-    """Yield an item of the launch checklist if the consent text is missing, or is an outdated ready text."""
+    """Yield an item of the launch checklist if the consent text is missing, or is an outdated ready text.
+
+    If nothing is yielded, the platform's own check of the consent text is shown.
+    """
     ready_texts = f"{study_page_address(launch.study, 'launch')}#{READY_TEXTS}"
     if not launch.design.consent.strip():
         if launch.study.state in EDITABLE_STATES:

@@ -23,7 +23,10 @@ def _workers_with_demographics(study: Study) -> QuerySet[Any]:
 
 
 class DemographicLines(Encoding):
-    """Write a line for each worker with demographics: the pseudonym, and the demographics that the design asks for."""
+    """Write a line for each worker with demographics: the pseudonym, and the demographics that the design asks for.
+
+    The parts of the file are made of rows of ``Demographics`` instead of units.
+    """
 
     suffix = "people"
     progress_count = "people"

@@ -1,7 +1,7 @@
 """The export formats of this feature.
 
-The encodings are imported when they are called: a process that writes a part of a file imports its encoding first, and
-by that this module.
+The encodings are imported only when they are called. A process that writes a part of a file imports the module of its
+encoding first, which imports all formats, and so this module, before the encoding is defined.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ QRELS = Format(
     description="qrels for trec_eval: the consensus as relevance judgments",
     why_unsuitable=why_not_single_captions,
     encoding=lazy_function("contrib.export_formats.relevance.Qrels"),
-    has_task=True,
+    has_task=True,  # the query is an image or a caption
     order=20,
 )
 FLICKR8K = Format(

@@ -12,6 +12,8 @@ from judgments.models import Unit
 
 
 class KeywordLines(ConsensusEncoding):
+    """Write the number of workers who gave each keyword. A unit's consensus is ``{"dog": 3, "beach": 1}``."""
+
     count_name = "images"
 
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:
@@ -25,6 +27,11 @@ class KeywordLines(ConsensusEncoding):
 
 
 class GroundingLines(ConsensusEncoding):
+    """Write the links that the majority chose. A unit's consensus is ``[{"word": 3, "box": "b1"}]``.
+
+    The number of votes for this link is ``consensus.votes["3:b1"]``.
+    """
+
     count_name = "descriptions"
 
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def _require_no_blank(text: str, *, noun: str) -> str:
 class UnitLineEncoding(Encoding):
     """Base class of formats with a line for each unit."""
 
-    tallies = True
+    tallies = True  # write_part adds all judgments to the export's signature
     counts = {"lines": 0, "left_out": 0}
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
@@ -70,7 +70,7 @@ class Qrels(UnitLineEncoding):
     """
 
     def lines(self, work: ExportWork, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
-        kind, decisions = kind_of(work.study), work.moment.decisions
+        kind, decisions = kind_of(work.study), work.moment.decisions  # unit -> the adjudicated answer
         assert kind.relevance is not None  # studies of other kinds do not fit the format
         if decisions:
             work.counts.setdefault("adjudicated", 0)
@@ -91,6 +91,7 @@ class Qrels(UnitLineEncoding):
             assert value is not None  # the consensus of these kinds has no ties
             image = _require_no_blank(unit.image, noun="image")
             caption = _require_no_blank(unit.caption, noun="caption id")
+            # The task "annotation" ranks captions for an image; "search" ranks images for a caption.
             query, document = (image, caption) if work.task == "annotation" else (caption, image)
             yield f"{query} 0 {document} {kind.relevance.grade(value)}"
 

@@ -1,4 +1,7 @@
-"""Functions for ``Format.why_unsuitable``: they return why a study does not suit an export format, or "" if it does."""
+"""Functions for ``Format.why_unsuitable``: they return what an export format needs that a study lacks, or "".
+
+The clause follows "Format X does not fit study Y:" in a message, and says what the format holds.
+"""
 
 from __future__ import annotations
 

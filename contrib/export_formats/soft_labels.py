@@ -15,9 +15,7 @@ ENTROPY_CORRECTION = "miller-madow"  # computed from one unit, so that a part do
 
 
 class SoftLabelLines(Encoding):
-    """Write a line for each unit with included judgments, and count the other units."""
-
-    tallies = True
+    tallies = True  # write_part adds all judgments to the export's signature
     counts = {"lines": 0, "left_out": 0}
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:

@@ -29,13 +29,12 @@ from judgments.studies.designs import design_of, draws_at_claim
 from judgments.studies.studies import create_study, next_copy_number
 
 MAX_ITEMS = 10_000  # rows or new items of a draft
+# Characters that are kept of the study's short name and name; the rest of the fields (80, 200) is for the additions.
+SLUG_LENGTH, NAME_LENGTH = 75, 180
 
 
 def _with_units_of_same_screens(study: Study, units: QuerySet[Unit]) -> QuerySet[Unit]:
-    """Return the units, and those that were shown on the same screens.
-
-    Without these, people would compare the texts with others than before.
-    """
+    """Return the units, and all that were on the same screens, so that people compare the same texts as before."""
     screens = {content.get(SCREEN) for content in units.values_list("content", flat=True)} - {None}
     if not screens:
         return units
@@ -55,12 +54,13 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     _check_selection(study, selected_keys)
     number = next_copy_number(study)
     values = without_short_code(study.design) | {
-        "slug": f"{study.slug[:75]}-{number}",
-        "name": f"{study.name[:180]} (closer, {number})",
+        "slug": f"{study.slug[:SLUG_LENGTH]}-{number}",
+        "name": f"{study.name[:NAME_LENGTH]} (closer, {number})",
         "sampling": study.design["sampling"] | {"only": sorted(selected_keys)},
     }
     values.pop("by_hand", None)  # changes by hand are about items of the previous study
-    values.pop("chosen", None)  # the probability that a row is in this batch is unknown
+    # "chosen" has the probability with which each row was selected. It is unknown for the rows of this batch.
+    values.pop("chosen", None)
     if kind.judges_one_caption:
         values |= _tables_of_listed_captions(study, selected_keys)
     batch = create_study(design=make_design(values), user=by)
@@ -131,14 +131,15 @@ def _tables_of_listed_captions(study: Study, keys: Sequence[str]) -> dict[str, A
         "only": [],
         "images": "all",
     }
-    # If the kind groups captions by image, a group has as many captions as a control image has.
+    # A grouped kind shows groups of `captions_per_image` captions of an image; an image with fewer is filled up.
     fill_to = study.design["captions_per_image"] if KINDS[study.protocol].grouped else 0
     tables = {
         "sampling": study.design["sampling"] | sampling,
+        # no filter, since the listed captions were selected already
         "filter": study.design["filter"] | {"bleu_pre": 0.0, "fill_to": fill_to, "audit": 0},
     }
     unit_counts = Counter(units.values_list("item", flat=True))
-    # Texts cannot be shown in pairs if no item has two of them.
+    # "contrastive" shows two texts of an item together, which is impossible if no item has two.
     if study.design.get("spans", {}).get("contrastive") and max(unit_counts.values()) < 2:
         tables["spans"] = study.design["spans"] | {"contrastive": False}
     return tables
@@ -181,11 +182,11 @@ def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User
     else:
         sampling["images"] = items
     values = without_short_code(study.design) | {
-        "slug": f"{study.slug[:75]}-{number}",
-        "name": f"{study.name[:180]} (new items, {number})",
+        "slug": f"{study.slug[:SLUG_LENGTH]}-{number}",
+        "name": f"{study.name[:NAME_LENGTH]} (new items, {number})",
         "sampling": study.design["sampling"] | sampling,
     }
-    values.pop("chosen", None)
+    values.pop("chosen", None)  # probabilities of items of the previous study
     batch = create_study(design=make_design(values), user=by)
     events = (
         (study, f"{items:,} new items were ordered, in draft {batch.slug}."),

@@ -73,7 +73,7 @@ def units_for_known_items(study: Study) -> QuerySet[Consensus]:
         .exclude(unit__study=study)
         .filter(
             Q(n__gte=MIN_VOTES, share__in=(0, 1))  # for relevance, the share of yes
-            | Q(n__gte=MIN_VOTES, share__isnull=True)
+            | Q(n__gte=MIN_VOTES, share__isnull=True)  # grades, whose votes `candidate_of` compares
             | Q(source=Consensus.Source.ADJUDICATED)
         )
         .select_related("unit__study", "unit__item", "unit__reference", "unit__first", "unit__second")
@@ -82,7 +82,6 @@ def units_for_known_items(study: Study) -> QuerySet[Consensus]:
 
 
 def visible_units_for_known_items(study: Study, visible_studies: QuerySet[Study]) -> QuerySet[Consensus]:
-    """Return those of ``units_for_known_items`` that are of visible studies."""
     return units_for_known_items(study).filter(study__in=visible_studies.order_by().values("pk"))
 
 
@@ -115,6 +114,7 @@ def take_known_items(*, study: Study, consensus_ids: Collection[int]) -> int:
     known_items = list(controls.get("known", []))
     known_texts = {_item_texts(item) for item in known_items}
     new_items = [item for item in items if _item_texts(item) not in known_texts]
+    # The check questions' kinds are those of before (by default "reference") and "known-good", which are known items.
     kinds = list(dict.fromkeys([*controls.get("kinds", ["reference"]), "known-good"]))
     values = study.design | {"controls": controls | {"known": known_items + new_items, "kinds": kinds}}
     change_design(study=study, design=make_design(values))

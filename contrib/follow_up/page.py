@@ -36,6 +36,7 @@ def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResp
         candidate = candidate_of(kind, consensus)
         if candidate is not None and consensus.unit is not None:
             unit = consensus.unit
+            # Shown as the right answer of a check question; it is not saved.
             unit.expected = candidate.expected
             rows.append({"consensus": consensus, "unit": unit, "shown": describe_control_item(kind, unit)})
     context |= {
@@ -48,12 +49,10 @@ def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResp
 
 
 def _visible_candidates(request: HttpRequest, study: Study) -> QuerySet[Consensus]:
-    """Return the units that may become known items, from studies that the account may see."""
     return visible_units_for_known_items(study, Study.objects.visible_to(request.user))
 
 
 def _take_items(request: HttpRequest, study: Study) -> HttpResponse:
-    """Add the selected units to the known items of the draft."""
     candidates = _visible_candidates(request, study)
     candidates = candidates.filter(pk__in=read_posted_parameters(request, TakeKnownItemsRequest)["chosen"])
     ids = list(candidates.values_list("pk", flat=True))

@@ -1,6 +1,7 @@
 """Read the answers to a template's questions from a submitted form, and check them.
 
 An answer is an object with a value for each question: ``{"tone": "positive", "stars": 4, "boxes": ["a", "b"]}``.
+A mistake that workers can make raises RefusedAnswer, with a message for them; others raise a plain ValueError.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ def checked_answer(questions: Sequence[FormQuestion], answer: Any) -> dict[str, 
         raise ValueError(gettext("expected an object with %(names)s") % {"names": _list_names(names)})
     unknown = next((name for name in answer if name not in names), None)
     if unknown is not None:
+        escaped_name = ascii(unknown[:60])[1:-1]  # without the quotation marks
         raise ValueError(
             gettext("“%(name)s” is not a question of the form; expected %(names)s")
-            % {"name": ascii(unknown[:60])[1:-1], "names": _list_names(names)}
+            % {"name": escaped_name, "names": _list_names(names)}
         )
     stored_answer: dict[str, Any] = {}
     for question in questions:
@@ -62,7 +64,10 @@ def _missing_answer(question: FormQuestion) -> RefusedAnswer:
 
 
 def _clean_choice(question: FormQuestion, value: Any) -> str | None:
-    """Return the chosen value; None if an optional question has no answer."""
+    """Return the chosen value; None if an optional question has no answer.
+
+    An option with the value "" stands for no answer, as in a select list.
+    """
     values = [option.value for option in question.options if option.value]
     if value in (None, ""):
         if question.required:
@@ -123,7 +128,10 @@ def as_number(value: Any) -> int | float | None:
 
 
 def _is_in_range(question: FormQuestion, number: float) -> bool:
-    """Return whether a number keeps the bounds and the step of a question."""
+    """Return whether a number keeps the bounds and the step of a question.
+
+    Steps are counted from the lower bound, or else from 0 (HTML Standard).
+    """
     if question.low is not None and number < question.low:
         return False
     if question.high is not None and number > question.high:
@@ -181,7 +189,7 @@ CLEANER_BY_SHAPE = {
 
 
 def initial_answer(questions: Sequence[FormQuestion]) -> dict[str, Any]:
-    """Return the answer that the page shows before the worker changes it, in its stored form.
+    """Return the answer that the page shows before the worker changes it, in its stored form, without constants.
 
     Sliders without a value are left out, since they must be moved.
     """
@@ -254,7 +262,7 @@ def answer_of_form(
             answer |= _number_answer(question.name, text)
         elif question.shape != "fixed" and text.strip():
             answer[question.name] = text
-    # What the form sends if the worker changed nothing, which includes the sliders.
+    # What the form sends if the worker changed nothing. Without scripts, this includes the middle of each slider.
     untouched_answer = initial_answer(questions)
     for question in questions:
         if question.name in answer and question.name not in untouched_answer:

@@ -169,7 +169,8 @@ def draw_control_answer(
     Args:
         expected: the expectations of the control item, by question.
         random_answer: a possible answer, whose values are kept where nothing is expected.
-        right: whether the answer meets all expectations, or else fails one of them.
+        right: whether the answer meets all expectations, or else fails one of them. If random values never fail one,
+            the right answer is returned.
     """
     by_name = {question.name: question for question in questions}
     answer = random_answer | {
@@ -187,14 +188,13 @@ def draw_control_answer(
 
 
 def draw_random_answer(question: FormQuestion, rng: np.random.Generator) -> Any:
-    """Return a valid answer to a question, as a simulated worker gives it at random."""
+    """Return a random valid answer to a question."""
     values = [option.value for option in question.options if option.value]
     if question.shape == "choice":
         return values[int(rng.integers(len(values)))]
     if question.shape == "several":
-        draws = rng.random(
-            len(question.options)
-        ).tolist()  # one for each option, also for those that must be ticked
+        # One number for each option, also for those that must be ticked.
+        draws = rng.random(len(question.options)).tolist()
         return [
             option.value
             for option, draw in zip(question.options, draws, strict=True)
@@ -205,9 +205,8 @@ def draw_random_answer(question: FormQuestion, rng: np.random.Generator) -> Any:
         low = question.low if question.low is not None else 0.0
         high = question.high if question.high is not None else low + 100.0
         if question.low is None and high < 0:
-            low = step * math.floor(
-                (high - 100.0) / step
-            )  # a multiple of the step, as steps are counted from 0
+            # 0 is above the upper bound. Take a multiple of the step instead, since steps are counted from 0.
+            low = step * math.floor((high - 100.0) / step)
         step_count = int((high - low) / step + ROUNDING)
         return low + step * int(rng.integers(step_count + 1))
     return SIMULATED_TEXT[: question.max_length]

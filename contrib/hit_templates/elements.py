@@ -34,7 +34,6 @@ def inner_text(element: Element) -> str:
 
 
 def _texts(element: Element) -> Iterator[str]:
-    """Yield the texts inside an element, without those of controls, and blanks between blocks."""
     for node in element.children:
         if isinstance(node, str):
             yield node

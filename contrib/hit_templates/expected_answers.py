@@ -24,7 +24,8 @@ REPEAT_TOLERANCE = 0.15  # tolerance of a repeated number as a fraction of its r
 ROUNDING = 1e-9  # relative error of a number that comes from rounding
 
 # The expectation by question: {"any": values} for a choice, {"all": values} for check boxes, {"low": number, "high":
-# number} for a number, and {"texts": texts} for a text. One of "any", and one of "texts", suffices.
+# number} for a number, and {"texts": texts} for a text. One of "any", and one of "texts", suffices. In "any", "" stands
+# for no answer: a question that was left open at first must be left open when the row is repeated.
 Expectations = dict[str, dict[str, Any]]
 
 
@@ -54,13 +55,9 @@ def expected_answer_columns(columns: Iterable[str], questions: Sequence[FormQues
 
 
 def read_expected_answers(questions: Sequence[FormQuestion], cells: Mapping[str, str]) -> Expectations:
-    """Return the expected answers in a row; {} if it has none.
+    """Return the expected answers in a row, from its cells by column; {} if it has none.
 
-    Args:
-        cells: the cells of the row, by column.
-
-    Raises:
-        ExpectedAnswerProblem: a cell is not a possible answer, or its question is unknown.
+    Raise ExpectedAnswerProblem if a cell is not a possible answer, or its question is unknown.
     """
     by_name = {question.name: question for question in questions}
     expected: Expectations = {}
@@ -223,7 +220,6 @@ def expected_on_repeat(questions: Sequence[FormQuestion], answer: Mapping[str, A
 
 
 def _repeat_tolerance(question: FormQuestion) -> float:
-    """Return by how much a repeated number may differ from the first one."""
     if question.tolerance is not None:
         return question.tolerance
     if question.low is None or question.high is None:

@@ -95,7 +95,7 @@ def fill_page(
     """
     questions = filled_questions(template.questions, cells)
     radio_indices = [index for index, question in enumerate(questions) if question.control == "radio"]
-    has_keys = len(radio_indices) == 1 and len(questions[radio_indices[0]].options) < 10
+    has_keys = len(radio_indices) == 1 and len(questions[radio_indices[0]].options) <= 9
     step = _Step(
         position=position,
         cells=cells,
@@ -110,7 +110,6 @@ def fill_page(
 
 
 def _labelled_ids(page: Sequence[Element | str]) -> Iterator[str]:
-    """Yield the ids to which label elements refer."""
     for node in page:
         if isinstance(node, Element):
             if node.tag == "label" and node.attributes.get("for"):
@@ -119,7 +118,6 @@ def _labelled_ids(page: Sequence[Element | str]) -> Iterator[str]:
 
 
 def _render_nodes(nodes: Sequence[Element | str], step: _Step, *, inside_label: bool) -> Iterator[str]:
-    """Yield the HTML of nodes with cells and answers filled in."""
     for node in nodes:
         if isinstance(node, str):
             yield escape(fill_text(node, step.cells))
@@ -131,9 +129,10 @@ def _render_nodes(nodes: Sequence[Element | str], step: _Step, *, inside_label: 
         yield f"<{node.tag}{attribute_text}>"
         if node.tag in VOID_ELEMENTS:
             if node.tag == "input" and attributes.get("type") == "range":
-                yield '<output data-said=""></output>'
+                yield '<output data-said=""></output>'  # in which ``template.js`` shows the slider's value
             continue
         if node.tag == "textarea":
+            # Browsers ignore a line break at the start of a text area, and so would drop one of the answer.
             yield f"\n{escape(str(step.answer.get(step.questions[node.question_index].name, '')))}"
         elif node.built_in:
             text = "".join(part for part in node.children if isinstance(part, str))

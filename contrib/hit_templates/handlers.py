@@ -10,13 +10,7 @@ from judgments.jobs.runs import JobRun
 
 
 def import_template_upload(run: JobRun, *, upload: str, source: str, slug: str, name: str) -> None:
-    """Import a template with its uploaded inputs and pictures as a draft.
-
-    Args:
-        upload: name of the upload.
-        source: the HTML of the template.
-        slug, name: of the new study.
-    """
+    """Import a template with its uploaded inputs and pictures as a draft. ``source`` is the HTML of the template."""
     user = acting_person()
     if user is None:
         raise WrongState("Nothing was imported, because the account that started the job no longer exists.")

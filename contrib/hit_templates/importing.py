@@ -20,7 +20,7 @@ from contrib.hit_templates.expected_answers import (
     expected_answer_columns,
     read_expected_answers,
 )
-from contrib.hit_templates.filling import filled_questions
+from contrib.hit_templates.filling import PICTURE_COLUMN, filled_questions
 from contrib.hit_templates.kind import HITTemplate
 from contrib.hit_templates.reading import TemplateForm, TemplateProblem, read_template
 from judgments.access.study_log import note_event
@@ -90,7 +90,7 @@ def check_template(
             _check_columns(template, columns, inputs)
         row_count += 1
         if row_count % ROWS_PER_REPORT == 0:
-            progress(0.5, f"{row_count:,} rows")
+            progress(0.5, f"{row_count:,} rows")  # the share is unknown, as the number of rows is
         try:
             cells = dict(row.fields)
             known_row_count += bool(read_expected_answers(filled_questions(template.questions, cells), cells))
@@ -117,7 +117,6 @@ def check_template(
 
 
 def _option_columns(template: TemplateForm) -> set[str]:
-    """Return the columns whose cells are values of options."""
     return {
         name
         for question in template.questions
@@ -147,7 +146,7 @@ def _describe_cells(
     unused = [
         name
         for name in columns
-        if name not in template.fields and name not in answer_columns and name != "picture"
+        if name not in template.fields and name not in answer_columns and name != PICTURE_COLUMN
     ]
     if unused:
         more = f" and {len(unused) - MAX_NAMES_LISTED} more" if len(unused) > MAX_NAMES_LISTED else ""
@@ -193,12 +192,7 @@ def _format_rows(count: int) -> str:
 
 
 def make_draft_design(*, source: str, slug: str, name: str = "", **design_fields: Any) -> StudyDesign:
-    """Return the design of a study of the template. Raise DesignError if it is invalid.
-
-    Args:
-        source: the HTML of the template.
-        design_fields: further fields of the design.
-    """
+    """Return the design of a study of the template, whose HTML is ``source``. Raise DesignError if it is invalid."""
     return make_design(
         {
             "name": name or slug,
@@ -232,12 +226,13 @@ def import_template(
         design_fields: further fields of the design.
 
     Raises:
-        DataConflict: the study exists, or the dataset exists with other rows.
+        DataConflict: the study exists, or the dataset exists with other rows (with ``user``, with any rows).
     """
     checked = check_template(source=source, inputs=inputs, encoding=encoding, progress=progress)
     design = make_draft_design(source=source, slug=slug, name=name, **design_fields)
     if Study.objects.filter(slug=slug).exists():
         raise DataConflict(f"A study {slug!r} already exists; choose another slug.")
+    # A person makes a new dataset. The command, which has no user, may be repeated with a dataset of the same rows.
     if user is not None and Dataset.objects.filter(name=slug).exists():
         raise DataConflict(f"A dataset {slug!r} already exists; choose another short name.")
     with transaction.atomic():

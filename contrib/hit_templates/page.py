@@ -111,9 +111,8 @@ def upload_template(request: HttpRequest, context: Context) -> HttpResponse:
             with uploads.open_upload(upload) as files:
                 checked = check_template(source=cleaned["template"], inputs=files.path)
             context |= _store_preview(request, upload, design_values, checked)
-        except (
-            RequestBytesExceeded
-        ):  # Too large for a preview. A job creates the draft, which can be discarded.
+        except RequestBytesExceeded:
+            # Too large for a preview. A job creates the draft, which can be discarded.
             return _start_job(request, {"upload": upload, **design_values})
         except QuorumError as error:
             form.add_error(None, str(error))

@@ -216,9 +216,8 @@ def _checked_name(name_attribute: str, control: str, questions: dict[str, FormQu
 
 
 def _add_option(element: Element, question: FormQuestion, labels: ControlLabels) -> None:
-    """Add the option of a radio button or a check box to its question."""
     attributes = element.attributes
-    label, value = labels.label_of(element), attributes.get("value", "on")
+    label, value = labels.label_of(element), attributes.get("value", "on")  # "on" is the default of HTML
     is_required, is_check_box = "required" in attributes, question.control == "checkbox"
     option = FormOption(
         value, label or value, required=is_required and is_check_box, is_chosen="checked" in attributes
@@ -257,7 +256,6 @@ def _read_options(element: Element, question: FormQuestion) -> None:
 
 
 def _read_bounds(attributes: dict[str, str], question: FormQuestion) -> None:
-    """Read the bounds, the step and the tolerance of a number."""
     question.low, question.high = (_read_number(attributes, bound, question.name) for bound in ("min", "max"))
     if question.control == "range":
         question.low, question.high = (
@@ -299,7 +297,7 @@ def _read_number(attributes: dict[str, str], attribute: str, question_name: str)
 
 def _read_length(text: str, longest: int) -> int:
     """Return the length in the text of an attribute, but at most ``longest``; ``longest`` if it is no number."""
-    is_number = text.isascii() and text.isdigit() and len(text) < 9
+    is_number = text.isascii() and text.isdigit() and len(text) < 9  # more digits are more than ``longest``
     return min(int(text), longest) if is_number else longest
 
 

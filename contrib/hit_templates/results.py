@@ -174,7 +174,6 @@ def question_figures(
 def _question_statistics(
     question: FormQuestion, codes_of: CodesFunction, judgments: Sequence[IncludedJudgment], *, seed: int
 ) -> dict[str, Any]:
-    """Return the statistics of a question, an entry of ``question_figures``."""
     answers = [
         (judgment, judgment.answer[question.name])
         for judgment in judgments

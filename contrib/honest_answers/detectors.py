@@ -65,7 +65,7 @@ class PastedText(ProgramSign):
 
     @classmethod
     def applies_to(cls, answer_format: AnswerFormat) -> bool:
-        return answer_format.value_count == 0
+        return answer_format.value_count == 0  # open answers
 
     def examine(self, history: History) -> Finding | None:
         """Find a worker who pasted ``share`` or more of the answers.
@@ -265,7 +265,7 @@ class Phrasing(ProgramSign):
     def examine(self, history: History) -> Finding | None:
         """Find a worker with many answers that are nearly equal to another person's.
 
-        These must be ``copies`` or more answers, and ``share`` or more of the worker's answers. Only answers of
+        They must be ``copies`` or more answers, and ``share`` or more of the worker's answers. Only answers of
         ``length`` characters or more count, without punctuation and case. They are compared with the latest
         ``MAX_TEXTS_OF_OTHERS`` answers of others in the study.
         """

@@ -138,6 +138,7 @@ def _find_or_create_judge(
         DataConflict: the judge has another model, prompt, own systems, endpoint or length of replies.
         EvaluationError: the judge has spent more than the budget.
     """
+    # Lock the study, so that two runs do not create the same judge.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     prompt = prompt or instructions_of(kind_of(study), design_of(study))
     judge = Judge.objects.filter(study=study, name=name).first()
@@ -188,8 +189,9 @@ def delete_judge(*, judge: Judge, by: User | None = None) -> str:
                 entry["removed_at"] = timezone.now().isoformat()
         Analysis.objects.filter(pk=analysis.pk).update(result=analysis.result)
     count = judge.answers.count()
+    was_asked = bool(judge.prompt)  # imported judges have no prompt and no costs
     spent_words = (
-        f"; {Decimal(judge.spent + judge.reserved) / MILLION:f} had been spent on it" if judge.prompt else ""
+        f"; {Decimal(judge.spent + judge.reserved) / MILLION:f} had been spent on it" if was_asked else ""
     )
     sentence = f"Judge {judge.name!r} was removed with {with_noun(count, 'answer')}{spent_words}."
     note_event(study=study, what="judge-removed", sentence=sentence, by=by, judge=judge.name)
@@ -210,5 +212,5 @@ def _create_waiting_rows(study: Study, judge: Judge) -> None:
             if (unit, swapped) not in existing
         ),
         batch_size=ROWS_PER_BATCH,
-        ignore_conflicts=True,
+        ignore_conflicts=True,  # another run of the judge may create the same rows
     )

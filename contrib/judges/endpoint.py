@@ -81,7 +81,7 @@ class Endpoint(Client):
                 f"JUDGE_API_URL names {parts.scheme}://{parts.hostname}; expected an https address, since the key is "
                 "sent with every call."
             )
-        self.host = parts.netloc.rpartition("@")[2]
+        self.host = parts.netloc.rpartition("@")[2]  # without a user name and password
         super().__init__(
             url,
             seconds=seconds,

@@ -24,11 +24,8 @@ from judgments.kinds import Kind
 from judgments.models import Study, System, Unit
 from judgments.studies.designs import design_of, kind_of
 
-SWAPPED_BY_ORDER = {
-    "": False,
-    "first-left": False,
-    "second-left": True,
-}  # JudgeAnswer.swapped by the column "order"
+# JudgeAnswer.swapped by the column "order".
+SWAPPED_BY_ORDER = {"": False, "first-left": False, "second-left": True}
 MAX_RATER_LENGTH = 80  # characters
 
 

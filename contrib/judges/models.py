@@ -60,7 +60,7 @@ class JudgeAnswer(models.Model):
     reply to the same request can be used again.
     """
 
-    study_lookups = ("judge__study",)
+    study_lookups = ("judge__study",)  # the path to the study, by which common queries limit rows to a study
 
     class State(models.TextChoices):
         WAITING = "waiting", gettext_lazy("not asked yet")

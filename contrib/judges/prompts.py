@@ -33,12 +33,8 @@ PICTURE_TOKENS = 30_000
 MESSAGE_TOKENS = 64  # tokens that a chat adds to the tokens of its texts
 # People's pages call the two candidates B and C, too. A is the reference of a triplet.
 SIDE_WORDS = {FIRST: "B", SECOND: "C", NO_DIFFERENCE: "no difference", NEITHER: "neither"}
-CONFIDENCE_WORDS = (
-    "",
-    ", a guess",
-    ", fairly sure",
-    ", certain",
-)  # by confidence, which is 0 if it is not asked
+# By confidence, which is 0 if it is not asked.
+CONFIDENCE_WORDS = ("", ", a guess", ", fairly sure", ", certain")
 MAX_REPLY_TOKENS = 16
 MAX_MARKS_TOKENS = 1_000  # of a reply that marks errors
 CALL_OPTIONS = ("temperature", "max_tokens")  # settings in the body of a call, in addition to the model
@@ -172,9 +168,8 @@ def prompt_for_unit(
     content: Any = text
     if picture:
         content = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": picture}}]
-    byte_count = len(
-        (prompt + text).encode()
-    )  # an upper bound of the tokens, since no token is shorter than a byte
+    # An upper bound of the number of tokens, since no token is shorter than a byte.
+    byte_count = len((prompt + text).encode())
     return ChatPrompt(
         messages=({"role": "system", "content": prompt}, {"role": "user", "content": content}),
         max_prompt_tokens=byte_count + MESSAGE_TOKENS + (PICTURE_TOKENS if picture else 0),
@@ -220,6 +215,7 @@ def read_reply(kind: Kind, reply: str, *, swapped: bool, unit: Any = None) -> An
             answer = kind.marks.read_reply(text, text=unit.first.text)
         elif kind.names_best:
             numbers = [_read_integer(number) for number in text.removesuffix(".").split()]
+            # {"best": 2} or {"best": 2, "worst": 1}; more numbers than these two raise an error
             answer = dict(zip(ENDS[: len(numbers)], numbers, strict=True))
         elif kind.choices:
             answers = {allowed.upper(): value for allowed, value in allowed_replies(kind).items()}

@@ -52,7 +52,7 @@ def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpRes
     analysis = Analysis.objects.newest(study, Analysis.Kind.JUDGES)
     comparisons = analysis.result["judges"] if analysis else []
     context |= {
-        "refusal": take_refusal(request, study),
+        "refusal": take_refusal(request, study),  # why the last operation was refused; None if it was not
         "judges": [
             {
                 "judge": judge,
@@ -129,7 +129,7 @@ def _biases(judge: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]
 add_operation(start_judge_comparison, label="Compute now")
 add_operation(import_judge, label="Import")
 add_operation(start_judge_run, label="Ask")
-add_operation(remove_judge, label="Remove a judge", fields=())
+add_operation(remove_judge, label="Remove a judge", fields=())  # the page's template has its form
 
 
 class JudgeSerializer(RowSerializer[Judge]):

@@ -42,8 +42,9 @@ class JudgmentTableUse(TableUse):
         return {
             **{name: earlier_mapping.get(name, "") for name in ("criterion", "workers", "zone")},
             "is_folder": table.is_folder,
+            # what words of the file stand for, such as "yes=1, no=0"
             "words": ", ".join(
-                f"{answer}={text}" for answer, text in earlier_mapping.get("values", {}).items()
+                f"{word}={value}" for word, value in earlier_mapping.get("values", {}).items()
             ),
             "scale": args.get("scale", ""),
             "scale_help": SCALE_HELP,
@@ -101,6 +102,7 @@ add_table_use(
     IMPORT_JOB,
     JudgmentTableUse(
         required=("unit", "worker"),
+        # Only files that Quorum exports have the columns that are left out; these need no mapping.
         optional=tuple(
             name for name in MAPPABLE_COLUMNS if name not in ("systems", "answers", "study", "document")
         ),

@@ -59,6 +59,7 @@ def import_judgment_upload(
             design=toml_values(design),
             progress=run.progress,
         )
-        result |= {**asdict(summary), "study": summary.what.partition(",")[0]}
+        first_slug = summary.what.partition(",")[0]  # each criterion became a study
+        result |= {**asdict(summary), "study": first_slug}
     if not good_rows:
         uploads.discard_upload(upload)

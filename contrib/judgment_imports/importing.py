@@ -95,18 +95,14 @@ def import_judgments(
     else:
         is_repeated = Study.objects.filter(slug=study).exists()
         summary = _import_study(options, study, mapping, refused_rows)
-    if refused_rows is not None and not is_repeated:  # the first import has written them
+    if refused_rows is not None and not is_repeated:  # the first import of the file wrote the refused rows
         refused_rows.write()
     return summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SharedOptions:
-    """The arguments of `import_judgments` that are the same for all criteria.
-
-    Attributes:
-        design_keys: keys of a study file.
-    """
+    """The arguments of `import_judgments` that are the same for all criteria. ``design_keys`` is ``design``."""
 
     format: str
     path: Path
@@ -122,7 +118,6 @@ class _SharedOptions:
 def _import_study(
     options: _SharedOptions, slug: str, mapping: ColumnMapping | None, refused_rows: BadRows | None
 ) -> ImportSummary:
-    """Import the answers to one criterion, or to the only one, as the study ``slug``."""
     dataset = options.dataset
     items = ids_by_name(Item.objects.filter(dataset=dataset).values_list("name", "pk"))
     reference_keys = set(
@@ -149,7 +144,7 @@ def _import_study(
     existing = Study.objects.filter(slug=slug).first()
     if existing is not None:
         _refuse_other_judgments(existing, source, open_source, items)
-        return ImportSummary(slug, False, _count_rows(existing))
+        return ImportSummary(slug, created=False, counts=_count_rows(existing))
     fingerprint = Fingerprint()
     try:
         with many_objects(), large_cache(), transaction.atomic():
@@ -174,9 +169,9 @@ def _import_study(
             f"on one unit ({str(error).splitlines()[0]})."
         ) from error
     if options.dry_run:
-        return ImportSummary(slug, False, {}, notes)
+        return ImportSummary(slug, created=False, counts={}, notes=notes)
     counts = {**_count_rows(writer.study), **writer.systems.counts()}
-    return ImportSummary(slug, True, counts, notes)
+    return ImportSummary(slug, created=True, counts=counts, notes=notes)
 
 
 def _protocol_of(source: JudgmentSource, first_row: JudgmentRow | None, options: _SharedOptions) -> str:
@@ -268,7 +263,7 @@ def _import_criteria(
             f"Two criteria of {', '.join(slugs)} would have the same name as a study; rename one."
         )
     sentence = QUIRK_NOTES["criteria"].format(detail=", ".join(slugs.values()))
-    summary_of_all = ImportSummary(", ".join(slugs.values()), False, {}, [sentence])
+    summary_of_all = ImportSummary(", ".join(slugs.values()), created=False, counts={}, notes=[sentence])
     with transaction.atomic():
         for name, criterion_mapping in criteria.items():
             summary = _import_study(options, slugs[name], criterion_mapping, refused_rows)
@@ -320,7 +315,7 @@ def _create_imported_study(slug: str, dataset: str, protocol: str, design_keys: 
     try:
         design = imported_design(slug, dataset, protocol, design_keys, slug=slug)
     except DesignError as error:
-        if design_keys:
+        if design_keys:  # the error may be about these
             raise
         raise DataConflict(f"The study cannot be called {slug!r}: {error}") from None
     study = create_study(design=design, user=acting_person())

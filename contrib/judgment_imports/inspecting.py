@@ -111,7 +111,6 @@ def inspect_judgments(
     for row in source.judgments(items, captions_of_dataset(dataset_row)):
         content.judgment_count += 1
         content.protocol_counts[row.protocol or source.protocol or "no protocol"] += 1
-        # aligned to the right, so that numbers sort by value
         content.value_counts["open answer" if row.value is None else f"{row.value:>3}"] += 1
         content.unit_hashes.add(hash(row.unit))
         content.worker_hashes.add(hash(row.worker))

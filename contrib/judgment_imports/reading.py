@@ -52,9 +52,10 @@ def open_judgments_of(
         design_keys: keys of a study file.
         uses_former_ids: whether to derive ids as earlier releases did (`MappedJudgments.uses_former_ids`).
     """
+    # No kind is called "None", which stands here for a design without a protocol.
     kind = KINDS.get(protocol or str(design_keys.get("protocol")))
     protocol = kind.name if kind is not None else protocol
-    custom_kind = None
+    custom_kind = None  # a kind whose page the design defines, such as a HIT template
     if design_keys and kind is not None and kind.page.custom:
         custom_kind = kind.for_design(imported_design(path.stem, dataset.name, kind.name, design_keys))
     source = open_judgments(
@@ -74,6 +75,7 @@ def open_judgments_of(
         def texts_by_item(system: str) -> dict[str, str]:
             return _texts_by_item(dataset, system)
 
+        # How rows without an image are assigned by their source text, and rows without a text by their system.
         source.items_of = lambda text: item_names.get(text, ())
         source.text_of = lambda system, image: texts_by_item(system).get(image)
         source.uses_former_ids = uses_former_ids

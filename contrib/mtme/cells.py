@@ -1,6 +1,7 @@
 """Add up people's answers to units for each system and image ("segment"): the cells of a ``JudgedSystems`` table.
 
-There is a function for each kind of question: about one caption, about a pair, and about the best of several.
+There is a function for each kind of question: about one caption, about a pair, and about the best of several. Each
+takes the answers by the unit's row id.
 """
 
 from __future__ import annotations
@@ -38,11 +39,7 @@ class UnitCells(NamedTuple):
 
 
 def cells_of_captions(table: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> UnitCells:
-    """Return the sum of the answers to each caption, for each system that is credited with it.
-
-    Args:
-        answers: the answers to each unit, by the unit's row id.
-    """
+    """Return the sum of the answers to each caption, for each system that is credited with it."""
     cells: list[Cell] = []
     omitted_count = 0
     units = Unit.objects.filter(pk__in=answers).values_list("pk", "item", "first__text_key", "systems")
@@ -55,11 +52,7 @@ def cells_of_captions(table: JudgedSystems, answers: Mapping[int, Sequence[float
 
 
 def cells_of_pairs(table: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> UnitCells:
-    """Return the number of votes for each caption of a pair. An answer for neither side is half a vote for each.
-
-    Args:
-        answers: the answers to each unit, by the unit's row id.
-    """
+    """Return the number of votes for each caption of a pair. An answer for neither side is half a vote for each."""
     cells: list[Cell] = []
     omitted_count = 0
     fields = ("pk", "pair__item", "pair__first__text_key", "pair__first_system")
@@ -84,18 +77,17 @@ def cells_of_pairs(table: JudgedSystems, answers: Mapping[int, Sequence[float]])
 
 
 def cells_of_options(table: JudgedSystems, answers: Mapping[int, Sequence[Any]]) -> UnitCells:
-    """Return the points of each shown caption. An answer gives 1 point to the best, -1 to the worst, and else 0.
-
-    Args:
-        answers: the answers to each unit, by the unit's row id.
-    """
+    """Return the points of each shown caption. An answer gives 1 point to the best, -1 to the worst, and else 0."""
     cells: list[Cell] = []
     omitted_count = 0
     for unit in list(Unit.objects.filter(pk__in=answers).select_related("item", "study")):
         segment = table.segments[unit.item_id]
+        # for each answer, the points of each option by its key, such as {"a": 1, "b": 0, "c": -1}
         codes = [KINDS[unit.study.protocol].aggregation.codes(unit, answer) for answer in answers[unit.pk]]
         options = unit.content["options"]
-        for option, file_credits in zip(options, unit.systems or [()] * len(options), strict=True):
+        # No list is stored if no file credits systems with the options.
+        credits_of_options = unit.systems or [()] * len(options)
+        for option, file_credits in zip(options, credits_of_options, strict=True):
             points = [code[option["key"]] for code in codes]
             systems = table.systems_with(segment, text_key(option["text"]), file_credits)
             cells += [Cell(system, segment, sum(points), len(points)) for system in systems]

@@ -38,7 +38,7 @@ class MtmeEncoding(Encoding):
     """
 
     counts = dict.fromkeys(("systems", "segments", "references", "scored", "left_out"), 0)
-    tallies = True
+    tallies = True  # the first stage adds all judgments to the export's signature
 
     def __init__(self) -> None:
         # A table without answers; None once the parts of the first stage are read.

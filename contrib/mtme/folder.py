@@ -131,9 +131,8 @@ def _write_images(
     split, a tab, and the document, by default the image itself.
     """
     items = judged_items(study).values_list("pk", "name", "split", "text", "fields")
-    images = [
-        item for item in items.iterator(loaders.ROWS_PER_BATCH) if item[0] in table.segments
-    ]  # 0: the row id
+    rows = items.iterator(loaders.ROWS_PER_BATCH)
+    images = [row for row in rows if row[0] in table.segments]  # whose row id is a segment's
     names = file_names_of((pk, name) for pk, name, *_ in images)
     with ExitStack() as stack:
         texts = stack.enter_context(open_text(folder / "sources" / f"{languages}.txt"))

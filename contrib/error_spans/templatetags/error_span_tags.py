@@ -26,8 +26,7 @@ def severity_key(severity: str) -> str:
 def words_with_marks(shown: Mapping[str, Any], answer: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """Return the words of a text, each with the first mark that covers a part of it, for the form without scripts.
 
-    Args:
-        shown: the unit as ``SpanAnnotation.present_unit`` returns it.
+    ``shown`` is from ``SpanAnnotation.present_unit``; ``shown["words"]`` has the offsets (start, end) of each word.
     """
     text, spans = shown["caption"]["text"], spans_with_offsets(answer["spans"]) if answer else []
     words_of_text = []
@@ -39,5 +38,5 @@ def words_with_marks(shown: Mapping[str, Any], answer: Mapping[str, Any] | None)
 
 @register.simple_tag
 def missing_part_mark(answer: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Return the first mark that something is missing; {} if there is none."""
+    """Return the first mark for a missing part of the text, which has no offsets; {} if there is none."""
     return next((span for span in answer["spans"] if span["start"] is None), {}) if answer else {}

@@ -11,11 +11,12 @@ from contrib.hit_templates.elements import FIELD
 from contrib.hit_templates.html.cleaning import ALLOWED_ELEMENTS, LANDMARKS
 from contrib.hit_templates.html.crowd_elements import ELEMENT_BUILDERS
 
+# Elements that no sentence mentions, since participants lose nothing without them.
 STRUCTURE = {"html", "head", "body", "form", "title", "font", "noscript", "template"}
 FRAMES = {"iframe", "frame", "frameset", "object", "embed", "applet", "portal", "param"}
 GRAPHICS = {"svg", "math", "canvas"}
 ADDRESSES = {"href", "src", "poster", "action", "formaction", "background", "data", "xlink:href"}
-KNOWN_ADDRESS = re.compile(r"\s*(https?://|mailto:|#|$)", re.IGNORECASE)
+KNOWN_ADDRESS = re.compile(r"\s*(https?://|mailto:|#|$)", re.IGNORECASE)  # or an empty one
 LIQUID_TAG = re.compile(r"\{\{|\{%")
 MAX_NAMES_LISTED = 5
 
@@ -77,6 +78,7 @@ class _OmissionScan(HTMLParser):
             elif name == "style":
                 self.note("styles")
             elif name in ADDRESSES and tag not in FRAMES | {"form", "script", "link", "base"}:
+                # The sentences about these tags mention their addresses.
                 field_match = FIELD.fullmatch(value.strip())
                 if not field_match and not KNOWN_ADDRESS.match(value):
                     self.note("addresses", value.strip()[:80])
@@ -86,7 +88,6 @@ class _OmissionScan(HTMLParser):
                 self.note("fields-as-attributes", name[:80])
 
     def _note_tag(self, tag: str, attributes: dict[str, str]) -> None:
-        """Count an element that is omitted, or its attributes."""
         if tag == "script":
             self.note("scripts", attributes.get("src", ""))
         elif tag in ("style", "link"):
@@ -124,7 +125,6 @@ class _OmissionScan(HTMLParser):
 
 
 def _sentences(scan: _OmissionScan) -> Iterator[str]:
-    """Yield a sentence for each type of omission that occurs."""
     for what, sentence in _SENTENCES.items():
         if count := scan.counts[what]:
             names = scan.details.get(what, [])

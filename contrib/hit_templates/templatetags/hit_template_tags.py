@@ -17,9 +17,9 @@ register = template.Library()
 
 @register.simple_tag
 def filled_page(design: StudyDesign, row: Any) -> SafeString:
-    """Return the page of a template as HTML, with a worker's unfinished or stored answer to the unit.
+    """Return the page of a template as HTML, with the answer of ``row``, the unit in a worker's form.
 
-    ``row`` is the unit in a worker's form.
+    ``row.unfinished`` is an invalid answer that was sent without scripts, ``row.value`` the stored one.
     """
     answer = row.unfinished if isinstance(row.unfinished, dict) else row.value
     return fill_page(
@@ -47,6 +47,7 @@ def default_answer_state(design: StudyDesign, row: Any) -> dict[str, Any]:
         can_submit = False
     else:
         can_submit = True
+    # without hidden constants, which a stored answer has and an initial one has not
     answer = {name: value for name, value in (row.value or {}).items() if name in names}
     is_unchanged = row.value is not None and answer == default
     return {"answer": default, "can_submit": can_submit, "is_unchanged": is_unchanged}

@@ -54,7 +54,8 @@ def length_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any
     """
     if has_orders(material.kind):
         is_longest = material.lengths == np.nanmax(material.lengths, axis=1, keepdims=True)
-        return _bias_towards(is_longest, is_longest.sum(axis=1) == 1, answers, material)
+        has_one_longest = is_longest.sum(axis=1) == 1
+        return _bias_towards(is_longest, has_one_longest, answers, material)
     gap = answers.mean - material.people.mean
     units = np.flatnonzero(~np.isnan(gap))
     lengths = material.lengths[units, 0]
@@ -90,7 +91,8 @@ def has_some_outputs(outputs: Flags, material: JudgeMaterial) -> Flags:
         outputs: (U, S) whether each text is an output of the system.
     """
     has_output: Flags = np.logical_or.reduce(outputs, axis=1)
-    return has_output & ~np.logical_and.reduce(outputs | np.isnan(material.lengths), axis=1)
+    is_output_or_missing = outputs | np.isnan(material.lengths)  # units can have fewer than S texts
+    return has_output & ~np.logical_and.reduce(is_output_or_missing, axis=1)
 
 
 def own_family_bias(judge: Judge, answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any] | None:

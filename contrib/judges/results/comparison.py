@@ -174,6 +174,7 @@ def _mean_over_judgments(shares: Floats, material: JudgeMaterial, is_counted: Fl
     columns: dict[str, Ints] = {ITEM: material.image_ids[material.people.unit_index]}
     if not material.is_anonymous:
         columns["rater"] = material.worker_ids
+    # Shares of judgments that do not count can be nan, which would remain if it were multiplied by 0.
     interval = share_of_rows(np.nan_to_num(shares), columns, CONFIDENCE, keep=is_counted)
     mean = float(shares[is_counted].mean()) if is_counted.any() else math.nan
     return {"value": json_float(mean), **as_json(interval, "low", "high"), "n": int(is_counted.sum())}
@@ -291,7 +292,7 @@ def _savings(people_means: Floats, judge_means: Floats, seed: int) -> list[dict[
         people_means, judge_means: (N,) mean answers of people and of the judge to N units.
     """
     sizes = sizes_of_curve(len(people_means))
-    if not sizes or not np.ptp(people_means) > 0:
+    if not sizes or not np.ptp(people_means) > 0:  # intervals have no width if all answers are equal
         return []
     curve = savings_curve(people_means, judge_means, sizes=sizes, draws=SAVINGS_DRAWS, seed=seed)
     return rows_as_json(

@@ -14,10 +14,7 @@ def undefined_estimate(n: int) -> dict[str, Any]:
 
 
 def mean_estimate(values: Floats, images: Ints) -> dict[str, Any]:
-    """Return the mean of N values, with its interval, clustered by image.
-
-    ``images`` is the image of each value: (N,).
-    """
+    """Return the mean of N values, with its interval, clustered by ``images``, the image of each value: (N,)."""
     if not len(values):
         return undefined_estimate(0)
     mean = float(values.mean())

@@ -120,7 +120,6 @@ def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, A
 
 
 def _estimates_table(estimates: _NamedEstimates, number_format: str) -> Table:
-    """Return the table of estimates of what people would say."""
     return table(
         "judges-estimates",
         [
@@ -143,7 +142,6 @@ def _estimates_table(estimates: _NamedEstimates, number_format: str) -> Table:
 
 
 def _people_estimate(estimate: Mapping[str, Any]) -> Estimate:
-    """Return the estimate by people's answers alone."""
     return Estimate(estimate["people"], estimate["people_low"], estimate["people_high"], estimate["labelled"])
 
 

@@ -22,9 +22,8 @@ from judgments.models.credits import credited_systems
 from quorum.numeric.arrays import Flags, Floats, Ints, places_in
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE
 
-UNDECIDED_CODE = (
-    -1
-)  # the label of a unit whose most frequent answers tie, such as a judge's in the two orders
+# The label of a unit whose most frequent answers tie, such as a judge's in the two orders.
+UNDECIDED_CODE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +128,8 @@ def _summarise_answers(
     numbers = [_number_of(kind, answer) for answer in answers] if kind.is_open else answers
     value = np.array(numbers, dtype=np.float64)
     if kind.two_sided:
-        value = (
-            value % MUCH
-        )  # the last digit of an answer to a pair is the side; the others are strength and confidence
+        # The last digit of an answer to a pair is the side; the others are strength and confidence.
+        value = value % MUCH
     answer_counts = np.bincount(unit_index, minlength=unit_count)
     divisors = np.where(answer_counts, answer_counts, np.nan)
     label = mean = np.bincount(unit_index, weights=value, minlength=unit_count) / divisors
@@ -181,7 +179,7 @@ class _ShownText:
 
 
 def _lengths_and_systems(study: Study, kind: Kind, unit_ids: Ints) -> tuple[Floats, dict[str, Flags]]:
-    """Return ``lengths`` and ``systems`` of a ``JudgeMaterial``.
+    """Return ``lengths`` and ``systems`` of a ``JudgeMaterial``. S is 2, or the largest number of texts in a list.
 
     The row of a pair names its two systems. The systems of other texts are found among the outputs of the study.
     """
@@ -232,7 +230,7 @@ def _mark_outputs(
     if not shown_texts:
         return
     outputs = Output.objects.of_study(study).annotations().order_by()
-    if len(shown_texts) < ROWS_PER_BATCH:
+    if len(shown_texts) < ROWS_PER_BATCH:  # few enough images to list in a query
         outputs = outputs.filter(item__in={item for item, _ in shown_texts})
     rows = outputs.values_list("item_id", "caption__text_key", "system", "system__name")
     for item, key, system, name in rows.iterator(ROWS_PER_BATCH):

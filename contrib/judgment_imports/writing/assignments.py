@@ -58,11 +58,7 @@ class HitWriter:
     def finish(self, unit_ids: Mapping[str, int]) -> None:
         """Store the units of the HITs, and require as many assignments of each HIT as the file has.
 
-        Args:
-            unit_ids: the row ids of the units, by key.
-
-        Raises:
-            DataConflict: some units have a sampling probability, and others have none.
+        Raise DataConflict if some units have a sampling probability, and others have none. ``unit_ids`` are row ids.
         """
         ids_by_slots: defaultdict[int, list[int]] = defaultdict(list)
         for key, hit_id in self.ids.items():
@@ -148,7 +144,10 @@ class AssignmentWriter:
         )
 
     def _get_or_create_exclusion(self, row: JudgmentRow) -> Exclusion | None:
-        """Return the exclusion that invalidated the row's assignment; None if it was not invalidated."""
+        """Return the exclusion that invalidated the row's assignment; None if it was not invalidated.
+
+        ``row.invalidated`` is the detector that excluded the worker, or EXCLUDED_BY_PERSON.
+        """
         if row.invalidated is None:
             return None
         if row.worker not in self.exclusions:

@@ -49,7 +49,7 @@ class CaptionWriter:
         """
         options = [option for row in rows for option in credited_options(row)]
         self.add_texts(option["text"] for option in options if option["key"] not in self.reference_keys)
-        self.load_ids({option["key"] for option in options} & self.reference_keys - self.ids.keys())
+        self.load_ids(({option["key"] for option in options} & self.reference_keys) - self.ids.keys())
 
     def reference_key(self, key: str) -> str | None:
         """Return ``key`` if it is the id of a reference; else None."""
@@ -91,5 +91,4 @@ class CaptionWriter:
 
 
 def credited_options(row: CreditedRow) -> list[Mapping[str, str]]:
-    """Return the options of the row's unit that the file credits to systems."""
     return [option for option in row.options() if option.get("key") in row.credits]

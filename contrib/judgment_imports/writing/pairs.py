@@ -67,6 +67,7 @@ class PairWriter:
         second = row.second_text if row.second is None else row.second
         if first is None or second is None:
             return None
+        # the systems of both sides; those of options, which a row of a pair does not have, would follow
         system_names = row.systems()[: len(SIDES)] if isinstance(row, CreditedRow) else ()
         if not any(system_names):  # no system is credited, so the key has only the captions
             return content_key("pair", row.image, first, second)
@@ -92,7 +93,6 @@ class PairWriter:
         self._store(pairs)
 
     def add_winners(self, rows: Iterable[WinnerRow]) -> None:
-        """Add pairs with a winner but no votes."""
         pairs = []
         for row in rows:
             first = self.captions.ids[text_key(row.first_text)]
@@ -184,7 +184,7 @@ class PairWriter:
         """
         references = self._references_by_item[self.items[image]]
         if dataset_pair is not None:
-            reference_count = dataset_pair.references  # None for all
+            reference_count = dataset_pair.references  # the number of references that were used; None for all
             return [reference.key for reference in references[:reference_count]]
         return [
             reference.key

@@ -43,6 +43,7 @@ class SystemWriter:
     """
 
     def __init__(self, dataset: Dataset) -> None:
+        # Locked, since ``finish`` replaces the notes of the dataset.
         self.dataset = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
         existing = {system.name: system for system in System.objects.filter(dataset=dataset)}
         self.by_name = {compose_name(name): system for name, system in existing.items()} | existing
@@ -64,8 +65,7 @@ class SystemWriter:
                 dataset=self.dataset,
                 name=name,
                 human=name in (HUMAN_SYSTEM, HUMAN_OTHER),
-                # not private, since the next file of judgments may name the system, too
-                owner=user,
+                owner=user,  # and not private, since the next file of judgments may name the system, too
             )
             for name in sorted(names - self.by_name.keys())
         )

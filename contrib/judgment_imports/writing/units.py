@@ -61,6 +61,7 @@ class UnitWriter:
             self.pairs.ids[pair] if pair else None,
             row.kind or "",
             row.control,
+            # None and 0 are stored unchanged
             row.expected and self.from_file(row.expected, content=row.content or {}),
             False,  # filtered
             False,  # withdrawn
@@ -78,4 +79,5 @@ class UnitWriter:
         first, _second, *options = (sorted(by_name[name].pk for name in names) for names in row.systems())
         if any(options):
             return options
-        return first or ([NO_SYSTEM] if row.first in row.credits else [])
+        says_no_system = row.first in row.credits  # with an empty list of systems
+        return first or ([NO_SYSTEM] if says_no_system else [])
