@@ -60,6 +60,7 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
     newest = Analysis.objects.newest(study, Analysis.Kind.AGGREGATION)
     figures = newest.result.get("figures", {}).get("spans", {}) if newest else {}
     design = design_of(study)
+    # WMT's domains are the splits of the dataset here.
     domains = {segment.domain for system_segments in segments.values() for segment in system_segments}
     context |= {
         "scores": scores,

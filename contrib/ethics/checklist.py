@@ -196,7 +196,7 @@ def _task_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
         + _("Participants can stop after any page. They can continue later while the study is open."),
         "CR (b)(1)",
     )
-    check_count = items_in_groups(design, design.controls.per_hit)
+    check_count = items_in_groups(design, design.controls.per_hit)  # a group may have several captions
     if check_count:
         check_answer = ngettext(
             "Each page of work contains %(n)s check question: an item with a known right answer. "

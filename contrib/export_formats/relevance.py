@@ -72,7 +72,7 @@ class Qrels(UnitLineEncoding):
     def lines(self, work: ExportWork, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
         kind, decisions = kind_of(work.study), work.moment.decisions  # unit -> the adjudicated answer
         assert kind.relevance is not None  # studies of other kinds do not fit the format
-        if decisions:
+        if decisions:  # only then, the manifest has this count
             work.counts.setdefault("adjudicated", 0)
         positions: list[int] = []  # for each answer, the position of its unit
         values: list[int] = []

@@ -175,7 +175,7 @@ def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User
     if kind.compares_pairs:
         judged_count = max(1, study.pairs.values("item").distinct().count())
         counts = Counter(study.pairs.values_list("kind", flat=True))
-        # as many pairs of each kind for an item as in this study, rounded up
+        # As many pairs of each kind for an item as in this study, rounded up. "" is an unknown kind.
         sampling["pairs"] = {
             name: ceil(count * items / judged_count) for name, count in counts.items() if name
         }

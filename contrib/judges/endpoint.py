@@ -109,6 +109,7 @@ class Endpoint(Client):
         except CallFailed as error:
             raise AskLater(f"it {error}", may_have_charged=error.was_sent) from None
         status = response.status
+        # 409: an earlier call with this key is in progress (IETF draft of the header Idempotency-Key).
         if response.is_temporary or status == HTTPStatus.CONFLICT:
             # A gateway can send these statuses although the model has replied and charged.
             may_have_charged = status == HTTPStatus.REQUEST_TIMEOUT or (

@@ -136,7 +136,7 @@ def _describe_people(material: JudgeMaterial) -> dict[str, Any]:
     people = material.people
     counts = {"judgments": len(people.unit_index), "workers": len(np.unique(material.worker_ids))}
     if not (is_nominal(material.kind) or people.marked_answers):
-        return counts
+        return counts  # people can agree without equal grades or points
     # Each person is compared with the others, so one answer is subtracted: the person's own, which equals itself.
     other_counts = people.answer_counts[people.unit_index] - 1.0
     equal_counts = _count_equal_answers(people, people, material.kind) - 1

@@ -142,6 +142,7 @@ def _summarise_answers(
         modes = np.where(is_mode.sum(axis=1) == 1, label_counts.argmax(axis=1), UNDECIDED_CODE)
         label = np.where(answer_counts == 0, np.nan, modes)
     if has_orders(kind):
+        # FIRST and SECOND are 1 and 2, as the positions of texts in a list begin with 1.
         votes = label_counts[:, FIRST : FIRST + text_count]
         if kind.two_sided:
             votes = votes + label_counts[:, [NO_DIFFERENCE, NEITHER]].sum(axis=1, keepdims=True) / 2

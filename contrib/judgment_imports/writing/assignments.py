@@ -135,6 +135,7 @@ class AssignmentWriter:
             worker_id=self.workers[row.worker],
             state=Assignment.State.SUBMITTED if exclusion is None else Assignment.State.INVALIDATED,
             exclusion=exclusion,
+            # the state that it gets if the exclusion is lifted
             before_exclusion="" if exclusion is None else Assignment.State.SUBMITTED,
             slot=slot,
             external_id=row.assignment or "",
