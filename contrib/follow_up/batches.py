@@ -104,6 +104,7 @@ def _check_selection(study: Study, keys: Sequence[str]) -> None:
             _("No study was created: items of the kind %(name)s cannot be chosen individually.")
             % {"name": kind.name}
         )
+    # The key of a pair is made of its texts, so that a draft can find an imported pair in the dataset.
     if study.source == Study.Source.IMPORTED and not kind.compares_pairs:
         raise WrongState(
             _(

@@ -113,6 +113,7 @@ def file_names_of(names: Iterable[tuple[int, str]], reserved: Iterable[str] = ()
     """
     used_names, file_names = set(reserved), {}
     for pk, name in names:
+        # one word without separators of folders, and not a hidden file
         stem = "_".join(name.replace("/", " ").replace("\\", " ").split()).lstrip(".") or "unnamed"
         number = 1
         while (unique := stem if number == 1 else f"{stem}_{number}") in used_names:
