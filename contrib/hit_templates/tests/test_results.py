@@ -155,5 +155,6 @@ def test_a_number_without_an_upper_bound_can_match_the_truth() -> None:
     found = Consensus(
         n=1, share=None, margin=None, tie=False, votes={}, answer={"age": {"n": 1, "mean": 30.0}}
     )
+    assert kind.rehearsal is not None
     assert kind.rehearsal.matches(found, {"age": 35})
     assert not kind.rehearsal.matches(found, {"age": 60})
