@@ -132,7 +132,8 @@ def _tables_of_listed_captions(study: Study, keys: Sequence[str]) -> dict[str, A
         "only": [],
         "images": "all",
     }
-    # A grouped kind shows groups of `captions_per_image` captions of an image; an image with fewer is filled up.
+    # A grouped kind shows an image with a group of captions. A small group is filled up, since people would recognise
+    # the check questions, whose groups are always full.
     fill_to = study.design["captions_per_image"] if KINDS[study.protocol].grouped else 0
     tables = {
         "sampling": study.design["sampling"] | sampling,
