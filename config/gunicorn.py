@@ -34,9 +34,8 @@ if os.environ.get("LOG_FORMAT") == "json":
 
 
 def _is_alive(process_id: int) -> bool:
-    """Return whether there is a process with this id."""
     try:
-        os.kill(process_id, 0)
+        os.kill(process_id, 0)  # sends no signal
     except ProcessLookupError:
         return False
     except PermissionError:  # the process belongs to another user
@@ -44,18 +43,19 @@ def _is_alive(process_id: int) -> bool:
     return True
 
 
-# Remove the folders of servers that were killed.
+# Remove the folders of servers that were killed. `os.kill` accepts only numbers of 32 bits, hence the length.
 for _old_folder in Path(tempfile.gettempdir()).glob("quorum-figures-*-*"):
     _process_id = _old_folder.name.split("-")[2]
     if _process_id.isdecimal() and len(_process_id) < 9 and not _is_alive(int(_process_id)):
         shutil.rmtree(_old_folder, ignore_errors=True)
-# Each start has a new folder. The variable is set before the library that reads it is imported.
+# Each start has a new folder for counts of Prometheus. `prometheus_client` reads the variable when it is imported.
 _counts_folder = tempfile.mkdtemp(prefix=f"quorum-figures-{os.getpid()}-")
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = _counts_folder
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 MAX_PROCESSES = 64
-# The numbers of connections by process, in shared memory; -1 for no process.
+# The numbers of connections by process, in shared memory; -1 for no process. gunicorn numbers its processes as they start
+# (`age`). A process has the slot of this number, modulo the number of slots.
 _connections = memoryview(mmap(-1, MAX_PROCESSES * 4)).cast("i")  # four bytes a number
 for _slot in range(len(_connections)):
     _connections[_slot] = -1
@@ -96,7 +96,6 @@ class SharingWorker(ThreadWorker):
 
 
 def child_exit(server: Any, worker: Any) -> None:
-    """Mark the slot of an ended process as free."""
     _connections[worker.age % len(_connections)] = -1
 
 
@@ -112,5 +111,4 @@ def when_ready(server: Any) -> None:
 
 
 def on_exit(server: Any) -> None:
-    """Remove the folder of the counts when the server stops."""
     shutil.rmtree(_counts_folder, ignore_errors=True)

@@ -52,7 +52,7 @@ CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 HTTPS = env.bool("HTTPS", default=False)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_SSL_REDIRECT = HTTPS
-SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", default=31_536_000) * HTTPS
+SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", default=31_536_000) * HTTPS  # 0 without https
 SESSION_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = True
@@ -218,8 +218,8 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;",
     }
 elif _database["ENGINE"] == "django.db.backends.postgresql":
-    # psycopg prepares the statements of common/rows.py at their first use. Other statements contain their values, so
-    # they are not prepared.
+    # psycopg prepares the statements of common/rows at their first use. Django's own statements are not prepared, since
+    # Django writes the values into them.
     _database["OPTIONS"] = {"prepare_threshold": 0, **_database.get("OPTIONS", {})}
 SQLITE_FILE = str(_database["NAME"]) if _database["ENGINE"] == "common.sqlite" else ""
 DATABASES = {"default": {**_database, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}}
@@ -237,7 +237,7 @@ except ValueError as error:
         f"amqp://user:password@host:5672/name, or nothing for files in DATA_DIR ({error})."
     ) from error
 REDIS_URL = _broker if _broker_url.scheme.startswith("redis") else ""  # for rate limits
-CELERY_BROKER_URL = _broker or "files://localhost"
+CELERY_BROKER_URL = _broker or "files://localhost"  # without a broker, the transport of config/celery.py
 if _broker:
     # Try to send a message only once; a periodic task sends lost messages again.
     CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {

@@ -40,8 +40,8 @@ class LimitedBackend(ModelBackend):
         if username is None or password is None:
             return None
         account = _limit_target(username)
-        # A browser from which the account signed in before is counted separately, so that wrong passwords of other
-        # people do not lock it out.
+        # A limit is its name in settings.LIMITS, and what is counted. A browser from which the account signed in before
+        # is counted separately ("known"), so that wrong passwords of other people do not lock it out.
         limits: list[tuple[str, ...]] = [("login", account), ("account", account), ("logins",)]
         if request is not None and _is_known(request, account):
             limits = [("login", account, "known"), ("account", account, "known")]

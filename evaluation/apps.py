@@ -28,7 +28,7 @@ class EvaluationConfig(AppConfig):
             (reasons_against_discarding, "evaluation.data.releases.erasure.why_pages_of_work_must_stay"),
             (pages_discarded, "evaluation.data.releases.erasure.delete_columns"),
         ):
-            signal.connect(lazy_function(path), weak=False)
+            signal.connect(lazy_function(path), weak=False)  # nothing else refers to the function
         schedule("evaluation.data.export.downloads.remove_stopped_exports", every=lambda: 3600)
         schedule("evaluation.data.judgment_sets.blocks.extend_recent_blocks", every=lambda: 600, queue=HEAVY)
         # Kinds of jobs, by their queue and by the scope of tokens that may see them.

@@ -70,7 +70,10 @@ def export(run: JobRun, *, study: str, format: str, task: str = "annotation") ->
 
 
 def report(run: JobRun, *, study: str, **parts: bool) -> None:
-    """Write a report with these optional parts to the export folder, and store it as an analysis."""
+    """Write a report to the export folder, and store it as an analysis.
+
+    ``parts`` has only the optional parts that were requested, with the value True.
+    """
     study_row = find_study(study)
     with _removed_if_cancelled(run, f"{study}-report-{run.job_id}"):
         new_report, file = report_for_download(

@@ -46,7 +46,6 @@ class Prepare(QuorumCommand):
             self._prepare_steps(options["no_demo"], options["output"], options["later"])
 
     def _prepare_steps(self, no_demo: bool, output: str | None, later: bool) -> None:
-        """Do all steps of the preparation that are not done yet. The parameters are the command's options."""
         try:
             call_command("check", tags=["database"], databases=["default"], stdout=io.StringIO())
             call_command("migrate", interactive=False, verbosity=0)

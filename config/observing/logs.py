@@ -27,14 +27,16 @@ class PathPatternFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         request: Any = getattr(record, "request", None)
         if record.name == "django.security.csrf" and isinstance(record.args, tuple):
-            reason, *rest = record.args
+            reason, *rest = (
+                record.args
+            )  # some reasons end with a header: "Origin checking failed - https://..."
             record.args = (str(reason).partition(" - ")[0], *rest)
         elif record.name.startswith("django.security."):
             record.msg = f"Refused: {record.name.rpartition('.')[2]}"
             record.args = ()
             record.exc_info = record.exc_text = None
         if hasattr(request, "resolver_match") and isinstance(record.args, tuple) and record.args:
-            match = request.resolver_match
+            match = request.resolver_match  # the last argument is the path
             record.args = (*record.args[:-1], f"/{match.route}" if match is not None else "unknown")
         return True
 

@@ -32,7 +32,7 @@ FAILED_STATES = ("failed", "parked", "given-up")
 WORK_MODELS: dict[str, tuple[str, str]] = {
     "jobs": ("judgments.Job", "created_at"),
     "crowds": ("annotation.CrowdCall", "made_at"),
-    **declared_by_features("queues"),
+    **declared_by_features("queues"),  # such as "webhooks"
 }
 REQUESTS = Counter("quorum_requests", "Requests by pattern of their address", ["method", "path", "status"])
 DURATIONS = Histogram(

@@ -98,10 +98,7 @@ class MetricFilter(KnownValuesFilter):
     title, parameter_name = "metric", "metric"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the names of metrics.
-
-        They are read from analyses, of which there are fewer than scores.
-        """
+        # Names are read from analyses, of which there are fewer than scores.
         rows = visible_rows(Analysis.objects.filter(what=Analysis.Kind.META_EVALUATION), request.user)
         metrics: set[str] = set()
         for names in rows.values_list("settings__metrics", flat=True):

@@ -89,6 +89,7 @@ class ScoreColumn:
             return np.full(len(subjects), np.nan)
         bounds = np.append(starts, len(known_scores))
         means = np.add.reduceat(known_scores, starts) / np.diff(bounds)
+        # A subject without scores gets the position of another one, and then nan.
         positions = np.minimum(np.searchsorted(scored_subjects, subjects), len(scored_subjects) - 1)
         scores = np.where(scored_subjects[positions] == subjects, means[positions], np.nan)
         for row, credited_systems in enumerate(systems):
@@ -253,7 +254,7 @@ def load_imported(dataset: Dataset, names: Iterable[str] | None = None) -> Impor
     """Return a dataset's imported scores, for the named metrics or for all."""
     rows = ImportedMetric.objects.filter(dataset=dataset).order_by("pk")
     if names is not None:
-        metric_names = [name for name in names if METRIC_NAME.fullmatch(name)]
+        metric_names = [name for name in names if METRIC_NAME.fullmatch(name)]  # no others can be imported
         rows = rows.filter(name__in=metric_names)
     columns: dict[str, dict[str, ScoreColumn]] = {}
     columns_by_keys: dict[int, KeyColumns] = {}  # several metrics may share their keys

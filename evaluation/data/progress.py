@@ -97,6 +97,7 @@ def _count_saved(study: Study) -> dict[str, Any]:
     )
     all_votes = units["all"] * design.judgments_per_unit
     pairs = CandidatePair.objects.filter(study=study).count()
+    units_per_pair = round(units["all"] / pairs) if pairs else 1  # one unit for each reference of the pair
     return {
         "full": all_votes,
         "spared": units["saved_votes"],
@@ -106,7 +107,7 @@ def _count_saved(study: Study) -> dict[str, Any]:
         "copies": slots["all"] or 0,
         "copies_spared": slots["saved"] or 0,
         "wanted": all_votes - units["saved_votes"] + controls["wanted"],
-        "expected": 1 - expected_share(design, references=round(units["all"] / pairs) if pairs else 1),
+        "expected": 1 - expected_share(design, references=units_per_pair),
     }
 
 

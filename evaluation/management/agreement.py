@@ -141,7 +141,6 @@ class Agreement(QuorumCommand):
             self._measure(options)
 
     def _measure(self, options: dict[str, Any]) -> None:
-        """Measure the agreement of the answers in the file, which are open answers or values."""
         names = _read_coefficient_names(options["coefficient"])
         has_mapping = mapping_of(options, options["path"]) is not None
         open_kind = None if has_mapping else open_kind_of(options["path"], encoding=options["encoding"])
@@ -166,6 +165,7 @@ class Agreement(QuorumCommand):
         if isinstance(clusters, Mapping):  # convert once for several coefficients
             clusters = Clusters.of_codes(clusters)
         kind = KINDS.get(table.protocol or "")
+        # Choices between two texts count in both orders: also as made with the texts exchanged.
         are_sides = set(table.values.tolist()) <= {NO_DIFFERENCE, FIRST, SECOND, NEITHER}
         exchange = exchange_of(kind) if are_sides else None
         result = agreement(
@@ -196,7 +196,6 @@ class Agreement(QuorumCommand):
         self.write_figures(figures, options["output"])
 
     def _measure_open_answers(self, kind: Kind, options: dict[str, Any]) -> None:
-        """Measure alpha of the parts of open answers of this kind."""
         if options["coefficient"]:
             raise EvaluationError(
                 f"--coefficient is about answers of a scale, and those of protocol {kind.name} are open; "

@@ -24,6 +24,7 @@ class MakeRelease(OperationCommand):
     example = "manage.py release triplets-50 --version 1.0 --licence CC-BY-4.0 --output triplets-50-1.0.zip"
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        # The operation's option --version replaces Django's.
         return super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -84,7 +84,6 @@ class Table:
     note: str = ""
 
     def texts(self) -> list[list[str]]:
-        """Return the rows as text."""
         rows = []
         for row in self.rows:
             cells = zip(row, self.columns, strict=True)
@@ -93,7 +92,6 @@ class Table:
 
     @property
     def is_incomplete(self) -> bool:
-        """Whether at least one cell is empty."""
         return any(cell is None for row in self.rows for cell in row)
 
     def lines(self) -> list[str]:
@@ -319,7 +317,6 @@ class Section:
 
     @property
     def shown_sentences(self) -> list[str]:
-        """All sentences that are not empty."""
         return [text for text in (self.empty, *self.sentences) if text]
 
     @property

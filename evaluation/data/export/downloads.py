@@ -103,7 +103,7 @@ def exported_file(*, job: Job, by: User, manifest: bool = False) -> Downloadable
     if job.kind != JOB_KIND or job.state != Job.State.DONE or not name:
         raise ObjectNotFound(_("Job %(pk)s is not a finished export.") % {"pk": job.pk})
     export_format = installed_formats().get(str(job.args["format"]))  # None if the format no longer exists
-    if (
+    if (  # whoever sees the job has the right VIEW
         export_format
         and export_format.right != Right.VIEW
         and not has_right(by, export_format.right, find_study(str(job.args["study"])))

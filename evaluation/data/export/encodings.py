@@ -28,7 +28,7 @@ UNITS_PER_BATCH = 500  # units per query when only some units are requested
 COPY_BYTES = 1 << 20  # bytes (1 MiB) copied at once
 
 
-@declare
+@declare  # so that it can be sent to the processes that write parts
 @dataclass(slots=True)
 class ExportWork:
     """The state of an export in progress, or of a part of it. An encoding reads it, and updates its counts and tally.

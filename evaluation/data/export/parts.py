@@ -174,7 +174,7 @@ def begin_parts(
         if stopped_state is not None:
             snapshot = export_snapshot_from_json(study, stopped_state["held"])
             work = make_work(snapshot, stopped_state["folder"], stopped_state["kept"])
-            for path in work.folder.glob(f".{JOINED_NAME}.*"):
+            for path in work.folder.glob(f".{JOINED_NAME}.*"):  # temporary files of a killed process
                 path.unlink()
             return StartedExport(snapshot, work, [ExportPart(*part) for part in stopped_state["parts"]])
         snapshot = take_export_snapshot(study)

@@ -51,7 +51,7 @@ def adjudications_are_of_judged_units() -> Sentences:
 
 
 def judgments_belong_to_finished_work() -> Sentences:
-    allowed_states = (*FINISHED_STATES, Assignment.State.APART)
+    allowed_states = (*FINISHED_STATES, Assignment.State.APART)  # APART: finished, but unknown to the crowd
     early_rows = Judgment.objects.exclude(assignment__state__in=allowed_states).exclude(
         assignment__state=Assignment.State.INVALIDATED, assignment__before_exclusion__in=FINISHED_STATES
     )
@@ -107,7 +107,7 @@ def values_are_allowed() -> Sentences:
             yield f"Study {study.slug}: protocol {study.protocol!r} is not known to this version."
             continue
         judgments = Judgment.objects.filter(assignment__study=study)
-        if kind.is_open:
+        if kind.is_open:  # JSON null and SQL NULL both mean no answer
             wrong_rows = judgments.filter(Q(answer=None) | Q(answer__isnull=True) | Q(value__isnull=False))
         else:
             values = judgments.order_by().values_list("value", flat=True).distinct()

@@ -27,6 +27,7 @@ def budgets_are_what_their_ledger_says() -> Sentences:
                 f"spent, its ledger {amount(reserved)} and {amount(spent)}."
             )
         committed_cents = budget.reserved_cents + budget.spent_cents
+        # Each commitment is the part that one account ordered.
         account_cents = budget.commitments.aggregate(cents=Sum("cents"))["cents"] or 0
         if account_cents != committed_cents:
             yield f"{where} has {amount(committed_cents)} committed, and its accounts {amount(account_cents)}."

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FIRST_LEFT, SECOND_LEFT = 1, 2  # the side: which option was on the left, or 0 without sides
-# The column "flags" is the side, plus SET_ASIDE for a judgment that is not used, plus OPEN for an open answer.
+# The column "flags" is the side, plus SET_ASIDE for a judgment that is not used, plus OPEN for an open answer. So the
+# side is flags % 3, and a judgment is set aside if flags // 3 is odd.
 SET_ASIDE, OPEN = 3, 6
 FLAGS_BASE = 16  # more than any sum of flags
 NO_VALUE = -1e9  # stands for a missing value in the columns that are read as numbers
@@ -90,7 +91,7 @@ def unit_columns(study: Study, names: Collection[str], *, from_blocks: bool = Tr
     """Return the named columns of all units, in no order.
 
     ``pair``, ``reference``, ``first``, ``second`` and ``expected`` are null if missing. ``expected`` is JSON text.
-    If ``from_blocks`` is false, the blocks are not used, and all rows are read.
+    Without ``from_blocks``, all rows are read.
     """
     if not from_blocks:
         return _read_rows(study, ColumnBlock.Kind.UNITS, 0, None).select(names)
@@ -183,7 +184,6 @@ def _workers_are_present(study: Study, table: pa.Table) -> bool:
 
 
 def delete_blocks(study: Study) -> None:
-    """Delete a study's blocks, so that the next analysis reads every row."""
     ColumnBlock.objects.filter(study=study).delete()
 
 
@@ -389,7 +389,8 @@ def _unit_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
     )
     for batch in batched(plain_rows(columns), UNITS_PER_BATCH):
         *columns_as_stored, control, expected, content = zip(*batch, strict=True)
-        yield [*columns_as_stored, list(map(bool, control)), expected, [text != "{}" for text in content]]
+        has_content = [text != "{}" for text in content]  # `plain_rows` leaves JSON as text
+        yield [*columns_as_stored, list(map(bool, control)), expected, has_content]
 
 
 def _judgment_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
@@ -406,7 +407,8 @@ def _judgment_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
     worker_and_flags = F("assignment__worker_id") * FLAGS_BASE + flags
     columns = rows.values_list(F("pk"), F("unit_id"), worker_and_flags, value, seconds, replaces)
     types = COLUMNS[ColumnBlock.Kind.JUDGMENTS].values()
-    for pk, unit, packed, value_part, seconds_part, replaced in column_parts(columns, len(types) - 1):
+    column_count = len(types) - 1  # worker and flags are one
+    for pk, unit, packed, value_part, seconds_part, replaced in column_parts(columns, column_count):
         value_part[value_part == NO_VALUE] = float("nan")
         seconds_part[seconds_part < 0] = float("nan")
         worker, flag_part = np.divmod(packed, FLAGS_BASE)

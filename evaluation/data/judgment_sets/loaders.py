@@ -116,7 +116,7 @@ def _tally_controls(study: Study, unit: Ints, worker: Ints, value: Floats) -> li
     for row, n in zip(first_rows.tolist(), counts.tolist(), strict=True):
         expected_json, control_kind = types[type_code[row]]
         expected = None if expected_json is None else json.loads(expected_json)
-        if control_kind == REPEATED:
+        if control_kind == REPEATED:  # expects the worker's own earlier answer, so it is tallied below
             has_repeated = True
         elif expected is not None:
             tallies.append(
@@ -230,14 +230,14 @@ def load_judgments(
     del order
     # Apply the rule on control items.
     has_open_answers = (flags >= OPEN).any()
-    if has_open_answers:
+    if has_open_answers:  # `_tally_controls` compares only numbers
         tallies = control_tallies(study)
     else:
         on_controls = np.flatnonzero(units.control[unit_index] & ~units.is_withdrawn[unit_index])
         tallies = _tally_controls(study, unit[on_controls], worker[on_controls], value[on_controls])
     records = _control_records(study, tallies, rule)
     excluded_ids = [worker_id for worker_id, record in records.items() if not record.is_used]
-    is_set_aside = flags // SET_ASIDE % 2 == 1
+    is_set_aside = flags // SET_ASIDE % 2 == 1  # the sums of flags are described in blocks.py
     is_used = ~is_set_aside & ~units.is_withdrawn[unit_index] & ~np.isin(worker, excluded_ids)
     unconfirmed = Judgment.objects.filter(assignment__in=unconfirmed_work(study).values("pk"))
     is_used &= ~np.isin(pk, list(unconfirmed.values_list("pk", flat=True)))
@@ -522,7 +522,7 @@ def references_of_splits(dataset: int, splits: list[str]) -> ReferenceSet:
 
 
 def pair_text_rows(study: Study) -> list[tuple[int, str, int, str, str, list[str]]]:
-    """Return (row id, kind, image row id, first text, second text, reference keys) of each pair."""
+    """Return (row id, kind, image row id, first text, second text, ids of references) of each pair."""
     rows = CandidatePair.objects.filter(study=study).order_by("position", "pk")
     return list(rows.values_list("pk", "kind", "item_id", "first__text", "second__text", "references"))
 

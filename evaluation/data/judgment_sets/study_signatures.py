@@ -92,6 +92,7 @@ def material_of(study: Study, *, from_blocks: bool = False) -> MaterialCounts:
     # Threads would take three times the CPU time.
     units_by_pair = judged_units.group_by(["pair", "item"], use_threads=False)
     reference_counts = units_by_pair.aggregate([("reference", "count_distinct")])
+    # 0 is left out: a pair, or the units without a pair, with no references.
     references = [n for n in pc.unique(reference_counts["reference_count_distinct"]).to_pylist() if n]
     return MaterialCounts(
         units=len(judged_units),
@@ -102,7 +103,6 @@ def material_of(study: Study, *, from_blocks: bool = False) -> MaterialCounts:
 
 
 def votes_of(study: Study) -> VoteCounts:
-    """Return the counts and the hash of all judgments of the study."""
     tally = JudgmentTally()
     for _ in included_votes(study, None, tally):
         continue  # reading a judgment adds it to the tally
@@ -114,13 +114,12 @@ def hash_of_judgments(study: Study) -> str:
 
 
 def votes_of_table(table: JudgmentTable) -> VoteCounts:
-    """Return the counts and the hash of the judgments of a table."""
     is_counted = table.is_counted
     vote_counts = np.bincount(encode(table.unit[is_counted])[1])
     has_side = is_counted & table.has_side
     return VoteCounts(
         units=len(vote_counts),
-        least=int(vote_counts.min(initial=vote_counts.max(initial=0))),  # 0 without votes
+        least=int(vote_counts.min()) if len(vote_counts) else 0,
         most=int(vote_counts.max(initial=0)),
         sided=int(has_side.sum()),
         first_left=int((has_side & (table.side == FIRST_LEFT)).sum()),

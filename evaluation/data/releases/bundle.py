@@ -23,7 +23,7 @@ MANIFEST = "manifest.json"  # name of the file that describes the release, and l
 COMPRESSION_LEVEL = 6  # zlib's default, which is fixed here so that equal files give equal bundles
 CHUNK_BYTES = 1 << 20  # bytes (1 MiB) that are read at once
 MAX_LINE_BYTES = 16 << 20  # longest line of a table
-# Errors that defective zip files cause.
+# Errors that defective zip files cause: RuntimeError if a file is encrypted, NotImplementedError for its compression.
 READ_ERRORS = (BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.error)
 
 
@@ -63,7 +63,6 @@ class BundleWriter:
         self.write_text(name, f"{indented_json(value)}\n")
 
     def write_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Write a table as JSON lines."""
         row_count = 0
         with self.member(name) as file:
             for row in rows:

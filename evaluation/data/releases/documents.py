@@ -155,7 +155,6 @@ def format_datasheet(
 
 
 def croissant_metadata(release: ReleaseDescription, files: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the metadata of the bundle and its tables in the format Croissant."""
     return {
         "@context": CROISSANT_CONTEXT,
         "@type": "sc:Dataset",
@@ -164,6 +163,7 @@ def croissant_metadata(release: ReleaseDescription, files: Mapping[str, Mapping[
         "description": f"{release.title}. {'Simulated answers. ' if release.simulated else ''}{release.signature}",
         "license": LICENCES[release.licence]["address"],
         "url": f"urn:quorum:{release.study}:{release.version}",
+        # Croissant expects semantic versions, which have three numbers.
         "version": release.version if release.version.count(".") == 2 else f"{release.version}.0",
         "datePublished": release.released_on.isoformat(),
         "citeAs": release.citation

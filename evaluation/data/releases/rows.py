@@ -269,7 +269,6 @@ class ReleasedRows:
         ]
 
     def signature(self) -> str:
-        """Return the judgment signature."""
         settings = self.settings
         judged_units = [row for row in self.units if not row["control"]]
         references_of_pair: dict[tuple[Any, Any], set[str]] = {}

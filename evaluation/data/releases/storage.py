@@ -78,7 +78,6 @@ def find_release(study: Study, version: str) -> Release:
 
 
 def release_name(study: Study, version: str) -> str:
-    """Return the name under which a release is downloaded."""
     return f"{study.slug}-release-{version}.zip"
 
 

@@ -99,6 +99,7 @@ class CreditFinder:
 
     def _credits_of(self, caption: ShownCaption, outputs: Sequence[RankedOutput]) -> list[dict[str, Any]]:
         """Return credits with ranks for the outputs that count, then credits without ranks for the other systems."""
+        # If a file credits systems with the caption, only their outputs count; else all outputs with its text.
         outputs = [
             output
             for output in outputs
@@ -142,6 +143,7 @@ class CreditFinder:
         for images in batched(sorted({image for image, _ in image_texts}), KEYS_PER_QUERY):
             self._add_ranks(ANNOTATION, outputs.annotations().filter(item__in=images), texts_by_hash, ranks)
             if self.moment.has_found_images:
+                # Of the captions for which systems found these images, those with the text of a shown caption.
                 rows = outputs.searches().filter(item__in=images).values_list("caption", flat=True)
                 captions = np.array(list(rows), dtype=np.int64)
                 query_captions.update(captions[np.isin(self._hashes_of(captions), text_hashes)].tolist())
@@ -175,6 +177,7 @@ class CreditFinder:
         names_known_in_part = self.moment.partly_known_systems.get(task, ())
         partly_known = [pk for pk, name in self._systems.items() if name in names_known_in_part]
         text_hashes, text = np.unique(self._hashes_of(caption), return_inverse=True)
+        # Only the sorted rows are needed, so ``original`` has no meaning, and names and judged units are left out.
         lists = sort_into_lists(
             ListRows(
                 system=system,
@@ -211,7 +214,6 @@ class CreditFinder:
 
 
 def _shown_captions(unit_ids: Sequence[int]) -> dict[int, list[ShownCaption]]:
-    """Return the captions of each unit, by the unit's row id."""
     rows = Unit.objects.filter(pk__in=unit_ids, control=False).values_list(
         "pk", "item_id", "first__key", "first__text", "content", "second__key", "second__text",
         "pair__first_system__name", "pair__second_system__name", "pair_id", "systems",

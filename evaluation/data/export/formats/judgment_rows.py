@@ -156,6 +156,7 @@ class JudgmentRows:
                 "seconds": seconds,
                 "wall_seconds": wall_seconds,
                 "comment": comment or None,
+                # An imported judgment also counts the earlier answers that its file did not have.
                 "revision": revision_numbers.get(pk, 0) + signals.get(IMPORTED_REVISION, 0),
                 "invalidated": invalidated,
                 "content": content or None,
