@@ -54,8 +54,8 @@ os.environ["PROMETHEUS_MULTIPROC_DIR"] = _counts_folder
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 MAX_PROCESSES = 64
-# The numbers of connections by process, in shared memory; -1 for no process. gunicorn numbers its processes as they start
-# (`age`). A process has the slot of this number, modulo the number of slots.
+# The numbers of connections by process, in shared memory; -1 for no process. gunicorn numbers its processes (`age`). A
+# process has the slot of its number, modulo the number of slots.
 _connections = memoryview(mmap(-1, MAX_PROCESSES * 4)).cast("i")  # four bytes a number
 for _slot in range(len(_connections)):
     _connections[_slot] = -1

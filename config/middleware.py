@@ -139,7 +139,7 @@ class WriteQueueMiddleware:
         try:
             return self.get_response(request)
         finally:
-            if turn is not None:
+            if turn is not None:  # None after QUEUE_SECONDS: the request ran without a turn
                 turn.end()
 
 

@@ -117,7 +117,7 @@ MTURK_SQS_QUEUE = env.str("MTURK_SQS_QUEUE", default="")
 SQS_ENDPOINT = env.str("AWS_ENDPOINT_URL_SQS", default="")
 # A call to a crowd that started this many seconds ago counts as interrupted.
 CROWD_CALL_SECONDS = env.int("CROWD_CALL_SECONDS", default=120)
-CROWD_BACKOFF_SECONDS = env.float("CROWD_BACKOFF_SECONDS", default=0.5)
+CROWD_BACKOFF_SECONDS = env.float("CROWD_BACKOFF_SECONDS", default=0.5)  # first pause after a failed call
 # A crowd may report new work minutes late. Work that it has not reported after this many seconds does not exist there.
 CROWD_GRACE_SECONDS = env.int("CROWD_GRACE_SECONDS", default=3600)
 CROWD_SYNC_SECONDS = env.int("CROWD_SYNC_SECONDS", default=300)  # interval of syncs of open studies
@@ -289,8 +289,8 @@ JOB_SECONDS = {
 JOB_GRACE_SECONDS = 60  # seconds after the limit until the job's process is killed
 JOBS_WAITING = env.int("JOBS_WAITING", default=200)  # most waiting jobs of an account
 UPLOADS_MB = env.int("UPLOADS_MB", default=4000)  # most of an account's uploads that are not imported
-JOB_SWEEP_SECONDS = env.int("JOB_SWEEP_SECONDS", default=5)
-JOB_STALE_SECONDS = env.int("JOB_STALE_SECONDS", default=30)
+JOB_SWEEP_SECONDS = env.int("JOB_SWEEP_SECONDS", default=5)  # interval of searches for lost jobs
+JOB_STALE_SECONDS = env.int("JOB_STALE_SECONDS", default=30)  # a process silent for so long counts as lost
 
 # Accounts
 AUTHENTICATION_BACKENDS = ["config.sign_in.LimitedBackend"]

@@ -27,9 +27,8 @@ class PathPatternFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         request: Any = getattr(record, "request", None)
         if record.name == "django.security.csrf" and isinstance(record.args, tuple):
-            reason, *rest = (
-                record.args
-            )  # some reasons end with a header: "Origin checking failed - https://..."
+            # Some reasons end with a header of the request: "Origin checking failed - https://..."
+            reason, *rest = record.args
             record.args = (str(reason).partition(" - ")[0], *rest)
         elif record.name.startswith("django.security."):
             record.msg = f"Refused: {record.name.rpartition('.')[2]}"

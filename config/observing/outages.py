@@ -22,7 +22,8 @@ SQLITE_OUTAGES = {
     sqlite3.SQLITE_IOERR: DISK_FULL,
     sqlite3.SQLITE_FULL: DISK_FULL,
 }
-# kinds of outage by prefix of the SQLSTATE (connection, disk full, resources, shut-down, system)
+# kinds of outage by prefix of the SQLSTATE, of which the first that matches counts (connection, disk full, other
+# resources, shut-down, system)
 POSTGRESQL_OUTAGES = {
     "08": NO_CONNECTION,
     "53100": DISK_FULL,

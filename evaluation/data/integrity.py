@@ -74,7 +74,6 @@ def _checks_of_features() -> list[Callable[[], Sentences]]:
 
 
 def check_integrity() -> IntegrityFindings:
-    """Run all checks."""
     return IntegrityFindings(
         problems=_run_checks((*CHECKS, *_checks_of_features())), notes=_run_checks(STALENESS_CHECKS)
     )

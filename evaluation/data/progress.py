@@ -65,9 +65,9 @@ def _counts_without_judgments(study: Study, assignments_by_state: dict[str, int]
 
 
 def judgments_wanted(counts: Mapping[str, Any], judgments: int) -> int:
-    """Return the number of judgments that the study asks for, from the result of ``study_counts``.
+    """Return the number of judgments that the study asks for; when all HITs are complete, the present ``judgments``.
 
-    When all HITs are complete, this is the present number, ``judgments``.
+    ``counts`` are those of ``study_counts``, or {} if they are not known yet.
     """
     is_complete = 0 < counts.get("hits", 0) == counts.get("hits_done")
     return judgments if is_complete else counts.get("wanted", 0)

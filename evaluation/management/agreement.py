@@ -225,6 +225,7 @@ class Agreement(QuorumCommand):
             clusters=_clusters(table, table.items, naive=options["naive"]),
             control_items=CONTROL_ITEMS in table.excluded_counts,
         )
+        # ``no_alpha`` says why answers of this kind have no alpha. Then no judgments are compared, so count all.
         judgment_count = table.judgments if kind.aggregation.no_alpha else result.judgments
         self._write_notes(table.excluded_counts, result, kind.aggregation.no_alpha or result.reason)
         self.write_figures(_alpha_figures(result, level, judgment_count), options["output"])
@@ -259,7 +260,6 @@ class Agreement(QuorumCommand):
 
 
 def _alpha_figures(result: AgreementResult, level: str, judgment_count: int) -> dict[str, Any]:
-    """Return alpha and the counts that belong to it as JSON."""
     return {
         "alpha": {name: json_float(getattr(result, name)) for name in ("value", "low", "high")},
         "level": level,

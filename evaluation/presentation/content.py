@@ -122,6 +122,7 @@ class Table:
         rows: list[list[Any]] = [[] for _ in self.rows]
         for index, column in enumerate(self.columns):
             cells = [row[index] for row in self.rows]
+            # Data have shares from 0 to 1, not per cent.
             name = column.name.removesuffix(", %") if column.shows == "share" else column.name
             with_intervals = any(isinstance(cell, Estimate) for cell in cells)
             headings += [name, f"{name} low", f"{name} high", f"{name} n"] if with_intervals else [name]
@@ -312,7 +313,6 @@ class Section:
 
     @property
     def is_leading(self) -> bool:
-        """Whether pages show the section first."""
         return self.name in LEADING_SECTIONS
 
     @property

@@ -1,4 +1,4 @@
-"""Invariants of slots and assignments."""
+"""Invariants of slots and assignments. An assignment in progress has a lease, which ends at ``expires_at``."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ FIRST_LEFT, SECOND_LEFT = 1, 2  # the side: which option was on the left, or 0 w
 # side is flags % 3, and a judgment is set aside if flags // 3 is odd.
 SET_ASIDE, OPEN = 3, 6
 FLAGS_BASE = 16  # more than any sum of flags
-NO_VALUE = -1e9  # stands for a missing value in the columns that are read as numbers
+NO_VALUE = -1e9  # stands for a missing value in columns of numbers; below every scale (judgments.design)
 IDS_PER_BLOCK = 100_000  # a block is added after this many row ids, including those of other studies
 UNITS_PER_BATCH = 20_000  # units that are read at once
 MAX_ROWS = 250_000  # largest number of rows in a block
@@ -372,7 +372,6 @@ def _rows_after(study: Study, block_kind: str, after: int) -> QuerySet[Any]:
 
 
 def _unit_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
-    """Yield the columns of units in parts."""
     columns = rows.values_list(
         "pk",
         "key",

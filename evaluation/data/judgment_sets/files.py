@@ -266,6 +266,7 @@ def read_open_judgments(
     custom_kind = None
     if design is not None:
         kind = kind.for_design(design)
+        # Only the design says what the answers on a page of one's own (a HIT template) mean.
         custom_kind = kind if kind.page.custom else None
     source = TableJudgments(path, read_table, protocol=kind.name, encoding=encoding, custom_kind=custom_kind)
     units: list[str] = []

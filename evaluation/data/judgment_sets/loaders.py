@@ -194,10 +194,9 @@ def load_judgments(
     units: StudyUnits | None = None,
     rule: Controls | None = None,
 ) -> JudgmentTable:
-    """Return all judgments of ``study``.
+    """Return the current judgments of ``study`` (``JudgmentTable``), up to row id ``newest`` if it is given.
 
     Args:
-        newest: last row id of judgments to include; by default all judgments are included.
         units: all units of the study, if they are already loaded.
         rule: rule on control items; by default the study's own.
     """
@@ -216,7 +215,7 @@ def load_judgments(
     if not is_current.all():
         columns = {name: column[is_current] for name, column in columns.items()}
     del is_current
-    if (np.diff(columns["pk"]) < 0).any():
+    if (np.diff(columns["pk"]) < 0).any():  # the next sort keeps this order of a worker's answers to a unit
         by_arrival = np.argsort(columns["pk"])
         columns = {name: column[by_arrival] for name, column in columns.items()}
     unit_index = places_in(units.all_units.pk, columns["unit"])
@@ -303,6 +302,7 @@ def _hash_judgments(
         answer: N open answers or None, or () if no answer is open.
         used: (N,) whether the judgment is used.
     """
+    # `encode` is faster, but refuses nan, which is the value of open answers.
     numbers, code = np.unique(value, return_inverse=True) if answer else encode(value)
     answers: list[Any] = [None if np.isnan(number) else plain_number(number) for number in numbers.tolist()]
     open_rows = [row for row, open_answer in enumerate(answer) if open_answer is not None]

@@ -219,7 +219,6 @@ def _lines_of_columns(
 
 
 def _slices(row_count: int) -> Iterator[slice]:
-    """Return slices of UNITS_PER_BATCH rows."""
     return (slice(start, start + UNITS_PER_BATCH) for start in range(0, row_count, UNITS_PER_BATCH))
 
 

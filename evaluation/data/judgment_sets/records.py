@@ -34,10 +34,10 @@ def has_few_outcomes(kind: Kind) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class JudgmentTable:
-    """N judgments of a study.
+    """N judgments of a study, ordered by unit and worker. Revised ones and those of excluded workers are left out.
 
     Attributes:
-        pk: (N,) int64, ascending row ids, in arrival order.
+        pk: (N,) int64 row ids, which grow in the order of arrival.
         unit, worker: (N,) int64 row ids.
         value: (N,) float64, for the unit's order of options; nan for open answers; for two candidates only the side.
         full_value: (N,) float64, the value with strength and confidence (pair_answers.py).
@@ -46,7 +46,6 @@ class JudgmentTable:
         used: (N,) bool, false if excluded by an import or by the rule on control items.
         side: (N,) int8, the option shown on the left, 1 or 2; 0 without sides.
         seconds: (N,) float64, the time that the judgment took; nan if unknown.
-        data_hash: the hash of the judgments.
         records: results on control items by the worker's row id; empty if not loaded.
     """
 

@@ -155,8 +155,10 @@ def uncommon_fields(
             # In a signature, a colon separates a field from its value.
             fields["answers" if kind.two_sided else "scale"] = answers.replace(":", "/")
     if draws_at_claim(study):
+        # such as "live,even-0.2": a fifth of an arena's pairs are sampled uniformly
         fields["drawn"] = f"live,even-{design_of(study).arena.even:g}"
     if sample := design_of(study).chosen:
+        # such as "even,200-of-1000-images"
         fields["chosen"] = f"{sample.method},{sample.budget}-of-{sample.population}-{sample.per}"
     least = rule_of_controls(study).least
     if least > 1:

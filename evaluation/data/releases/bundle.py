@@ -42,7 +42,6 @@ class BundleWriter:
 
     @contextmanager
     def member(self, name: str) -> Iterator[HashedFile]:
-        """Open a file of the bundle for writing."""
         info = ZipInfo(name, ZIP_EPOCH)
         info.compress_type = ZIP_DEFLATED
         info.external_attr = 0o644 << 16  # permissions of Unix are in the upper 16 bits

@@ -250,7 +250,6 @@ class ReleasedRows:
         return kind.exchange.from_file(unit["expected"], content=unit["content"] or {})
 
     def included_judgments(self, table: JudgmentTable) -> list[IncludedJudgment]:
-        """Return the counted judgments of the table with their units."""
         is_counted = table.is_counted
         image_numbers: dict[str, int] = {}
         units = []

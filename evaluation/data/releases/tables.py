@@ -35,7 +35,6 @@ class CompactRow(tuple[Any, ...]):
 
 
 def make_row_class(*names: str) -> type[CompactRow]:
-    """Return a class of rows with these columns."""
     positions = {name: position for position, name in enumerate(names)}
     return type("CompactRow", (CompactRow,), {"__slots__": (), "column_positions": positions})
 

@@ -17,8 +17,6 @@ from judgments.studies.designs import kind_of
 
 
 class ConsensusEncoding(Encoding):
-    """Base class of formats with the consensus of each unit."""
-
     suffix = "jsonl"
     tallies = True
     count_name: str  # key of the number of lines in the counts of the manifest

@@ -88,7 +88,7 @@ class CreditFinder:
         for pk, captions in captions_by_unit.items():
             systems: CreditsByCaption = {}
             for caption in captions:
-                if caption.file_systems:
+                if caption.file_systems:  # if the file names no system, the list stays empty
                     systems.setdefault(caption.key, [])
                 for credit in self._credits_of(caption, outputs.get(caption.image_text, ())):
                     if credit not in systems.setdefault(caption.key, []):
@@ -122,7 +122,7 @@ class CreditFinder:
     def _systems_in_snapshot(self) -> dict[int, str]:
         """Return the names of the systems by row id. Systems published after the snapshot are left out."""
         rows = System.objects.of_study(self.study).values_list("pk", "name")
-        systems = self.moment.systems  # None: all systems
+        systems = self.moment.systems  # None if the snapshot does not say: all systems
         return {pk: name for pk, name in rows if systems is None or pk in systems}
 
     def _credit(self, task: str, system: str, rank: int) -> dict[str, Any]:
@@ -245,7 +245,6 @@ def _hash_pairs(image: Ints, text_hash: Ints) -> Ints:
 
 
 def _best_ranks(ranks: list[RankedOutput]) -> list[RankedOutput]:
-    """Return each system's best rank in each task."""
     best_ranks: dict[tuple[str, int], int] = {}
     for task, system, rank in sorted(ranks):  # the lowest rank comes first
         best_ranks.setdefault((task, system), rank)

@@ -56,9 +56,7 @@ def columns_left_out(study: Study) -> list[str]:
         left_out.append(ANSWERS)
     if not study_scale(study):
         left_out.append(SCALE)
-    if not (
-        design_of(study).chosen or has_chances(study)
-    ):  # neither a sample of items nor pages that drew units
+    if not (design_of(study).chosen or has_chances(study)):  # neither items nor a page's units were sampled
         left_out.append(CHANCE)
     if not _has_documents(study):
         left_out.append(DOCUMENT)
