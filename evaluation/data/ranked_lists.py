@@ -394,7 +394,7 @@ def _originals_of(captions: _ListedCaptions, item: Ints, caption: Ints, text: In
     width = len(captions.pk) + 1
     has_same_words = np.isin(item * width + text, captions.item[has_image] * width + captions.text[has_image])
     is_original = np.where(is_search, written_for == item, has_same_words)
-    # -1 are entries whose caption was written for no image, and lists of captions for images without captions.
+    # The others are captions written for no image, and lists of captions for images for which none was written.
     has_original = (written_for > 0) & (is_search | np.isin(item, captions.item[has_image]))
     return np.where(has_original, is_original, NO_ORIGINAL)
 

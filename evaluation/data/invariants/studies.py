@@ -101,6 +101,7 @@ def pairs_name_known_references() -> Sentences:
     ).iterator(ROWS_PER_BATCH):
         if dataset not in caption_keys:
             captions = Caption.objects.filter(dataset_id=dataset, role=Caption.Role.REFERENCE)
+            # Keep the keys of one dataset at a time, to save memory.
             caption_keys = {dataset: set(captions.values_list("key", flat=True))}
         missing = [reference for reference in references if reference not in caption_keys[dataset]]
         if missing:

@@ -15,7 +15,8 @@ from judgments.studies.designs import stops_early
 def layouts_show_units_of_the_hit() -> Sentences:
     """Check that an assignment's order has only positions of its HIT, each at most once.
 
-    If sides (``flips``) are stored, there must be one side for each position.
+    It is empty if the units are in the HIT's order. If sides (``flips``) are stored, there must be one for each
+    position.
     """
     sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
     work = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED_SOURCE)
@@ -89,7 +90,7 @@ def finished_work_is_complete() -> Sentences:
         .values_list("study__slug", "pk", "hit_id", "order", "answered")
     )
     for slug, pk, hit, order, judgment_count in work.iterator(ROWS_PER_BATCH):
-        unit_count = len(order) or sizes.get(hit, 0)
+        unit_count = len(order) or sizes.get(hit, 0)  # an order may leave out units, such as decided ones
         if judgment_count != unit_count:
             yield f"Study {slug}: submitted assignment {pk} has {judgment_count} judgments on {unit_count} units."
 

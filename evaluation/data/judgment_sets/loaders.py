@@ -227,7 +227,7 @@ def load_judgments(
     fields = "pk", "unit", "worker", "value", "seconds", "flags"
     pk, unit, worker, value, seconds, flags = (columns.pop(field)[order] for field in fields)
     del order
-    # Apply the rule on control items.
+    # Apply the rule on control items. The sums of flags are explained in blocks.py.
     has_open_answers = (flags >= OPEN).any()
     if has_open_answers:  # `_tally_controls` compares only numbers
         tallies = control_tallies(study)
@@ -236,7 +236,7 @@ def load_judgments(
         tallies = _tally_controls(study, unit[on_controls], worker[on_controls], value[on_controls])
     records = _control_records(study, tallies, rule)
     excluded_ids = [worker_id for worker_id, record in records.items() if not record.is_used]
-    is_set_aside = flags // SET_ASIDE % 2 == 1  # the sums of flags are described in blocks.py
+    is_set_aside = flags // SET_ASIDE % 2 == 1
     is_used = ~is_set_aside & ~units.is_withdrawn[unit_index] & ~np.isin(worker, excluded_ids)
     unconfirmed = Judgment.objects.filter(assignment__in=unconfirmed_work(study).values("pk"))
     is_used &= ~np.isin(pk, list(unconfirmed.values_list("pk", flat=True)))

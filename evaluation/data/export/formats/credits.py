@@ -177,7 +177,7 @@ class CreditFinder:
         names_known_in_part = self.moment.partly_known_systems.get(task, ())
         partly_known = [pk for pk, name in self._systems.items() if name in names_known_in_part]
         text_hashes, text = np.unique(self._hashes_of(caption), return_inverse=True)
-        # Only the sorted rows are needed, so ``original`` has no meaning, and names and judged units are left out.
+        # The columns have row ids instead of positions. ``original``, names and judged units are not needed.
         lists = sort_into_lists(
             ListRows(
                 system=system,
@@ -190,7 +190,7 @@ class CreditFinder:
             ),
             (), (), (), (), {}, JudgedUnits.from_rows([]),
         )  # fmt: skip
-        # Select rows by a hash of image and text, and then compare image and text, because hashes may collide.
+        # Select rows by one number for image and text's hash, and then compare these two, because numbers may collide.
         keys = np.array(list(texts_by_hash), dtype=np.int64).reshape(-1, 2)
         row_hashes = _hash_pairs(lists.image, text_hashes[lists.text])
         rows = np.flatnonzero(np.isin(row_hashes, _hash_pairs(keys[:, 0], keys[:, 1])))
