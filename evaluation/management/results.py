@@ -42,7 +42,7 @@ class Aggregate(OperationCommand):
             aggregation = run_aggregation(study=study, **values, progress=progress)
         result = aggregation.as_json(with_units=bool(options["output"]))
         self.write_output(options, result)
-        if "clusters" in aggregation.result:
+        if "clusters" in aggregation.result:  # stored only if naive intervals were requested
             self.say("Intervals of agreement are naive: they take judgments as independent.")
         simulated = " (simulated answers)" if study.simulated else ""
         counts = aggregation.result["counts"]
@@ -141,13 +141,14 @@ class Evaluate(OperationCommand):
         )
         self.say()
         if of_pairs:
-            counts = next(iter(result["metrics"].values()))["accuracy"]["all"]
+            any_metric = next(iter(result["metrics"].values()))  # all metrics have the same counts
+            counts = any_metric["accuracy"]["all"]
             undecided_count = counts["no_consensus"]
             verb = "was" if undecided_count == 1 else "were"
             left_out = f"{undecided_count:,} without a consensus {verb} left out"
             self.say(f"{with_noun(counts['n'], 'pair')}; {left_out}.")
         self.say_tables(tables_beside_metrics(result))
-        if "clusters" in result:
+        if "clusters" in result:  # stored only if naive intervals were requested
             self.say("Intervals and tests are naive: they take pairs, or captions, as independent.")
         self.say(result["verdict"]["all"]["sentence"])
         if scope_sentence(result):

@@ -97,7 +97,7 @@ def differences(stated: Signature, current: Signature) -> list[Difference]:
         Difference(name, stated_fields.get(name), current_fields.get(name))
         for name in dict.fromkeys((*stated_fields, *current_fields))
         if stated_fields.get(name) != current_fields.get(name)
-        or (name in stated_fields) != (name in current_fields)
+        or (name in stated_fields) != (name in current_fields)  # a field with the value None is not missing
     ]
 
 

@@ -89,11 +89,10 @@ def material_of(study: Study, *, from_blocks: bool = False) -> MaterialCounts:
     pairs = None
     if KINDS[study.protocol].compares_pairs:
         pairs = CandidatePair.objects.filter(study=study).count()
-    # Threads would take three times the CPU time.
+    # A group is a pair, or the units of an image if they have no pair. Threads would take three times the CPU time.
     units_by_pair = judged_units.group_by(["pair", "item"], use_threads=False)
     reference_counts = units_by_pair.aggregate([("reference", "count_distinct")])
-    # 0 is left out: a pair, or the units without a pair, with no references.
-    references = [n for n in pc.unique(reference_counts["reference_count_distinct"]).to_pylist() if n]
+    references = [n for n in pc.unique(reference_counts["reference_count_distinct"]).to_pylist() if n > 0]
     return MaterialCounts(
         units=len(judged_units),
         pairs=pairs,

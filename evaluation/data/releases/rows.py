@@ -270,7 +270,7 @@ class ReleasedRows:
     def signature(self) -> str:
         settings = self.settings
         judged_units = [row for row in self.units if not row["control"]]
-        references_of_pair: dict[tuple[Any, Any], set[str]] = {}
+        references_of_pair: dict[tuple[Any, Any], set[str]] = {}  # by pair, or None, and image
         for row in judged_units:
             if row["reference"]:
                 references_of_pair.setdefault((row["pair"], row["image"]), set()).add(row["reference"])
