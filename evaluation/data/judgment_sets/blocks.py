@@ -120,7 +120,7 @@ def extend_blocks(study: Study) -> None:
             continue
         last = stored.last_row if _are_complete(study, block_kind, stored) else 0  # 0: store all rows again
         upto = _last_row(model)
-        if upto is None:
+        if upto is None:  # the next call will store the rows
             continue
         table = _read_rows(study, block_kind, last, upto)
         if not (np.diff(table["pk"].to_numpy()) > 0).all():
@@ -129,9 +129,9 @@ def extend_blocks(study: Study) -> None:
         with transaction.atomic():
             Study.objects.select_for_update(no_key=True).get(pk=study.pk)
             stored_rows = stored.rows if last else 0
-            is_unchanged = _read_totals(study, block_kind) == stored  # no other job has stored blocks
+            is_unchanged = _read_totals(study, block_kind) == stored
             is_complete = _are_complete(study, block_kind, _BlockTotals(upto, stored_rows + len(table)))
-            # A person may have been erased since the rows were read.
+            # Since the rows were read, another job may have stored blocks, or a person may have been erased.
             if is_unchanged and is_complete and _workers_are_present(study, table):
                 if not last:
                     ColumnBlock.objects.filter(study=study, what=block_kind).delete()

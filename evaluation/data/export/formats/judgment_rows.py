@@ -102,6 +102,7 @@ class JudgmentRows:
         # Units have a probability that was stored when a page drew them, or that comes from a sample of the items.
         has_draws, sample = has_chances(study), design_of(study).chosen
         has_documents = DOCUMENT not in left_out
+        # By pair, or by unit if units have no pairs.
         sample_chances: Mapping[str, float] = sample.chances if sample else {}
         replaced_ids = self._replaced_ids(unit_ids)
         assignment_columns = lru_cache(MAX_CACHED_ASSIGNMENTS)(self._assignment_columns)
