@@ -142,9 +142,8 @@ def _count_per_hit(rows: QuerySet[Any]) -> Coalesce:
 
 def _count_work(study: Study) -> tuple[dict[str, int], list[list[Any]], datetime | None]:
     """Return the number of assignments by state, the timeline, and the time of the last revision."""
-    # Subtract instead of filtering for null, for which a database may scan the index of revisions.
     answers = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
-    # Do not count revisions, which replace an answer.
+    # Subtract revisions, which replace an answer. If they were filtered out, a database might scan their index.
     first_answers = answers.annotate(n=Count("pk") - Count("replaces")).values("n")
     last_revision = answers.annotate(last=Max("made_at", filter=Q(replaces__isnull=False))).values("last")
     rows = Assignment.objects.filter(study=study).order_by("submitted_at", "pk")

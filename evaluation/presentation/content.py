@@ -39,7 +39,7 @@ class Estimate:
 
 Cell = str | int | float | None | Estimate
 
-HEADINGS: dict[str, str] = {}  # headings on pages by name of the column; filled from wording.toml
+HEADINGS: dict[str, str] = {}  # headings on pages by column name; rendering.py reads them from wording.toml
 
 
 @dataclass(frozen=True, slots=True)
