@@ -54,7 +54,7 @@ class LimitedBackend(ModelBackend):
 
 def _limit_target(username: str) -> str:
     """Return the text under which wrong passwords of an account are counted."""
-    return username.casefold()[:150]
+    return username.casefold()[:150]  # as long as names of Django's accounts may be
 
 
 def _is_known(request: HttpRequest, account: str) -> bool:

@@ -40,7 +40,7 @@ class ExportRequest(Parameters):
         )
 
 
-@background_operation(
+@background_operation(  # once="never": several exports of a study may run at the same time
     "export", "Write a file", parameters=ExportRequest, job=JOB_KIND, scope="exports", once="never"
 )
 def start_export(*, study: Study, format: str, **task: str) -> dict[str, Any]:

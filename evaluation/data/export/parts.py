@@ -44,7 +44,7 @@ READING_STAGE = Stage("none")
 READING_STAGE_NUMBER = -1
 
 
-@declare
+@declare  # so that it can be sent to the processes that write parts
 @dataclass(frozen=True, slots=True)
 class ExportPart:
     """A part of a stage: the ``size`` pieces after the piece ``after``, up to the piece ``last``.

@@ -163,7 +163,7 @@ def croissant_metadata(release: ReleaseDescription, files: Mapping[str, Mapping[
         "description": f"{release.title}. {'Simulated answers. ' if release.simulated else ''}{release.signature}",
         "license": LICENCES[release.licence]["address"],
         "url": f"urn:quorum:{release.study}:{release.version}",
-        # Croissant expects semantic versions, which have three numbers.
+        # Croissant recommends semantic versions, which have three numbers.
         "version": release.version if release.version.count(".") == 2 else f"{release.version}.0",
         "datePublished": release.released_on.isoformat(),
         "citeAs": release.citation
