@@ -95,7 +95,7 @@ class Aggregate(OperationCommand):
             self.say(agreement["per_worker"]["reason"])
 
     def _print_other_model(self, name: str, result: dict[str, Any]) -> None:
-        """Print a line about a model of answers (with "differ"), or of which answers are right, such as IRT."""
+        """Print a line about a model that has a consensus of its own ("differ"), or that only rates participants."""
         if result["reason"]:
             self.say(f"{name}: {result['reason']}")
         elif "differ" in result:
