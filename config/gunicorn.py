@@ -74,7 +74,7 @@ class SharingWorker(ThreadWorker):
     """
 
     @property
-    def nr_conns(self) -> int:
+    def nr_conns(self) -> int:  # `ThreadWorker` sets it whenever the number changes
         return self._connection_count
 
     @nr_conns.setter
