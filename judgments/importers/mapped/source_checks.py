@@ -67,7 +67,7 @@ class SourceChecks:
         self.first_values = values
         if self._mapped_only:
             self._note_inclusion_columns(values)
-            # Potato's tables may have the letters under which texts were shown; its state file says which texts those were.
+            # Potato's tables may have the letters under which texts were shown; only its state file says which texts.
             for source in self._sources.get("value", ()):
                 if is_letter_shown(values, source):
                     expected = (
