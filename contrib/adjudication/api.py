@@ -63,6 +63,7 @@ class AdjudicationResource(Resource):
     ) -> QuerySet[Adjudication]:
         token = token_of(request)
         is_visible = Q(study__in=studies)
+        # Adjudicators also see what was sent to them from other studies, unless their token is limited to some studies.
         if token is None or not token.limited:
             is_visible |= Q(adjudicator=staff_of(request))
         return queryset.filter(is_visible)

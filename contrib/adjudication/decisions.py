@@ -46,10 +46,7 @@ def adjudicators(study: Study) -> QuerySet[User]:
 
 
 def may_adjudicate(user: User) -> bool:
-    """Return whether the account may open an adjudicator's pages.
-
-    It may if it can review all studies, or if a unit was sent to it.
-    """
+    """Return whether the account may open an adjudicator's pages: it can review all studies, or was sent a unit."""
     return user.has_perm(ADJUDICATE_PERMISSION) or Adjudication.objects.filter(adjudicator=user).exists()
 
 
@@ -91,7 +88,7 @@ def send_to_adjudicator(
         if unit.pk in already_sent:
             continue
         rng = rng_for(seed, f"adjudication {unit.key} {adjudicator.get_username()}")
-        sides = kind.sides.draw([unit], rng)
+        sides = kind.sides.draw([unit], rng)  # [] if the kind shows options in their stored order
         adjudications.append(
             Adjudication(
                 study=study,
@@ -103,7 +100,7 @@ def send_to_adjudicator(
             )
         )
     try:
-        with transaction.atomic():
+        with transaction.atomic():  # if the unique constraint refuses a row, only this is rolled back
             sent = Adjudication.objects.bulk_create(adjudications)
     except IntegrityError:
         raise WrongState(
@@ -166,6 +163,7 @@ def decide_adjudication(*, adjudication: Adjudication, answer: Any, reason: str 
         clean_answer = kind.clean_answer(answer, unit=adjudication.unit, design=design)
     except ValueError as error:
         raise AnswerProblem(_("Nothing was decided: %(problem)s.") % {"problem": error}) from None
+    # A consensus is in the stored order of the options, and without the strength or confidence of an answer.
     value = kind.outcome_of(kind.sides.to_canonical(clean_answer, side=adjudication.side))
     stored_reason = reason.strip()[:MAX_REASON_LENGTH]
     update_count = Adjudication.objects.filter(pk=adjudication.pk, state=State.WAITING).update(

@@ -59,7 +59,7 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
     form = DisputeForm(request.GET if "show" in request.GET else {"show": "close"})
     choices = form.cleaned_data if form.is_valid() else {"show": "close", "unit": ""}
     sent = Adjudication.objects.filter(study=study).select_related("study", "unit", "adjudicator", "sent_by")
-    # sort and page only row ids, because an open study has many units with small margins
+    # Sort and page only row ids. `_rows_to_show` then reads the texts of one page.
     pages = DisputesPaginator(
         _disputed_consensus(study, choices["show"], choices["unit"]).values("pk"), PAGE_SIZE
     )
@@ -80,12 +80,7 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 def _disputed_consensus(study: Study, show: str, key_prefix: str) -> QuerySet[Consensus]:
-    """Return the consensus of the units to show, smallest margin first.
-
-    Args:
-        show: one of DISPUTE_CHOICES.
-        key_prefix: beginning of the units' ids.
-    """
+    """Return the consensus of the units to show, smallest margin first. ``show`` is a key of DISPUTE_CHOICES."""
     rows = Consensus.objects.filter(study=study, unit__isnull=False)
     if key_prefix:
         rows = rows.filter(unit__key__startswith=key_prefix)
@@ -124,7 +119,6 @@ def _describe_votes(votes: dict[str, int]) -> str:
 
 
 def _adjudication_row(adjudication: Adjudication) -> dict[str, Any]:
-    """Return an adjudication as the list of sent items shows it."""
     return {
         "pk": adjudication.pk,
         "unit": adjudication.unit.key,
@@ -139,7 +133,6 @@ def _adjudication_row(adjudication: Adjudication) -> dict[str, Any]:
 
 
 def _describe_decision(adjudication: Adjudication) -> str:
-    """Return the adjudicator's decision in words."""
     kind, value = kind_of(adjudication.study), adjudication.value
     if value is None:
         return "–"

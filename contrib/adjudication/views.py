@@ -81,7 +81,7 @@ def decide_unit(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _store_decision(request: HttpRequest, adjudication: Adjudication) -> HttpResponse:
-    """Store the posted decision, and go to the next waiting unit."""
+    """Store the posted decision, and go to the next waiting unit, of the same study if it has one."""
     kind, page_units = kind_of(adjudication.study), [decisions.page_unit_of(adjudication)]
     if not can_be_stored(dict(request.POST.lists())):
         raise AnswerProblem(_("Nothing was saved: a text contains characters that cannot be stored."))

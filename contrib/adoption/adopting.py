@@ -51,7 +51,7 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
     """Add the included captions to the dataset as references, or as outputs of ``system``.
 
     A repeated call adds nothing. Outputs can be judged in later studies, but never by their writers. A new system
-    belongs to ``by``, the account that adopts the captions. It is None if a command adopts them.
+    belongs to ``by``, the account that adopts the captions, or to the study's creator if a command adopts them.
 
     Raises:
         EvaluationError: the study does not collect captions.
@@ -102,7 +102,6 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
 
 
 def _check_collects_captions(study: Study) -> None:
-    """Raise EvaluationError if the study does not collect captions."""
     if not KINDS[study.protocol].writes_captions:
         raise EvaluationError(
             f"Study {study.slug!r} is {study.protocol}; captions are written in studies of protocol caption alone."
@@ -114,7 +113,7 @@ def _add_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
 
     Return how many were not adopted before.
     """
-    # The keys of adopted captions begin with "w-".
+    # The keys of written captions begin with "w-".
     adopted_keys = set(
         Caption.objects.filter(dataset=dataset, key__startswith="w-").values_list("key", flat=True)
     )
@@ -167,9 +166,8 @@ def _add_outputs(
     caption_ids = store_candidates(dataset, {caption.text for caption in written})
     outputs = Output.objects.annotations().filter(system=system)
     stored_outputs = set(outputs.values_list("item_id", "caption_id"))
-    next_ranks = Counter(
-        outputs.values_list("item_id", flat=True)
-    )  # the next rank of each item is its output count
+    # The next rank for each item: ranks begin at 0, so it is the item's number of outputs.
+    next_ranks = Counter(outputs.values_list("item_id", flat=True))
     new_outputs = []
     for caption in written:
         item_id, caption_id = caption.item_id, caption_ids[caption.text]
@@ -180,6 +178,7 @@ def _add_outputs(
             )
             next_ranks[item_id] += 1
     Output.objects.bulk_create(new_outputs, batch_size=ROWS_PER_BATCH)
+    # Captions are counted by their judgments, since several people may have written the same text.
     written_rows = WrittenCaption.objects.filter(caption__in=set(caption_ids.values()))
     adopted = set(written_rows.values_list("judgment_id", "caption_id"))
     new_captions = [

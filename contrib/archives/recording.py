@@ -19,8 +19,8 @@ State = Deposit.State
 class DepositRecorder:
     """A recorder of the progress of a deposit.
 
-    Several runs may send the same release at once. A run changes the deposit's row only if no other run has changed it
-    since.
+    Several runs may send the same release at once. A run changes the deposit's row only if no other run has changed its
+    state, or asked the archive to create a record (``asked_at``), since this run read the row.
     """
 
     def __init__(self, deposit: Deposit, plan: DepositPlan) -> None:
@@ -59,8 +59,6 @@ class DepositRecorder:
             rows = Deposit.objects.filter(pk=deposit.pk, state=deposit.state, asked_at=deposit.asked_at)
             if not rows.exists():
                 raise _conflict()
-            if deposit.state == State.DRAFT and not self._is_logged():
-                self._log("deposited-release", "is a draft")
 
     def _is_logged(self) -> bool:
         events = self.deposit.release.study.events

@@ -129,8 +129,9 @@ def _open_site(plan: DepositPlan) -> Site:
 
 
 def _find_or_create_deposit(plan: DepositPlan, by: User | None) -> Deposit:
-    """Return the deposit of the release at the archive, with what the plan states, or create it."""
+    """Return the deposit of the release at the archive, updated from the plan, or create it."""
     with transaction.atomic():
+        # Lock the study, so that simultaneous runs do not create two deposits.
         Study.objects.select_for_update(no_key=True).get(pk=plan.release.study_id)
         rows = Deposit.objects.filter(release=plan.release, host=plan.host).exclude(state=State.GONE)
         deposit = rows.select_related("release__study").first()
@@ -139,6 +140,7 @@ def _find_or_create_deposit(plan: DepositPlan, by: User | None) -> Deposit:
                 release=plan.release, archive=plan.archive, host=plan.host, repository=plan.repository, made_by=by,
                 statements=dict(plan.statements), sent=plan.files_as_json(),
             )  # fmt: skip
+        # Another repository can be chosen only until the first one was created. Zenodo has no repositories ("").
         if plan.repository and deposit.repository not in ("", plan.repository):
             if deposit.state != State.STARTED:
                 raise DataConflict(

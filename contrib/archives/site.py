@@ -119,6 +119,7 @@ class Site(Client):
             raise self._try_later_error(str(error)) from None
         status = reply.status
         if reply.is_temporary:
+            # A call that was refused for too many requests was surely not carried out; after other errors it may be.
             if not repeatable and status != HTTPStatus.TOO_MANY_REQUESTS:
                 raise UnclearOutcome
             if reply.wait_seconds > retries.max_pause:

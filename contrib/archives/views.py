@@ -18,7 +18,6 @@ from judgments.studies.step_form import add_operation
 
 
 def _publication_context(study: Study, releases: list[Release]) -> Context:
-    """Return the context of the part of the page: the last job, and initial values of its form."""
     prefetch_related_objects(releases, "deposits")
     return {
         "last_publication_job": done_jobs(study, "publish_release").order_by("-pk").first(),

@@ -204,7 +204,6 @@ def _with_mark(metadata: Mapping[str, Any], deposit: Deposit) -> dict[str, Any]:
 def _write_description(
     site: Site, deposit: Deposit, plan: DepositPlan, draft: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Write the metadata of the draft. Return the draft."""
     body = {
         "access": ACCESS,
         "files": {"enabled": True},
@@ -225,7 +224,6 @@ def _doi_of(record: Mapping[str, Any]) -> str:
 
 
 def _reserve_doi(site: Site, record_path: str) -> str:
-    """Reserve a DOI for the draft, and return it."""
     try:
         draft = site.call("POST", f"{record_path}/draft/pids/doi", what="to reserve a DOI")
     except ArchiveConflict:  # an earlier call has done it
@@ -248,7 +246,7 @@ def _send_files(site: Site, record_path: str, files: tuple[DepositFile, ...], pr
 
 
 def _send_file(site: Site, record_path: str, file: DepositFile, *, replace: bool) -> None:
-    """Send a file to the draft of a record. ``replace`` says whether the draft has a file of this name already."""
+    """Send a file. ``replace`` says whether the draft has a file of this name already."""
     file_path = f"{record_path}/draft/files/{quote(file.name)}"
     what = f"the file {file.name}"
     if replace:

@@ -40,6 +40,7 @@ _ANSWERS_BY_PAIR: PreparedQuery[Any] = PreparedQuery(
         .values_list(F("wins") + F("ties") + F("losses"), flat=True)
     )
 )
+# Units on the worker's pages, without check questions, which are not drawn and have no probability.
 _SEEN_UNITS: PreparedQuery[Any] = PreparedQuery(
     lambda: (
         HITUnit.objects.filter(hit__assignments__worker=_WORKER, hit__study=_STUDY, chance__isnull=False)
@@ -78,8 +79,8 @@ def draw_missing_units(
 ) -> frozenset[int]:
     """Draw the units of a page, unless an earlier claim of the page has drawn them.
 
-    Return the row ids of units to leave out for this worker: none after a new draw, otherwise all units on other pages
-    of the study that this worker has claimed.
+    Return the row ids of units to leave out for this worker: all units on other pages of the study that this worker has
+    claimed; none after a new draw, which has left them out already.
 
     The HIT's version and state are read, and those of a new draw are stored. Call this function in the transaction that
     took a slot of the HIT.
@@ -111,7 +112,10 @@ def draw_missing_units(
 
 
 def state_to_draw_from(study: Study) -> DrawState:
-    """Return the newest state from which units are drawn. If there are many answers since, create the next one."""
+    """Return the newest state from which units are drawn.
+
+    Create the next one if many answers were added since, or if there are fewer, because some were excluded.
+    """
     answer_count = sum(_ANSWERS_BY_PAIR.all_rows(study=study.pk))
     newest = _NEWEST_STATE.first(study=study.pk)
     if newest is not None and 0 <= answer_count - newest.answers < max(1, newest.answers // RENEWAL_DIVISOR):
@@ -218,7 +222,7 @@ def _draw_pairs(
 
 
 def _read_units(study: Study, positions: Collection[int]) -> dict[int, PoolUnit]:
-    """Return the units at these positions of the pool, in the order of ``positions``."""
+    """Return the units by their position in the pool, in the order of ``positions``."""
     rows = Unit.objects.filter(study=study, position__in=positions)
     fields = ("position", "pk", "item_id", "first_id", "second_id")
     units = {

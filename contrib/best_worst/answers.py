@@ -37,6 +37,7 @@ class OptionOrder(Sides):
         return [rng.permutation(len(options_of(unit))).tolist() for unit in units]
 
     def mirror(self, side: Any) -> list[int]:
+        """Return the reverse order, which another worker sees, so that no caption gains by its position."""
         return list(reversed(side))
 
     def to_canonical(self, answer: Mapping[str, int], *, side: Any) -> dict[str, int]:
@@ -116,8 +117,7 @@ def matches_expected_ends(answer: Mapping[str, int], expected: Mapping[str, int]
 
 class BestWorstRehearsal(Rehearsal):
     def __init__(self, ends: Sequence[str] = ENDS) -> None:
-        """Simulate answers with these keys: both of ENDS, or only BEST."""
-        self.ends = ends
+        self.ends = ends  # the keys of simulated answers: both of ENDS, or only BEST
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, int]:
         """Return the positions of the captions with the highest and the lowest worth.
@@ -127,7 +127,9 @@ class BestWorstRehearsal(Rehearsal):
         noise of the Gumbel distribution is added.
         """
         worths: list[float] = [int(content_key("worth", option["key"]), 16) for option in options_of(unit)]
-        if WORST not in self.ends and len(qualities) == len(worths):
+        if WORST not in self.ends and len(qualities) == len(
+            worths
+        ):  # a quality, from 1 to 4, for each caption
             worths = (np.array(qualities) + rng.gumbel(size=len(worths))).tolist()
         truth = {BEST: worths.index(max(worths)) + 1, WORST: worths.index(min(worths)) + 1}
         return {end: truth[end] for end in self.ends}
@@ -151,7 +153,6 @@ class BestWorstRehearsal(Rehearsal):
 
 
 def _first_unused(positions: Sequence[int], answer: Mapping[str, int]) -> int:
-    """Return the first of the positions that the answer does not name yet."""
     return next(position for position in positions if position not in answer.values())
 
 

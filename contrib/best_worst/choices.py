@@ -47,14 +47,13 @@ class OfferedCaption(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """People's choices of the best of several captions, and the strengths of systems.
+    """People's choices of the best of several captions, and the fitted ``strengths`` of systems.
 
     Attributes:
-        strengths: the fitted strengths of systems.
         winners: for each choice, the systems of the best caption.
         shown_captions: for each choice, the captions that were shown.
         owners: the systems credited with each caption.
-        clusters: for each choice, the codes of its image and its rater.
+        clusters: the codes of each choice's image and rater, by ITEM and RATER; {} if images are unknown.
         items: number of images.
     """
 
@@ -66,14 +65,14 @@ class Choices:
     items: int
 
     def shares(self) -> dict[str, dict[str, Any]]:
-        """Return, by system, the number of lists with one of its captions, and the share in which that was the best."""
+        """Return, by system, the number of lists with its captions, and the share in which one of them was the best."""
         shares = {}
         shown_systems = [self._systems_of(captions) for captions in self.shown_captions]
         for name in self.strengths.items.tolist():
             is_shown = np.array([name in systems for systems in shown_systems])
             is_best = np.array([float(name in systems) for systems in self.winners])
             low = high = float("nan")
-            if self.clusters:
+            if self.clusters:  # they are empty if images are unknown
                 interval = share_of_rows(is_best, self.clusters, CONFIDENCE, keep=is_shown)
                 low, high = interval.low, interval.high
             shares[str(name)] = {
@@ -139,7 +138,10 @@ class Choices:
 
 
 def standings_of_study(study: Study) -> Standings | None:
-    """Return the comparison of systems by choices of the best; None if the study has no such answers."""
+    """Return the comparison of systems by choices of the best; None if the study has no such answers.
+
+    The verdict on systems calls this function, which is the ``standings`` of the feature (apps.py).
+    """
     if not kind_of(study).names_best:
         return None
     try:
@@ -204,6 +206,7 @@ def _offered_captions(
                 for system in credited_systems(file_systems, systems_by_text.get((item, text), ()))
                 if system in names
             )
+            # Texts of no system are by people.
             caption = OfferedCaption(item, text, tuple(system_names) or (PEOPLE,))
             owners[caption] = list(caption.systems)
             captions_by_unit[unit].append(caption)

@@ -46,7 +46,8 @@ class BestWorst(OpenKind):
     """Workers choose the best and the worst caption of a list. The design can leave out the worst.
 
     An answer has the positions of the captions, from 1, as {"best": 2, "worst": 4}. The captions are in the unit's
-    ``content["options"]``. The setting is "best" if workers choose only the best caption.
+    ``content["options"]``. The setting, which exports and imports state, is "best" if workers choose only the best
+    caption, and otherwise "".
     """
 
     name = "best-worst"
@@ -97,13 +98,12 @@ class BestWorst(OpenKind):
         return {"answers": {WORST: False}} if setting == BEST else {}
 
     def defaults_for(self, study_file: Mapping[str, Any]) -> dict[str, Any]:
-        """Return ``defaults``, with less time and another question if workers choose only the best caption."""
         if not _asks_only_best(study_file):
             return self.defaults
         return self.defaults | {"question": BEST_OF_WORDINGS[CAPTION].question, "seconds_per_unit": 15.0}
 
     def question_for(self, study_file: Mapping[str, Any]) -> Any:
-        """Return the question about the best caption, or about the best and the worst. Prefer the preset's question."""
+        """Return the study file's question. A default question becomes that for the type of judged text."""
         if not _asks_only_best(study_file):
             return super().question_for(study_file)
         question = study_file.get("question", "")
@@ -181,12 +181,12 @@ class BestWorst(OpenKind):
         end = ENDS[int(slot.rng.integers(2))]
         if len(captions) < size - 1 or not slot.design.answers.worst:
             end = BEST
-        # the different text is the first option if it is the best, and the last if it is the worst
+        # References come first. So the expected text is the first option if it is the best, and else the last.
         reference_count = 1 if end == BEST else size - 1
         foreign = foreign_captions(image, slot.images, size - reference_count, slot.rng)
         options = captions[:reference_count] + foreign
-        different_text = options[0] if end == BEST else options[-1]
-        return self._control(slot, image, shuffle(options, slot.rng), end, different_text, REFERENCE)
+        expected_text = options[0] if end == BEST else options[-1]
+        return self._control(slot, image, shuffle(options, slot.rng), end, expected_text, REFERENCE)
 
     def _degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
         """Return a control item with references of the image and damaged captions, of which one is expected.
@@ -207,8 +207,8 @@ class BestWorst(OpenKind):
         if len(damaged_captions) < damaged_count:
             return None
         options = [*captions[: size - damaged_count], *damaged_captions.values()]
-        different_text = options[-1] if end == WORST else options[0]
-        return self._control(slot, image, shuffle(options, slot.rng), end, different_text, DEGRADED)
+        expected_text = options[-1] if end == WORST else options[0]
+        return self._control(slot, image, shuffle(options, slot.rng), end, expected_text, DEGRADED)
 
     def _control(
         self,
@@ -238,6 +238,7 @@ class BestWorst(OpenKind):
         }
 
     def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> dict[str, int]:
+        # Answers of a file or of a model are checked without a design; then the kind's setting says what they need.
         asks_worst = WORST in self.rehearsal.ends if design is None else design.answers.worst
         ends = ENDS if asks_worst else (BEST,)
         size = len(options_of(unit))
@@ -258,6 +259,7 @@ class BestWorst(OpenKind):
         """Read ``u<position>-best`` and, if workers choose the worst, ``u<position>-worst``. They must differ."""
         ends = self.rehearsal.ends
         numbers = [str(form.get(f"u{position}-{end}", "")) for end in ends]
+        # Refuse long numbers before `int` parses them. Positions have one digit.
         if not all(number.isascii() and number.isdigit() and len(number) < 4 for number in numbers):
             return None
         answer = dict(zip(ends, map(int, numbers), strict=True))
@@ -276,7 +278,6 @@ class BestWorst(OpenKind):
 
 
 def _texts_of(image: Image) -> list[Text]:
-    """Return the distinct texts of systems for an image."""
     return list({text.text: text for _, text in image.outputs}.values())
 
 

@@ -13,11 +13,7 @@ EXTREME_CAPTIONS_SHOWN = 25  # captions shown from each end of the list, which i
 
 
 def caption_scores_section(figures: Mapping[str, Any]) -> Section:
-    """Return the section about the captions with the highest and the lowest scores.
-
-    Args:
-        figures: the stored results of the kind (``results.py``).
-    """
+    """Return the section. ``figures`` are the stored results of the kind (``results.py``)."""
     data = captions_table(figures["captions"], ends=EXTREME_CAPTIONS_SHOWN)
     split_half = figures.get("split_half", {})
     half = split_half if split_half.get("spearman") is not None else None

@@ -80,8 +80,8 @@ def _read_answers(judgments: Sequence[IncludedJudgment], *, by_system: bool = Fa
 
 
 def _shown_captions(unit: Any, *, by_system: bool) -> list[ShownCaption]:
-    """Return the captions of a unit in its stored order."""
     options = options_of(unit)
+    # `unit.systems` has the systems of each option if a file credits them, and is empty otherwise.
     systems = (unit.systems if by_system else []) or [()] * len(options)
     return [
         ShownCaption(unit.item_id, unit.item.name, option["key"], option["text"], tuple(names))
@@ -139,7 +139,6 @@ def _caption_figures(answers: BestWorstAnswers, *, seed: int) -> dict[str, Any]:
 
 
 def _figures_without_worst(answers: BestWorstAnswers) -> dict[str, Any]:
-    """Return counts, share of best and Luce strength of each caption, if workers chose only the best caption."""
     shown_counts = Counter(index for row in answers.shown for index in row)
     best_counts = Counter(answers.best)
     rows = zip(answers.captions, scores_of(answers), _luce_strengths(answers), strict=True)
@@ -182,8 +181,9 @@ def _bradley_terry_strengths(answers: BestWorstAnswers, worst: Sequence[int]) ->
     winners, losers = implied_comparisons(answers.shown, answers.best, worst)
     strengths: list[float | None] = [None] * len(answers.captions)
     for rows in _rows_by_item([answers.captions[winner].item for winner in winners]):
+        first_wins = np.ones(len(rows))  # the first of both captions is always the winner
         fit = bradley_terry_of_comparisons(
-            [winners[row] for row in rows], [losers[row] for row in rows], np.ones(len(rows)), prior=PRIOR
+            [winners[row] for row in rows], [losers[row] for row in rows], first_wins, prior=PRIOR
         )
         for caption, strength in zip(fit.items.tolist(), fit.log_strength.tolist(), strict=True):
             strengths[caption] = nan_as_none(strength)

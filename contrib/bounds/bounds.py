@@ -54,9 +54,11 @@ RESAMPLES = 1000  # of images, for intervals of means
 
 @dataclass(frozen=True, slots=True)
 class Bound(ScoreSummary):
-    """A summary of the scores of n captions by one metric: mean, interval and spread.
+    """A summary of the scores of n captions by one metric.
 
     Attributes:
+        micro, macro: mean over captions, and mean over images of the means of their captions.
+        low, high: interval of ``macro``.
         image_deviation, image_median, image_least, image_most: standard deviation, median, minimum and maximum of
             the images' mean scores.
         within: mean over images of the standard deviation of the scores of an image's captions.
@@ -105,18 +107,13 @@ class Bounds:
     warnings: tuple[str, ...]
 
     def ranks(self, scores: Mapping[str, float]) -> dict[str, int]:
-        """Return the rank of one of the item's captions by each metric. Equal scores have the same rank.
-
-        Args:
-            scores: the caption's scores by metric.
-        """
+        """Return the rank of a ranked caption by each metric, from its scores. Equal scores have the same rank."""
         return {
             name: 1 + sum(other_scores[name] > score for _, other_scores in self.ranked)
             for name, score in scores.items()
         }
 
     def as_json(self) -> dict[str, Any]:
-        """Return the bounds as JSON values. Undefined values are None."""
         names = list(self.upper)
         return {
             "metrics": {
@@ -164,7 +161,6 @@ def leave_one_out_bounds(
 
     Args:
         metrics: names of metrics; by default those of WG16, without METEOR if its tables are missing.
-        split: name of the only split that is used; "" for all.
         item: name of the item whose captions are ranked; by default the first with two captions.
         others: names of other datasets, whose captions are replacements.
         captions: number of captions of each item that are replaced; None for all.
@@ -292,11 +288,7 @@ def compute_bounds(
 
 @dataclass(frozen=True, slots=True)
 class _FoldScores:
-    """The scores of held-out captions (``upper``), by metric, and of their replacements (``lower``).
-
-    Attributes:
-        lower: by replacement and metric.
-    """
+    """Scores by metric of held-out captions (``upper``), and by replacement and metric of the texts (``lower``)."""
 
     upper: dict[str, Floats]
     lower: dict[str, dict[str, Floats]]
@@ -337,7 +329,6 @@ def _score_folds(
 def _rank_captions(
     folds: HeldOutCaptions, image: int, scores_by_metric: Mapping[str, Floats]
 ) -> list[tuple[str, dict[str, float]]]:
-    """Return each caption of an image with its scores by metric, the best by the first metric first."""
     rows = np.flatnonzero(folds.image_of == image)
     first_scores = next(iter(scores_by_metric.values()))
     rows = rows[np.argsort(-first_scores[rows], kind="stable")]
@@ -363,7 +354,7 @@ def _draw_replacements(
     tokenizer: str,
     generator: np.random.Generator,
 ) -> dict[str, list[str]]:
-    """Return the texts of each replacement, which the module's docstring lists."""
+    """Return a text for each held-out caption, by replacement. The module's docstring lists the replacements."""
     captions = list(chain.from_iterable(folds.images))
     replacements: dict[str, list[str]] = {}
     if len(folds.images) > 1:
@@ -389,6 +380,7 @@ def _image_means(scores: Floats, folds: HeldOutCaptions) -> Floats:
 
 
 def _estimate_bound(scores: Floats, folds: HeldOutCaptions, seed: int) -> Bound:
+    """Summarise the scores of the held-out captions, in the order of ``folds.texts``."""
     means, counts = _image_means(scores, folds), folds.counts
     squares = np.bincount(folds.image_of, weights=(scores - means[folds.image_of]) ** 2)
     has_several = counts > 1

@@ -49,6 +49,6 @@ def _is_corpus_file(name: str) -> bool:
 
 def _remove_tags(line: str) -> str:
     tokens = line.split()
-    if tokens and all("/" in word for word in tokens):
+    if tokens and all("/" in word for word in tokens):  # a line of a tagged corpus
         return " ".join(_BROWN_TAG.sub("", word) for word in tokens)
     return line.strip()

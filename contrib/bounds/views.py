@@ -63,6 +63,7 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
         "default_tokenizer": WG16_TOKENIZER,
         "splits": [name for name in splits if name],
         "other_datasets": Dataset.objects.visible_to(user).exclude(pk=dataset.pk).order_by("name"),
+        # The newest job, unless it is finished: its result is shown.
         "jobs": [job for job in jobs.order_by("-pk")[:1] if job.is_under_way or job.error],
         "finished_job": finished_job,
         **(_tables_of(finished_job.result) if finished_job is not None and finished_job.result else {}),
@@ -106,6 +107,7 @@ def _tables_of(bounds_json: dict[str, Any]) -> dict[str, Any]:
             }
             for name, entry in metrics.items()
         ],
+        # Results of jobs by older releases lack the rankings.
         "rank_tables": rank_tables(bounds_json) if "orders" in bounds_json else [],
         "tau_tables": [
             {

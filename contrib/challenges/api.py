@@ -50,7 +50,7 @@ REFUSAL_RESPONSES = {
     429: OpenApiResponse(description="As many submissions as it allows were made."),
 }
 
-SCORE_DIGITS = 3  # decimal places
+SCORE_DIGITS = 3  # decimal places of a score
 SUBMISSION_TAG = "submissions to challenges"
 
 
@@ -240,7 +240,8 @@ class SubmissionResource(
             raise ValidationError("The body is empty; expected a form (multipart/form-data) with a file.")
         challenge = find_challenge(data.get("challenge", ""))
         form_data = copy(data)  # a deep copy would copy the file, too
-        form_data.setdefault("public", "true")  # in a form, a missing field means that the box was not ticked
+        # A call without this field means true, but a form without it means that the box was not ticked.
+        form_data.setdefault("public", "true")
         form = SubmissionForm(data=form_data)
         form.is_valid(raise_exception=True)
         values = dict(form.validated_data)

@@ -19,12 +19,7 @@ from judgments.models import Job
 
 
 def submit_captions(run: JobRun, *, upload: str, challenge: str, about: dict[str, Any]) -> None:
-    """Read a large file of captions and store the submission.
-
-    Args:
-        challenge: slug of the challenge.
-        about: the fields of ``SubmissionDetails``.
-    """
+    """Read a large file of captions and store the submission. ``about`` has the fields of ``SubmissionDetails``."""
     challenge_row, user = find_challenge(challenge), acting_person()
     assert user is not None, "an account asked for it"
 
@@ -41,7 +36,7 @@ def submit_captions(run: JobRun, *, upload: str, challenge: str, about: dict[str
                 challenge=challenge_row, user=user, details=SubmissionDetails(**about), captions=captions
             )
             result["submission"] = submission.pk
-    uploads.discard_upload(upload)
+    uploads.discard_upload(upload)  # only after the commit, so that a job that failed before can be repeated
 
 
 def score_submission(run: JobRun, *, submission: int) -> None:
@@ -55,5 +50,6 @@ def rank_submissions(run: JobRun, *, challenge: str) -> None:
     standing = compute_standing(slug=challenge, progress=run.progress)
     with run.commit():
         store_standing(standing)
+        # Each new submission starts such a job, so keep only this one.
         jobs = Job.objects.filter(kind="rank_submissions", state=Job.State.DONE, args__challenge=challenge)
         jobs.exclude(pk=run.job_id).delete()

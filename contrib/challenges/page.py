@@ -86,7 +86,7 @@ class ChallengeForm(ModelForm):
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]  # of Django, which does not declare it
-        if self.errors:
+        if self.errors:  # the instance does not have all values then
             return
         try:
             check_challenge(self.instance)
@@ -111,7 +111,7 @@ class ChallengeAdmin(QuorumAdmin):
     )
     list_select_related = ("dataset",)
     search_fields = ("title", "slug")
-    prepopulated_fields = {"slug": ("title",)}  # as ModelAdmin declares it
+    prepopulated_fields = {"slug": ("title",)}
     actions = None
     add_label = "Make a challenge"
     empty_list_text = (
@@ -135,7 +135,7 @@ class ChallengeAdmin(QuorumAdmin):
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         form_class = super().get_form(request, obj, change=change, **kwargs)
-        if obj is not None:
+        if obj is not None:  # fixed fields are shown as text, but declared ones would stay in the form
             for name in FIXED_FIELDS:
                 form_class.base_fields.pop(name, None)
         return form_class

@@ -36,7 +36,6 @@ class SubmissionDetails:
     """What the authors of a submission say about it.
 
     Attributes:
-        system: name of the system.
         team: names of the authors.
         link: address of a paper or a page about the system.
         public: whether the submission is shown on the leaderboard.
@@ -75,7 +74,9 @@ def submit_upload(
     """
     if (file.size or 0) <= MAX_REQUEST_BYTES:
         return submit_caption_file(challenge=challenge, user=user, details=details, chunks=file.chunks())
-    _check_author(challenge, user, details)  # check the limits now, since the time of the upload counts
+    _check_author(
+        challenge, user, details
+    )  # the job does not check this again: the time of the upload counts
     file.name = "captions.json"
     upload = uploads.store_upload([file])
     try:

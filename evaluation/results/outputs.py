@@ -59,7 +59,7 @@ class RowsBySystem:
         return cls(order_of(system), starts_of(np.bincount(system, minlength=system_count)))
 
     def rows_of(self, systems: Iterable[int]) -> Ints:
-        """Return the positions of the rows of these systems, ascending."""
+        """Return the positions of the rows of these systems (codes), ascending."""
         return np.sort(
             np.concatenate([self.order[self.starts[code] : self.starts[code + 1]] for code in systems])
         )
@@ -112,7 +112,7 @@ class Outputs:
         for code, name in enumerate(self.names):
             mean, spread, cluster_count = self.contrast({code: 1.0})
             half_width = spread.half_width(CONFIDENCE)
-            if measure != MEAN:
+            if measure != MEAN:  # a share, such as YES
                 low, high = share_interval(mean, spread, cluster_count, CONFIDENCE)
             elif half_width == 0:
                 _, unseen_share = share_interval(0.0, spread, cluster_count, CONFIDENCE)
@@ -139,7 +139,6 @@ class Outputs:
         return Contrast(difference, spread)
 
     def map_scores(self, transform: Callable[[float], float]) -> Outputs:
-        """Return the outputs with transformed scores, also in ``deletions``."""
         deletions = self.deletions
         if deletions is not None:
             deletions = replace(deletions, value=map_distinct_values(deletions.value, transform))
@@ -219,7 +218,6 @@ class Outputs:
         """Return the spread with the variance of raters added.
 
         Args:
-            items: the clusters of the items.
             deletions: the scores without each rater, of the compared systems.
             rows: (C,) positions of the contrast's outputs.
             weight: (C,) weights of these outputs in the contrast.
@@ -229,7 +227,7 @@ class Outputs:
         deletions, position = deletions.at(np.flatnonzero(position >= 0)), position[position >= 0]
         rater_count = deletions.rater_count
         score_decreases = self.score[deletions.row] - deletions.value
-        # Sum the decreases of the outputs of an item without a rater.
+        # Sum the decreases over the outputs of each pair of item and rater. A pair is written as one number.
         item_and_rater, group = np.unique(
             self.item[deletions.row] * np.int64(rater_count) + deletions.rater, return_inverse=True
         )
@@ -237,12 +235,13 @@ class Outputs:
         decreases: Floats = np.bincount(
             group, np.nan_to_num(score_decreases) * weight[position], minlength=len(item)
         ).astype(np.float64)
-        # Without its only rater, an output has no score, and its item does not count.
+        # Without its only rater, an output has no score (nan). Then its item does not count, and its influence is lost.
         is_lost = np.bincount(group, np.isnan(score_decreases), minlength=len(item)) > 0
         decreases[is_lost] = influence[item[is_lost]]
         value = np.where(is_lost, math.nan, decreases)
         item_deletions = RaterDeletions(item, renumber_codes(rater), value, deletions.has_means)
-        return item_deletions.widen(spread, items, lambda: decreases)[0]
+        widened_spread, _clusters = item_deletions.widen(spread, items, lambda: decreases)
+        return widened_spread
 
 
 def outputs_of_answers(
@@ -263,6 +262,7 @@ def outputs_of_answers(
     """
     units = proposals.units
     output, unit = proposals.scored_entries()
+    # Only lists of captions for an image, not of images for a caption.
     in_annotation = ~proposals.is_search[output]
     output, unit = output[in_annotation], unit[in_annotation]
     unit_of_vote = places_in(units.pk, table.unit)
@@ -271,12 +271,13 @@ def outputs_of_answers(
     voted_units = unit_of_vote[is_included]
     sums = np.bincount(voted_units, value[is_included], minlength=len(units.pk))
     counts = np.bincount(voted_units, minlength=len(units.pk))
-    # The decision on an adjudicated unit takes the place of all its answers.
+    # The decision on an adjudicated unit takes the place of all its answers. It counts as often as they did, or once
+    # if there were none.
     if answers is None:
         decided_units = places_in(units.pk, np.array(list(decisions), dtype=np.int64))
         for index, decision in zip(decided_units.tolist(), decisions.values(), strict=True):
-            counts[index] = 0 if decision.value is None else max(1, counts[index])
-            sums[index] = 0 if decision.value is None else decision.value * counts[index]
+            counts[index] = max(1, counts[index])
+            sums[index] = decision.value * counts[index]
         is_included &= ~np.isin(table.unit, list(decisions))
     # From the sums and counts of units to those of outputs, which several units may judge.
     output_sums = np.bincount(output, sums[unit], minlength=len(proposals))

@@ -1,7 +1,4 @@
-"""Draw the plots of the page "Results", each with a sentence on its finding.
-
-They show a study's progress and agreement, workers' results on control items, and metrics compared with people.
-"""
+"""Draw the plots of the page "Results", each with a sentence on its finding."""
 
 from __future__ import annotations
 
@@ -59,8 +56,9 @@ NO_PAIRED_JUDGMENTS = gettext_noop("No item has two judgments yet.")
 def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
     """Return a plot of judgments over time, with the wanted number, or "" before the first judgment.
 
-    ``zone`` is the time zone of the axis.
+    ``progress`` is that of ``study_progress``. ``zone`` is the time zone of the axis.
     """
+    # Pairs of a time in ISO 8601 and the number of judgments until then.
     timeline: Sequence[Sequence[Any]] = progress["timeline"]
     if not timeline:
         return ""
@@ -208,8 +206,8 @@ def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> 
 def accuracy_figure(result: Mapping[str, Any]) -> str:
     """Return a plot of each metric's accuracy by pair kind, or of its tau-b, or "" without data.
 
-    ``result`` is that of ``evaluate_study``. Only plots of results from before 0.6 have a level of people, which is how
-    often a judge agrees with the majority of the others.
+    ``result`` is that of ``evaluate_study``. Only plots of results from before 0.6, which lack "halves", have a level
+    of people: how often a participant agrees with the majority of the others.
     """
     metrics = result.get("metrics", {})
     if not metrics:
@@ -232,7 +230,7 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
         is_first, is_last = index == 0, index == len(kinds) - 1
         style_axes(axes)
         axes.set_xlim(lowest - 0.04, 1.02)
-        # If the axis begins low, there is no room for the number in the middle.
+        # If the axis begins low, there is no room for the number between 50 and 100.
         middle = "75" if lowest > 0.2 else ""
         axes.set_xticks([0.5, 0.75, 1.0], ["50 %" if is_first else "50", middle, "100"])
         cells = [metrics[name]["accuracy"][kind] for name in names]
@@ -280,7 +278,7 @@ def _correlation_figure(result: Mapping[str, Any], leaders: Sequence[str]) -> st
 
 
 def _sort_value(cell: Mapping[str, Any]) -> float:
-    """Return a figure's value, or the lowest one if it is undefined."""
+    """Return a figure's value, or minus infinity if it is undefined."""
     return float("-inf") if cell["value"] is None else float(cell["value"])
 
 
@@ -301,7 +299,6 @@ def _left_margin(names: Sequence[str]) -> float:
 
 
 def _describe_accuracies(metrics: Mapping[str, Any]) -> str:
-    """Return all accuracies as text, for screen readers."""
     descriptions = []
     for name, figures in metrics.items():
         cells = figures["accuracy"].items()
@@ -317,7 +314,7 @@ def agreement_figure(agreement: Mapping[str, Any]) -> str:
     if not agreement or not agreement["alpha"]["n"]:
         return ""
     figures = {_all_items_label(agreement["alpha"]["level"]): agreement["alpha"]}
-    if "ordinal" in agreement:
+    if "ordinal" in agreement:  # for interval data, and for pairs with degrees of preference
         figures[_all_items_label("ordinal")] = agreement["ordinal"]
     if len(agreement.get("by_kind", {})) > 1:  # a single kind would repeat the row of all items
         figures |= agreement["by_kind"]

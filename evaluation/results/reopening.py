@@ -24,24 +24,20 @@ from judgments.models import Study
 from judgments.operations import CommandHelp, Outcome, operation
 from judgments.studies.designs import design_of
 
-DEFAULT_MARGIN = (
-    0.34  # by default, a unit is uncertain if its winner leads by at most this share of the votes
-)
+# By default, a unit is uncertain if its winner leads by at most this share of the votes: 2 to 1, which is a third.
+DEFAULT_MARGIN = 0.34
 
 
 class ReopeningReason(StrEnum):
     """Why a unit needs more votes."""
 
     TIED = "tied"  # two answers have the most votes
-    UNCERTAIN = "uncertain"  # the winner's lead is small
+    UNCERTAIN = "uncertain"  # the winner's lead is small, or two answers are tied
     SHORT = "short"  # votes are missing, because judgments were invalidated or workers excluded
 
 
 def units_needing_votes(study: Study, need: ReopeningReason, *, margin: float = DEFAULT_MARGIN) -> list[str]:
-    """Return the keys of the judged units that need more votes, in order.
-
-    Args:
-        margin: largest lead of the winner of an uncertain unit, as a share of its votes.
+    """Return the keys of the judged units that need more votes, in order. ``margin`` is as DEFAULT_MARGIN.
 
     Raises:
         WrongState: ``need`` requires answers with a winner, and the answers of the study have none.
@@ -64,7 +60,7 @@ def units_needing_votes(study: Study, need: ReopeningReason, *, margin: float = 
     unit_keys = []
     for unit in consensus.units:
         outcome = consensus.of_unit.get(unit.pk)
-        if outcome is None or unit.pk in consensus.decisions:
+        if outcome is None or unit.pk in consensus.decisions:  # not judged, or decided by an adjudicator
             continue
         if outcome.tie or (
             need == ReopeningReason.UNCERTAIN and outcome.margin is not None and outcome.margin <= margin
@@ -76,7 +72,7 @@ def units_needing_votes(study: Study, need: ReopeningReason, *, margin: float = 
 class ReopenRequest(Reason):
     """The units that get more votes, by name or by need, and the number of votes."""
 
-    one_of = (("need", "units"),)
+    one_of = (("need", "units"),)  # exactly one of them must be given
 
     need = serializers.ChoiceField(
         choices=[need.value for need in ReopeningReason],

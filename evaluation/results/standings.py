@@ -94,7 +94,7 @@ def contrasts_of_fit(strength: Floats, covariance: Floats, freedom: Floats) -> C
         indices = np.ix_([first, second], [first, second])
         variance = float(np.array([1.0, -1.0]) @ covariance[indices] @ np.array([1.0, -1.0]))
         df = float(freedom[[first, second]].min()) if len(freedom) else math.inf
-        if not variance > 0:
+        if not variance > 0:  # also if it is nan
             return NO_CONTRAST
         return Contrast(float(strength[first] - strength[second]), Spread(variance, df))
 
@@ -104,7 +104,8 @@ def contrasts_of_fit(strength: Floats, covariance: Floats, freedom: Floats) -> C
 def contrasts_where_compared(strength: Floats, contrast: Contrasts) -> Contrasts:
     """Return the contrasts of systems on the items that both have.
 
-    If a contrast's sign contradicts the (K,) `strength`, which is over all items, its difference is set to 0.
+    If a contrast's sign contradicts the (K,) `strength`, which is over all items, its difference is set to 0, so that
+    no test finds a system better than one that is ordered before it.
     """
 
     def contrast_on_common_items(first: int, second: int) -> Contrast:
@@ -130,7 +131,6 @@ def divide_variances(contrasts: Contrasts, direct: Contrasts) -> Contrasts:
 
 
 def rater_count_of(deletions: RaterDeletions | None) -> int | None:
-    """Return the number of raters, or None if they are unknown."""
     return None if deletions is None else deletions.rater_count
 
 
@@ -210,12 +210,13 @@ def standings_of_pairs(
         )
         if not sides.any():
             return NO_CONTRAST
+        # A score test of the share against a half.
         share, spread = people.spread_if_even(credit_of_sides(sides), sides > 0)
         return Contrast(share - 0.5, spread)
 
     strength = fit.log_strength
     contrasts = divide_variances(contrasts_of_fit(strength, fit.covariance, fit.freedom), compare)
-    # Two systems are compared by their share of comparisons, and so are all if the model could not be fitted.
+    # Systems are compared by the share of comparisons won if they are two, or if the model could not be fitted.
     if len(names) == 2 or fit.reason:
         strength = np.array([figures[name]["value"] for name in names])
         contrasts = contrasts_where_compared(strength, compare)

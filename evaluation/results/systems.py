@@ -142,7 +142,7 @@ def count_unused_items(study: Study) -> int:
     studies = Study.objects.filter(dataset=study.dataset_id, slug__in=[study.slug, *sampling.not_in])
     judged_items = Unit.objects.filter(study__in=studies, control=False).values("item")
     items = Item.objects.filter(dataset=study.dataset_id)
-    if items.exclude(split="").exists():
+    if items.exclude(split="").exists():  # the dataset has splits
         items = items.filter(split=sampling.split)
     return items.exclude(pk__in=judged_items).count()
 
@@ -171,7 +171,6 @@ def verdict_context(study: Study, result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def systems_sentence(verdict: SystemsVerdict) -> str:
-    """Return the verdict as a sentence in the reader's language."""
     first, leaders, rest = verdict["systems"][0], verdict["leaders"], verdict["rest"]
     placeholders = {
         "leader": _describe_system(first["system"]),
@@ -206,7 +205,6 @@ def _describe_system(system: str) -> str:
 
 
 def _describe_value(measure: str, row: Mapping[str, Any]) -> str:
-    """Return the system's value in words, with the number of comparisons and the interval."""
     n, format_value = row["n"], percent if measure in SHARE_MEASURES else coefficient
     outputs = npgettext("of", "%(n)s output", "%(n)s outputs", n)
     items = npgettext("of", "%(n)s item", "%(n)s items", n)

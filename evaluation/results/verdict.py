@@ -74,10 +74,10 @@ class Verdict(LargerStudy):
     """The verdict on metrics, as JSON.
 
     Attributes:
-        settled: whether one metric is significantly better than all others.
+        settled: whether one metric is significantly better than all others; false if there are no others.
         leaders: the metric with the highest value, and those not significantly worse.
         rest: the other metrics.
-        p: if there is one leader, the largest adjusted p of the ``rest``, else the largest of the other leaders.
+        p: the largest adjusted p of the ``rest``; if there is no rest, the largest of the other leaders.
         compared: adjusted p of each metric but the first.
         n: number of pairs or captions.
         by: name of the tests.
@@ -141,7 +141,7 @@ def pair_verdict(
     test_name = name_of_test(people.has_clusters, people.deletions)
     raters = rater_count_of(people.deletions)
     larger = NO_LARGER_STUDY
-    if people.columns and not is_settled(best):
+    if people.columns and not is_settled(best):  # without columns, the tests are naive and know no items
         contrasts = [
             people.contrast(winners[best.names[0]], winners[name], is_of_kind) for name in best.leaders[1:]
         ]
@@ -203,7 +203,7 @@ def correlation_verdict(
     test_name = TAU + name_of_test(columns != NAIVE, deletions)
     raters = rater_count_of(deletions)
     larger = NO_LARGER_STUDY
-    if isinstance(columns, Mapping) and not is_settled(best):
+    if isinstance(columns, Mapping) and not is_settled(best):  # NAIVE is no mapping
         differences = [difference(best.names[0], name) for name in best.leaders[1:]]
         contrasts = [Contrast(result.difference, result.spread) for result in differences]
         item_count = max(result.clusters.get(ITEM, 0) for result in differences)
@@ -213,7 +213,7 @@ def correlation_verdict(
 
 
 def is_settled(best: BestResult) -> bool:
-    """Return whether the lead is not shared by several metrics, so that no larger study is needed to decide it."""
+    """Return whether no larger study is needed: one metric leads, even if it is the only one, or there is none."""
     return len(best.leaders) < 2
 
 
@@ -225,7 +225,6 @@ def verdict_sentence(verdict: Verdict, estimates: Estimates) -> str:
 
 
 def _sentence_on_leaders(verdict: Verdict, estimates: Estimates) -> str:
-    """Return a sentence on the leading metrics, or on why no metric leads."""
     leaders, rest = verdict["leaders"], verdict["rest"]
     reasons = {
         name: cell["reason"]
@@ -321,14 +320,14 @@ def estimates_of_metrics(result: Mapping[str, Any]) -> Estimates:
 
 
 def scope_fields(deletions: RaterDeletions | None) -> dict[str, Any]:
-    """Return the fields ``scope`` and ``raters`` of a verdict. ``raters`` is missing if raters are unknown."""
+    """Return the fields ``scope`` and ``raters`` of a result. ``raters`` is missing if raters are unknown."""
     raters = rater_count_of(deletions)
     scope = {"scope": scope_of(raters)}
     return scope if raters is None else {"raters": raters, **scope}
 
 
 def levels_sentence(result: Mapping[str, Any]) -> str:
-    """Return sentences on levels to compare a verdict with (chance, one judge), and on the verdict's limits."""
+    """Return sentences on levels to compare a verdict with, such as chance, and on the verdict's limits."""
     if not result["verdict"]["all"]["leaders"]:
         return ""
     return " ".join(filter(None, (_levels_to_compare(result), scope_sentence(result))))
@@ -339,6 +338,7 @@ def _levels_to_compare(result: Mapping[str, Any]) -> str:
         return _("0 is chance, and 1 is the same order as people.")
     if "halves" in result:
         return " ".join(filter(None, (_("Chance is 50 %."), halves_sentence(result))))
+    # Results from before 0.6 have no halves.
     share = (result.get("people") or {}).get("all", {}).get("value")
     chance = _("Chance is 50 %.")
     if share is None:

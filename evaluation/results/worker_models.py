@@ -109,7 +109,7 @@ class ModelInput:
 
 
 def fit_dawid_skene(model_input: ModelInput) -> dict[str, Any]:
-    """Fit Dawid and Skene's model, as ``_fit_answer_model`` does. Return {} if answers are not categories."""
+    """Return the result of ``_fit_answer_model`` for Dawid and Skene's model; {} if answers are not categories."""
     if not model_input.has_categories:
         return {}
     return _fit_answer_model(model_input, dawid_skene, ("accuracy",), smoothing=SMOOTHING)
@@ -167,10 +167,11 @@ def _compare_with_consensus(model_input: ModelInput, model: Any, parameters: Seq
     keys = consensus.units.key.take(places_in(consensus.units.pk, model.units))
     rows = ModelRows(keys, model.values(), model.posterior.max(axis=1))
     model_values = np.array(rows.value, dtype=np.float64)  # turns None into nan
-    consensus_values, is_comparable = values_at(consensus.of_unit, model.units)
+    consensus_values, has_consensus = values_at(consensus.of_unit, model.units)
     is_compared = ~np.isin(model.units, list(consensus.decisions))  # not adjudicated
-    is_comparable &= is_compared & ~np.isnan(model_values)
-    indices = np.flatnonzero(is_comparable & ~np.isnan(consensus_values) & (consensus_values != model_values))
+    is_comparable = has_consensus & is_compared & ~np.isnan(model_values)
+    is_tied = np.isnan(consensus_values)
+    indices = np.flatnonzero(is_comparable & ~is_tied & (consensus_values != model_values))
     differing = []
     for index in _largest_positions(rows.probability, indices, MAX_DIFFERING_ITEMS).tolist():
         outcome = consensus.of_unit[int(model.units[index])]
@@ -182,7 +183,7 @@ def _compare_with_consensus(model_input: ModelInput, model: Any, parameters: Seq
         "workers": _worker_rows(model_input, model, model.workers, (*parameters, "judgments")),
         "compared": int(is_compared.sum()),
         "differ": len(indices),
-        "breaks_ties": int((is_comparable & np.isnan(consensus_values)).sum()),
+        "breaks_ties": int((is_comparable & is_tied).sum()),
         "differing": differing[:MAX_DIFFERING_ITEMS],
         **as_json(model, "iterations", "converged", "note", "signature"),
     }
@@ -191,7 +192,7 @@ def _compare_with_consensus(model_input: ModelInput, model: Any, parameters: Seq
 def _worker_rows(
     model_input: ModelInput, model: Any, workers: Ints, parameters: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the (W,) parameters of workers as rows, sorted by the worker's name."""
+    """Return the model's (W,) ``parameters`` of workers as rows, sorted by the worker's name."""
     names = {worker.pk: worker.name for worker in model_input.workers}
     columns = {name: getattr(model, name).tolist() for name in parameters}
     rows = [

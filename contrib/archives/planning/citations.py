@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from contrib.archives.errors import PublishingError
 
-# Such as "Doe, Jane 0000-0002-1825-0097 (University of Somewhere)".
+# Such as "Doe, Jane 0000-0002-1825-0097 (University of Somewhere)". Names match as little as possible (`+?`, `??`), so
+# that they do not include the ORCID iD.
 _CREATOR = re.compile(
     r"(?P<family>[^,()]+?)(?:, *(?P<given>[^()]+?))??(?: +(?P<orcid>\d{4}-\d{4}-\d{4}-\d{3}[\dX]))?"
     r"(?: *\((?P<affiliation>[^()]+)\))?"

@@ -47,7 +47,7 @@ class DepositPlan:
         url: the archive's address.
         repository: owner and name at Hugging Face; "" for Zenodo.
         publish: whether to make the deposit public.
-        licence: the archive's id of the release's licence.
+        licence: the archive's id of the release's licence, or Quorum's if the archive has none.
         metadata: the description for Zenodo; empty for Hugging Face, which gets a README.md instead.
         statements: the creators, keywords and papers as a person entered them, and whether the person stated the right
             to publish the texts.
@@ -100,7 +100,6 @@ def plan_deposit(
     """Return the plan of a deposit. Missing values are taken from the study's last deposit.
 
     Args:
-        bundle: the file of the release.
         to: the archive, a value of ``Deposit.Archive``.
         repository: owner and name at Hugging Face.
         creators: one per line, or separated by ";": "Doe, Jane 0000-0002-1825-0097 (University)".
@@ -128,6 +127,7 @@ def plan_deposit(
     authors, related_papers = read_creators(statements["creators"]), read_papers(statements["papers"])
     subjects = [" ".join(part.split()) for part in statements["keywords"].split(",") if part.strip()]
     subjects = subjects or [*KEYWORDS, release.study.protocol]
+    # The archive's id of the licence; "" if the archive has none.
     licence = LICENCES[release.licence].get(to, release.licence.lower())
     with closing(open_bundle(bundle, release)) as reader:
         facts = collect_facts(release, reader, creators=authors, keywords=subjects, papers=related_papers)
@@ -153,11 +153,7 @@ def plan_deposit(
 
 
 def _separate_files(to: str, bundle: Path, reader: BundleReader, facts: ReleaseFacts) -> list[DepositFile]:
-    """Return the files of the bundle that an archive also gets separately.
-
-    Raises:
-        PublishingError: a file has another hash than the bundle's manifest states.
-    """
+    """Return ``separate_file_names`` as files. Raise PublishingError if the manifest states another hash of one."""
     names = [name for name in separate_file_names(to, reader) if name in reader.names]
     files = [make_deposit_file(name, partial(read_member, bundle, name)) for name in names]
     for file in files:
@@ -201,7 +197,6 @@ def archive_address(to: str, *, sandbox: bool) -> tuple[str, str]:
 
 
 def describe_plan(plan: DepositPlan) -> list[str]:
-    """Return the lines that describe a plan, one for each fact."""
     metadata = plan.metadata
     lines = [
         f"Release {plan.release.version} of {plan.release.study.slug}, to {plan.url}"
@@ -215,6 +210,6 @@ def describe_plan(plan: DepositPlan) -> list[str]:
     ]
     if metadata:
         lines += ["Description:", *json.dumps(metadata, ensure_ascii=False, indent=1).splitlines()]
-    else:
+    else:  # at Hugging Face, the first file is the card, README.md
         lines += ["README.md:", *b"".join(plan.files[0].open()).decode().splitlines()]
     return [*lines, *(f"Refused: {reason}" for reason in plan.refusals)]

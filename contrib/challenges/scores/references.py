@@ -38,8 +38,7 @@ def image_names(challenge: Challenge) -> list[str]:
     rows = challenge.dataset.items.filter(references__role=Caption.Role.REFERENCE)
     if challenge.split:
         rows = rows.filter(split=challenge.split)
-    names = list(rows.order_by("position", "pk").distinct().values_list("name", flat=True))
-    return list(dict.fromkeys(names))
+    return list(rows.order_by("position", "pk").distinct().values_list("name", flat=True))
 
 
 def hash_references(references: dict[str, list[str]]) -> str:

@@ -18,7 +18,9 @@ from judgments.jobs.runs import Progress
 REASSIGNMENTS = 10_000  # random reassignments of a paired test
 CORRECTION = "holm"  # of the p-values of all pairs
 SIGNIFICANCE_LEVEL = 0.05
-SEED_FACTOR = 1_000_003  # larger than ids are expected to be, so that each pair has a seed of its own
+# The seed of a test depends only on its pair: one id times this factor, which is larger than ids are expected to be,
+# plus the other id.
+SEED_FACTOR = 1_000_003
 
 
 @dataclass(frozen=True)
@@ -71,10 +73,7 @@ def compute_standing(*, slug: str, progress: Progress) -> ComputedStanding:
 
 
 def _add_missing_tests(p: dict[str, float], ids: list[int], metric: str, progress: Progress) -> None:
-    """Test each pair of submissions that ``p`` lacks, and add its p-value.
-
-    The seed of a test depends only on its pair.
-    """
+    """Test each pair of submissions that ``p`` lacks, and add its p-value."""
     from quorum.statistics.significance import randomization_test
 
     @cache  # each submission's scores are read once

@@ -46,7 +46,7 @@ def audit_filter(
     for unit in judged_audits:
         votes = consensus[unit].votes.items()
         if not any(count and relevance.is_relevant(float(answer)) for answer, count in votes):
-            unanimous_count += 1  # according to all participants, the text does not describe the item
+            unanimous_count += 1  # nobody answered that the text describes the item
     consensus_values = [consensus[unit].value for unit in passed_units if unit in consensus]
     is_good = [relevance.is_relevant(value) for value in consensus_values if value is not None]
     # The number of good pairs among those that passed, by the share among the judged ones.

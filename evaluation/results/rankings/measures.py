@@ -160,7 +160,10 @@ def _compare_with_best(figures: Mapping[str, SystemFigures]) -> Mapping[str, flo
 
 
 def leading_systems(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the names of a task's first system, and of the systems that are not significantly worse."""
+    """Return the names of a task's first system, and of the systems that are not significantly worse.
+
+    ``p`` is None for the first system and without a test, and missing in results of older releases.
+    """
     defined_rows = [row for row in rows if row["R-precision"]["value"] is not None]
     best = defined_rows[0]["R-precision"]["value"] if defined_rows else 0.0
     return [
@@ -187,7 +190,6 @@ class JudgedOutputs:
     width: int
 
     def map_values(self, transform: Callable[[float], float]) -> JudgedOutputs:
-        """Return the outputs with transformed values. The function is called once for each distinct value."""
         values = map_distinct_values(np.concatenate([self.value, self.pair_value]), transform)
         return replace(self, value=values[: len(self.value)], pair_value=values[len(self.value) :])
 
@@ -262,6 +264,7 @@ class _SystemLists:
         query, rank = proposals.query[rows], proposals.position[rows]
         queries, first = np.unique(query, return_index=True)
         list_index = np.searchsorted(queries, query)
+        # The entries of a list are contiguous, so its length is the largest of their ranks, which begin at 1.
         lengths = np.maximum.reduceat(rank, first)
         starts = np.concatenate([[0], np.cumsum(lengths)])
         return cls(
@@ -284,7 +287,7 @@ class _SystemLists:
         return JudgedRankings(self.starts, codes, relevant_counts, knows_unjudged=code_elsewhere == UNJUDGED)
 
     def has_original(self) -> Flags:
-        """Return (Q,) flags of lists that can contain the original of the query."""
+        """Return (Q,) flags of lists that can contain the original of the query, so that no entry is NO_ORIGINAL."""
         first_entries = np.searchsorted(self.list_index, np.arange(len(self.queries)))
         return np.minimum.reduceat(self.original, first_entries) > NO_ORIGINAL
 
@@ -297,6 +300,7 @@ class _SystemLists:
         hits = np.flatnonzero(self.original == 1)
         _, first_hits = np.unique(self.list_index[hits], return_index=True)
         is_first[hits[first_hits]] = True
+        # A query has one relevant item, its original, or none if there is no original to find.
         return self.rankings(is_first.astype(np.int8), self.has_original().astype(np.int64), IRRELEVANT)
 
 
@@ -305,7 +309,7 @@ def _system_row(
 ) -> tuple[dict[str, Any], SystemFigures]:
     """Return a system's row in the table of a task, and its figures.
 
-    ``relevant_counts`` has the number of known relevant items by query.
+    ``relevant_counts`` has the number of known relevant items, by position of the query as in ``query_items``.
     """
     query_count = len(lists.queries)
     judged_lists = lists.rankings(lists.codes, relevant_counts[lists.query_items], UNJUDGED)
@@ -337,7 +341,6 @@ def _system_row(
 def _original_figures(
     recalls: Sequence[RankingResult], median: RankingResult, lists: _SystemLists
 ) -> dict[str, Any]:
-    """Return the measures of the original (H13 §4.3.1) as JSON."""
     query_count = int(lists.has_original().sum())
     is_beyond = not np.isfinite(median.value)  # the median original is in no list
     return {

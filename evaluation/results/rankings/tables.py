@@ -9,9 +9,7 @@ from evaluation.data.ranked_lists import ANNOTATION, SEARCH
 from evaluation.presentation import rendering
 from evaluation.presentation.content import Table, estimate_of
 from evaluation.results.rankings.measures import CUTS
-from quorum.statistics.ranking import (
-    ORDER_COEFFICIENTS,
-)
+from quorum.statistics.ranking import ORDER_COEFFICIENTS
 
 
 class TaskWords(NamedTuple):
@@ -45,7 +43,8 @@ TASKS = {
 def rankings_tables(result: Mapping[str, Any], *, audit_decimals: int = 0) -> list[Table]:
     """Return the tables of rankings of an aggregation, for each task.
 
-    The note on the audit of the filter has its share in per cent with ``audit_decimals`` decimals.
+    The note on the audit of the filter has its share in per cent with ``audit_decimals`` decimals, which are 1 in
+    reports by older releases.
     """
     audit, orders = result.get("filter_audit", {}), result.get("system_orders", {})
     tables = []

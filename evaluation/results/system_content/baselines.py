@@ -46,7 +46,7 @@ from quorum.numeric.signatures import Value, parse
 # Roles of the sources of boxes or keywords, in the order of tables.
 SYSTEM, PEOPLE, BASELINE = gettext_noop("system"), gettext_noop("people"), gettext_noop("baseline")
 ROLES = (SYSTEM, PEOPLE, BASELINE)
-DRAWS = 20  # number of draws of random boxes
+DRAWS = 20  # number of draws of random boxes, over which scores are averaged
 # Baselines that rank by a prior (WG15 section 5.1): the function that ranks, the prior, and whether its ranks are
 # averaged with the ranks by distance from the centre.
 PRIORS: dict[str, tuple[Any, Any, bool]] = {
@@ -105,7 +105,7 @@ def box_baselines(
             source = _make_source(name, [box_ranks], k, fit="half")
             for image, selected_boxes in zip(half_images, source.draws[0], strict=True):
                 boxes_by_image[image] = selected_boxes
-        yield source._replace(draws=[boxes_by_image])
+        yield source._replace(draws=[boxes_by_image])  # the sources of both halves differ only in their boxes
 
 
 def _sides_of_boxes(boxes: Sequence[Any]) -> Floats:

@@ -71,7 +71,6 @@ class BoxMeasures:
         return [positions[name] for name in names if name in positions]
 
     def scores(self, selections: Selections, people: People) -> Scores:
-        """Return the scores of a source's boxes against people's."""
         return self._scores_by_measure(content_selection(selections, people, empty=ZERO))
 
     def scores_of_people(self, people: People) -> Scores:
@@ -79,11 +78,12 @@ class BoxMeasures:
         return self._scores_by_measure(content_upper_bound(people))
 
     def _scores_by_measure(self, score: ContentScore) -> Scores:
-        is_undefined = np.isnan(score.recall.images)
+        is_undefined = np.isnan(score.recall.images)  # people name no box of the image
         measures = (score.precision, score.recall, score.f1)
         return [np.where(is_undefined, np.nan, measure.images) for measure in measures]
 
     def signatures(self) -> list[str]:
+        """Return the signatures of the scores, which do not depend on the data."""
         return [
             content_selection([[0]], [[[0]]], empty=ZERO).signature,
             content_upper_bound([[[0]]]).signature,
@@ -112,7 +112,6 @@ class KeywordMeasures:
         return keyword_forms(names)
 
     def scores(self, selections: Selections, people: People) -> Scores:
-        """Return the scores of a source's keywords against people's."""
         credits, overlap = self._measure_keywords(selections, people)
         # A list without keywords has no precision, which counts as 0.
         is_empty = ~np.isnan(overlap.image_recall) & np.isnan(overlap.image_precision)
@@ -124,7 +123,9 @@ class KeywordMeasures:
     ) -> tuple[tuple[KeywordScore, ...], KeywordOverlap]:
         """Return the scores by best, oot and their mode variants, and the overlap, from which the others follow."""
         tags = [Counter(chain.from_iterable(image)) for image in people]
-        first_keywords = [keywords[:1] for keywords in selections]
+        first_keywords = [
+            keywords[:1] for keywords in selections
+        ]  # "best" and its mode are for a single guess
         credits = (
             keyword_best(first_keywords, tags, duplicates=CREDITED_ONCE),
             keyword_oot(selections, tags, duplicates=CREDITED_ONCE),

@@ -87,21 +87,20 @@ def score_selections(
     outputs_by_measure = {
         name: _outputs(measures, reference, scores, index) for index, name in enumerate(measures.names)
     }
+    # Modes are shares, which get the interval of a share (see `Outputs.figures`).
     figures = {
         name: outputs.figures(name if name in MODES else MEAN) for name, outputs in outputs_by_measure.items()
     }
-    rows: list[dict[str, Any]] = []
-    for position, source in enumerate(sources):
-        # Figures are by the position of the source, as text (see `_outputs`).
-        figures_of_source = {name: figures[name][str(position)] for name in measures.names}
-        rows.append(
-            {
-                "who": source.role,
-                "name": source.name,
-                "figures": figures_of_source,
-                "signature": source.signature,
-            }
-        )
+    rows: list[dict[str, Any]] = [
+        {
+            "who": source.role,
+            "name": source.name,
+            # By the position of the source, as text (see `_outputs`).
+            "figures": {name: figures[name][str(position)] for name in measures.names},
+            "signature": source.signature,
+        }
+        for position, source in enumerate(sources)
+    ]
     deciding_measure = measures.deciding_measure
     rows.sort(key=lambda row: (ROLES.index(row["who"]), -(row["figures"][deciding_measure]["value"] or 0.0)))
     verdict = None

@@ -21,7 +21,7 @@ Drawing = TypeVar("Drawing")
 
 
 def as_markup(markup: str) -> SafeString:
-    """Mark HTML as safe. The functions that make it escape people's texts."""
+    """Mark HTML as safe. The functions that make this HTML escape people's texts."""
     return mark_safe(markup)  # noqa: S308 (see above)
 
 
@@ -57,8 +57,9 @@ def draw_plots(
         drawings[name] = DrawnPlot(as_markup(cached_drawing(figure, *arguments)), sentence, signature)
 
     if study.source == Study.Source.DESIGNED:  # imported judgments have no progress to plot
-        newest = aggregation or evaluation  # counts are shown with the signature of the latest analysis
+        newest = aggregation or evaluation  # counts have no signature, so show that of an analysis
         signature = newest.judgments if newest else ""
+        # The plot does not show revisions, so they must not change the key of the cache.
         progress_counts = {**progress, "revised_at": None}
         zone = timezone.get_current_timezone_name()
         draw(

@@ -81,7 +81,7 @@ METRICS_LABELS = {
 
 
 def _answer_rows(study: Study) -> list[dict[str, Any]]:
-    """Return rows with the consensus on the first items, for kinds with open answers."""
+    """Return rows with the consensus on the first items; [] if the kind's answers are not open."""
     kind = KINDS[study.protocol]
     if not kind.is_open:
         return []
@@ -137,6 +137,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         context["within_items_sentence"] = within_items_sentence(evaluation.result)
         context["variant_tables"] = tables_beside_metrics(evaluation.result)
     elif aggregation is not None:
+        # A job that could not compare any metric has notes on why, and stores no evaluation.
         done_jobs = Job.objects.filter(kind="evaluate", args__study=study.slug, state=Job.State.DONE)
         context["why_no_metrics"] = done_jobs.order_by("-pk").values_list("result__notes", flat=True).first()
     if aggregation is not None:
@@ -179,9 +180,9 @@ def _main_result(
 def _newest_analyses(study: Study) -> tuple[Analysis | None, Analysis | None]:
     """Return the newest aggregation and evaluation, by one query.
 
-    They have the attribute ``last_output``, the row id of the newest system output.
+    They have the attribute ``last_output``, the row id of the newest system output. Results are large, so older ones
+    are not read.
     """
-    # Results are large, so only the newest ones are read.
     aggregations = Analysis.objects.newest_first(study, Analysis.Kind.AGGREGATION)
     evaluations = Analysis.objects.newest_first(study, Analysis.Kind.META_EVALUATION)
     analyses = Analysis.objects.filter(
@@ -235,6 +236,7 @@ def _outdated_flags(
         revised_at = progress["revised_at"]
         is_current = (revised_at is None or revised_at <= computed_at) and not later_decisions.exists()
         last_output = getattr(aggregation, "last_output", None) or 0
+        # Results of older releases lack "outputs", and are not compared. It is None if the kind has no outputs.
         is_current = is_current and (aggregation.result.get("outputs", last_output) or 0) == last_output
         is_current = is_current and not precedes_erasure(aggregation)
     has_same_data = (
@@ -250,7 +252,6 @@ def _outdated_flags(
 
 
 def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
-    """Return the template context of an aggregation: agreement, consensus, and figures of participants."""
     result = aggregation.result
     figures = result.get("figures", {})
     captions = figures.get("captions", ())
@@ -262,7 +263,8 @@ def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
         "components_sentence": components_sentence(result["agreement"].get("components", {})),
         "side_sentence": side_sentence(
             result["agreement"].get("side_bias", {}),
-            random_sides=aggregation.settings.get("controls") != AS_IMPORTED,
+            random_sides=aggregation.settings.get("controls")
+            != AS_IMPORTED,  # unknown for imported judgments
         ),
         "counts": result["counts"],
         "filter_audit": audit_sentence(result["filter_audit"]) if "filter_audit" in result else "",
@@ -276,7 +278,6 @@ def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
 
 
 def _models_context(study: Study, result: dict[str, Any]) -> dict[str, Any]:
-    """Return the template context of Dawid and Skene's model, and of the other models."""
     model = result.get("dawid_skene", {})
     model_table = model_rows(study, model)
     return {
@@ -309,7 +310,6 @@ def _workers_context(aggregation: Analysis) -> dict[str, Any]:
 
 
 def _start_computing(request: HttpRequest, study: Study) -> None:
-    """Start the aggregation and, if the study's answers can be compared with metrics, the evaluation."""
     evaluation_options = read_posted_parameters(request, start_evaluation)
     if not Judgment.objects.filter(assignment__study=study).exists() and not study.pairs.exists():
         raise WrongState(
@@ -358,7 +358,8 @@ def _add_compute_step(name: str, options: tuple[str, ...], is_offered: Callable[
     )
 
 
-# The form has the variants for the study's protocol. "compute" is also a button at the top, without a form.
+# The template shows the form of "compute" for pairs, and that of "compute-captions" for other protocols. "compute" is
+# also a button at the top, without a form, for both.
 _add_compute_step("compute", PAIR_OPTIONS, was_opened)
 _add_compute_step("compute-captions", CAPTION_OPTIONS, never_shown)
 add_operation(

@@ -23,10 +23,11 @@ MIN_JUDGMENTS_FOR_NOTE = 20
 
 
 def worker_note(row: Mapping[str, Any], pass_mark: Any) -> str:
-    """Return notes on a participant: not used, excluded, or nearly always on one side; "" if there are none."""
+    """Return notes on a participant; "" if there are none. ``row`` is one of the aggregation's ``workers``."""
     notes = []
     if not row["used"]:
         note = _("excluded")
+        # `pass_mark` is a text for imported judgments, and None in older results.
         if isinstance(pass_mark, float | int) and row["controls_seen"] and row["controls_share"] < pass_mark:
             note = _("not used: below the pass mark of %(share)s") % {"share": percent(pass_mark)}
         notes.append(note)
@@ -92,7 +93,7 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
                 "n": thousands(model["compared"]),
                 "ties": thousands(model["breaks_ties"]),
             }
-        else:
+        else:  # the item response model, which gives items no values to compare
             sentence = _(
                 "Answers to which the model was fitted: %(n)s. An answer counts as right if it agrees with the "
                 "majority of the other answers to its item."
@@ -114,7 +115,7 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _describe_levels(levels: Sequence[Mapping[str, Any]]) -> str:
-    """Return a sentence on how often answers of each level of confidence agree with most others."""
+    # The values of choices are multiples of SURE; levels are 0, 1, 2 and 3.
     labels = {0: _("not given"), **{choice.value // SURE: _(choice.text) for choice in CONFIDENCE_CHOICES}}
     shares = [
         f"{labels[row['level']]}: {percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"
