@@ -127,9 +127,8 @@ class BestWorstRehearsal(Rehearsal):
         noise of the Gumbel distribution is added.
         """
         worths: list[float] = [int(content_key("worth", option["key"]), 16) for option in options_of(unit)]
-        if WORST not in self.ends and len(qualities) == len(
-            worths
-        ):  # a quality, from 1 to 4, for each caption
+        # A rehearsal gives the quality of each caption, from 1 to 4. If others give none, the worths decide.
+        if WORST not in self.ends and len(qualities) == len(worths):
             worths = (np.array(qualities) + rng.gumbel(size=len(worths))).tolist()
         truth = {BEST: worths.index(max(worths)) + 1, WORST: worths.index(min(worths)) + 1}
         return {end: truth[end] for end in self.ends}

@@ -59,6 +59,7 @@ class BestWorst(OpenKind):
     page = Page(
         "annotation/kinds/best_worst.html",
         script="js/kinds/best_worst.js",
+        # Keys of the keyboard, with words on what they do: to choose the best, and the worst.
         keys=((("1", "…"), wording.keys[0]), ((_("Shift 1"), "…"), wording.keys[1])),
     )
     sides = OptionOrder()

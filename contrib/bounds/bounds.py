@@ -251,6 +251,7 @@ def compute_bounds(
         raise EvaluationError("No item has two captions, so no caption can be compared with the others.")
     generator = np.random.default_rng(seed)
     try:
+        # Hold out each caption that has others of its image: `folds.texts`, with the positions of their images.
         folds = hold_out(images_with_captions)
         lower_folds = folds
         if max_replaced is not None:

@@ -74,9 +74,7 @@ def submit_upload(
     """
     if (file.size or 0) <= MAX_REQUEST_BYTES:
         return submit_caption_file(challenge=challenge, user=user, details=details, chunks=file.chunks())
-    _check_author(
-        challenge, user, details
-    )  # the job does not check this again: the time of the upload counts
+    _check_author(challenge, user, details)  # not checked again by the job: the time of the upload counts
     file.name = "captions.json"
     upload = uploads.store_upload([file])
     try:

@@ -180,7 +180,7 @@ class Outputs:
         output_counts, score_sums = np.bincount(system), np.bincount(system, score)
         means = np.divide(score_sums, output_counts, out=np.zeros(len(score_sums)), where=output_counts > 0)
         weight = sign[system] / output_counts[system]
-        mean = float(means @ sign[: len(means)])
+        mean = float(means @ sign[: len(means)])  # `bincount` ends at the largest code
         # The influence of an item on the contrast: the sum of the deviations of its outputs from their system's mean.
         centred = weight * (score - means[system])
         influence: Floats = np.bincount(item, centred, minlength=item_count).astype(np.float64)
@@ -223,6 +223,7 @@ class Outputs:
             weight: (C,) weights of these outputs in the contrast.
             influence: (I,) influences of the items.
         """
+        # Leave out deletions from outputs whose items are not compared.
         position = places_in(rows, deletions.row)
         deletions, position = deletions.at(np.flatnonzero(position >= 0)), position[position >= 0]
         rater_count = deletions.rater_count

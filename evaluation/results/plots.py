@@ -361,6 +361,7 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
     # Without intervals, it is unknown whether agreement differs by kind.
     if any(figure["low"] is None for figure in kinds.values()):
         return sentence
+    # Without kinds, there are no others.
     best, *others = sorted(kinds, key=lambda name: -kinds[name]["value"]) or [""]
     if others and all(kinds[best]["low"] > kinds[name]["high"] for name in others):
         sentence += " " + _("Agreement is highest on %(kind)s pairs (%(value)s).") % {

@@ -99,7 +99,7 @@ class Verdict(LargerStudy):
 
 
 def winners_of_metrics(scores: Mapping[str, Floats]) -> dict[str, Ints]:
-    """Return the (N,) winners that each metric names, from its (N, 2) scores."""
+    """Return the (N,) winners that each metric names (1, 2, or 0 for a tie), from its (N, 2) scores."""
     return {
         name: metric_winners(pair_scores[:, 0], pair_scores[:, 1]) for name, pair_scores in scores.items()
     }

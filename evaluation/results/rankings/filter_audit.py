@@ -1,4 +1,7 @@
-"""Estimate how many good captions the filter before judging rejected, from a judged random sample of rejected ones."""
+"""Estimate how many good captions the filter before judging rejected, from a judged random sample of rejected ones.
+
+The filter is that of a study file (``[filter]``): captions are judged if their Bleu-pre score reaches a threshold.
+"""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class BoxMeasures:
         return self._scores_by_measure(content_upper_bound(people))
 
     def _scores_by_measure(self, score: ContentScore) -> Scores:
-        is_undefined = np.isnan(score.recall.images)  # people name no box of the image
+        is_undefined = np.isnan(score.recall.images)  # nobody, or nobody else, names a box
         measures = (score.precision, score.recall, score.f1)
         return [np.where(is_undefined, np.nan, measure.images) for measure in measures]
 
@@ -123,9 +123,8 @@ class KeywordMeasures:
     ) -> tuple[tuple[KeywordScore, ...], KeywordOverlap]:
         """Return the scores by best, oot and their mode variants, and the overlap, from which the others follow."""
         tags = [Counter(chain.from_iterable(image)) for image in people]
-        first_keywords = [
-            keywords[:1] for keywords in selections
-        ]  # "best" and its mode are for a single guess
+        # "best" and its mode score a single guess; "oot" stands for "out of ten".
+        first_keywords = [keywords[:1] for keywords in selections]
         credits = (
             keyword_best(first_keywords, tags, duplicates=CREDITED_ONCE),
             keyword_oot(selections, tags, duplicates=CREDITED_ONCE),

@@ -316,6 +316,7 @@ def _start_computing(request: HttpRequest, study: Study) -> None:
             _("Study “%(slug)s” has no judgments yet; there is nothing to compute.") % {"slug": study.slug}
         )
     with transaction.atomic():
+        # From a page (`page`), no second job is started while one runs, even if its options differ.
         start_aggregation.start(study, {}, by=signed_in(request), page=True)
         if not KINDS[study.protocol].comparison.refusal:
             start_evaluation.start(study, evaluation_options, by=signed_in(request), page=True)
