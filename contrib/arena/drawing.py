@@ -183,7 +183,7 @@ def draw_page(
     for pair, chance, positions in drawn_pairs:
         candidates = {position: units[position] for position in positions if position not in used_positions}
         candidates = _without_own_captions(candidates, own_captions)
-        if not candidates:  # the worker has seen most units of this pair, so look among all of its units
+        if not candidates:  # no unit to try can be used, so look among all units of the pair
             all_positions = (table.start[pair] + rng.permutation(int(table.unit_counts[pair]))).tolist()
             unused_positions = [position for position in all_positions if position not in used_positions]
             candidates = _without_own_captions(_read_units(study, unused_positions[:MAX_TRIES]), own_captions)
@@ -205,6 +205,7 @@ def _draw_pairs(
     rng: np.random.Generator,
 ) -> list[DrawnPair]:
     """Draw a system pair for each unit of a page, among the pairs with units that the worker has not seen."""
+    # The counts are (P, 3) wins, ties and losses.
     answers = np.array(state.counts, dtype=np.int64).reshape(-1, 3).sum(axis=1)
     drawing = PairDraws.from_comparisons(
         table.first, table.second, answers, state.strengths, even=design.arena.even

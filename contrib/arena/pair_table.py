@@ -17,7 +17,7 @@ from quorum.numeric.arrays import Ints
 class PairTable:
     """The P system pairs of a study as columns, in the order of ``SystemPair.position``.
 
-    They do not change after the study is generated.
+    They do not change after the study is generated. The pool has all units of the study, pair by pair.
 
     Attributes:
         systems: names of the systems.
@@ -34,7 +34,7 @@ class PairTable:
 
     def count_by_pair(self, positions: Collection[int]) -> Ints:
         """Return the (P,) numbers of units at these positions that belong to each pair."""
-        # the last pair that starts at or before a position
+        # The pair of a position is the last one that starts at or before the position.
         pair = np.searchsorted(self.start, np.fromiter(positions, dtype=np.int64), side="right") - 1
         return np.bincount(pair, minlength=len(self.start)).astype(np.int64, copy=False)
 

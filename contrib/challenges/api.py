@@ -76,7 +76,10 @@ class IsParticipant(BasePermission):
 
 
 class OpenToParticipants:
-    """A mixin for resources that every account may use. Their rows belong to no study, so no role restricts them."""
+    """A mixin for resources that every account may use. Their rows belong to no study, so no role restricts them.
+
+    ``VisibleRows``, which filters the rows of all resources, reads the permission and calls ``rows_for``.
+    """
 
     read_permission: ClassVar[str] = "judgments.view_study"
     permission_classes: Any = (IsParticipant,)

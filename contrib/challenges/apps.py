@@ -20,7 +20,8 @@ class ChallengesConfig(Feature):
         super().ready()
         from judgments.models.datasets import pre_share
 
-        # the references stay hidden even while the feature is off
+        # In `ready`, and not in `start`, so that references stay hidden even while the feature is off. `weak=False`,
+        # because nothing else refers to the function.
         refuse = lazy_function("contrib.challenges.challenges.keep_references_hidden")
         pre_share.connect(refuse, weak=False)
 

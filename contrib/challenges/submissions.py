@@ -75,7 +75,7 @@ def submit_upload(
     if (file.size or 0) <= MAX_REQUEST_BYTES:
         return submit_caption_file(challenge=challenge, user=user, details=details, chunks=file.chunks())
     _check_author(challenge, user, details)  # not checked again by the job: the time of the upload counts
-    file.name = "captions.json"
+    file.name = "captions.json"  # instead of the author's name for it, which can be any text
     upload = uploads.store_upload([file])
     try:
         args = {"upload": upload, "challenge": challenge.slug, "about": asdict(details)}

@@ -215,7 +215,7 @@ class Outputs:
         weight: Floats,
         influence: Floats,
     ) -> Spread:
-        """Return the spread with the variance of raters added.
+        """Return the spread with the variance of raters added. It stays as it is if there is only one rater.
 
         Args:
             deletions: the scores without each rater, of the compared systems.

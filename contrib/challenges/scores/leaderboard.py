@@ -45,6 +45,7 @@ def leaderboard_rows(*, challenge: Challenge, user_id: int | None, now: datetime
     if not challenge.shows_scores_at(now):
         return []
     all_submissions = Submission.objects.on_leaderboard(challenge)
+    # scores[metric]["corpus"] in SQL. A metric's name can have characters that a lookup such as scores__x cannot.
     corpus = KeyTransform("corpus", KeyTransform(challenge.ranked_by, "scores"))
     shown_submissions = list(all_submissions.order_by(corpus.desc(), "pk")[:MAX_SHOWN_SYSTEMS])
     ranks: dict[str, Any] = {}

@@ -87,6 +87,7 @@ def rankings_of(
             continue
         # The query of each relevant item: the image, or the text of the query caption.
         query = relevant_keys // width if task == ANNOTATION else relevant_keys % width
+        # By position of the image or text, which may have no relevant item.
         relevant_counts = np.bincount(query, minlength=max(len(proposals.images), len(proposals.texts)))
         table, figures = [], {}
         for system, system_rows in _rows_by_system(proposals, rows, codes, with_unjudged_systems):
