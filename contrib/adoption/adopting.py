@@ -151,7 +151,7 @@ def _add_outputs(
     """
     check_system_name(name)
     fingerprint = f"adopted:{content_key(study.slug)}"
-    owner = by or study.created_by
+    owner = by or study.created_by  # a private system must have an owner
     system, created = System.objects.get_or_create(
         dataset=dataset,
         name=name,

@@ -38,7 +38,7 @@ class PeoplesSelections:
     Attributes:
         units: (N,) a unit of each image.
         cluster: (N,) codes of the documents, or of the images.
-        by_all: (N,) the selections of all people.
+        by_all: (N,) the selections of all people: for each image, a list for each description, or for each person.
         image, rater, without_rater: (V,) further versions: of image ``image[v]``, without the rater with the row id
             ``rater[v]``, the selections are ``without_rater[v]``.
         empty_images: number of further images, for which nobody selects anything.
@@ -132,7 +132,8 @@ def _selections_of_people(
 ) -> PeoplesSelections:
     # The judgments of each unit, by row id of the image and of the unit.
     units_by_item: dict[int, dict[int, list[IncludedJudgment]]] = {}
-    for judgment in sorted(judgments, key=lambda row: (row.unit.position, row.unit.pk)):  # as in a release
+    # In the order of a release, so that `verify` computes equal results.
+    for judgment in sorted(judgments, key=lambda row: (row.unit.position, row.unit.pk)):
         units = units_by_item.setdefault(judgment.unit.item_id, {})
         units.setdefault(judgment.unit.pk, []).append(judgment)
 
