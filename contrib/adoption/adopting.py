@@ -150,7 +150,7 @@ def _add_outputs(
     from elsewhere.
     """
     check_system_name(name)
-    fingerprint = f"adopted:{content_key(study.slug)}"
+    fingerprint = f"adopted:{content_key(study.slug)}"  # says where the system's captions come from
     owner = by or study.created_by  # a private system must have an owner
     system, created = System.objects.get_or_create(
         dataset=dataset,

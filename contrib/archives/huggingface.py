@@ -47,7 +47,7 @@ def send_to_huggingface(
     api_path = f"api/datasets/{quote(repository)}"
     info = site.call("GET", api_path, what="to read the repository")
     remote_files = {str(sibling.get("rfilename")) for sibling in info.get("siblings") or []}
-    if not is_new and deposit.state == State.STARTED:  # the repository was there before this deposit
+    if not is_new and deposit.state == State.STARTED:  # it may be somebody else's
         _refuse_foreign_repository(site, deposit, remote_files)
     if not info["private"] and not plan.publish:
         raise PublishingError(

@@ -53,7 +53,7 @@ class Choices:
         winners: for each choice, the systems of the best caption.
         shown_captions: for each choice, the captions that were shown.
         owners: the systems credited with each caption.
-        clusters: the codes of each choice's image and rater, by ITEM and RATER; {} if images are unknown.
+        clusters: codes of each choice's image (ITEM) and, unless anonymous, rater (RATER); {} if images are unknown.
         items: number of images.
     """
 

@@ -117,7 +117,10 @@ def contrasts_where_compared(strength: Floats, contrast: Contrasts) -> Contrasts
 
 
 def divide_variances(contrasts: Contrasts, direct: Contrasts) -> Contrasts:
-    """Return the contrasts, with each variance divided among items and raters as in the `direct` contrasts."""
+    """Return the contrasts, with each variance divided among items and raters as in the `direct` contrasts.
+
+    `larger_study` predicts from these parts how many more items or raters are needed.
+    """
 
     def divided_contrast(first: int, second: int) -> Contrast:
         contrast, spread = contrasts(first, second), direct(first, second).spread

@@ -263,8 +263,8 @@ def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
         "components_sentence": components_sentence(result["agreement"].get("components", {})),
         "side_sentence": side_sentence(
             result["agreement"].get("side_bias", {}),
-            random_sides=aggregation.settings.get("controls")
-            != AS_IMPORTED,  # unknown for imported judgments
+            # It is unknown whether the sides of imported judgments were random.
+            random_sides=aggregation.settings.get("controls") != AS_IMPORTED,
         ),
         "counts": result["counts"],
         "filter_audit": audit_sentence(result["filter_audit"]) if "filter_audit" in result else "",
