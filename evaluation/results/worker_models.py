@@ -168,8 +168,8 @@ def _compare_with_consensus(model_input: ModelInput, model: Any, parameters: Seq
     rows = ModelRows(keys, model.values(), model.posterior.max(axis=1))
     model_values = np.array(rows.value, dtype=np.float64)  # turns None into nan
     consensus_values, has_consensus = values_at(consensus.of_unit, model.units)
-    is_compared = ~np.isin(model.units, list(consensus.decisions))  # not adjudicated
-    is_comparable = has_consensus & is_compared & ~np.isnan(model_values)
+    is_not_adjudicated = ~np.isin(model.units, list(consensus.decisions))
+    is_comparable = has_consensus & is_not_adjudicated & ~np.isnan(model_values)
     is_tied = np.isnan(consensus_values)
     indices = np.flatnonzero(is_comparable & ~is_tied & (consensus_values != model_values))
     differing = []
@@ -181,7 +181,7 @@ def _compare_with_consensus(model_input: ModelInput, model: Any, parameters: Seq
         "reason": "",
         "units": rows,
         "workers": _worker_rows(model_input, model, model.workers, (*parameters, "judgments")),
-        "compared": int(is_compared.sum()),
+        "compared": int(is_not_adjudicated.sum()),
         "differ": len(indices),
         "breaks_ties": int((is_comparable & is_tied).sum()),
         "differing": differing[:MAX_DIFFERING_ITEMS],

@@ -72,7 +72,7 @@ class SelectionSource(NamedTuple):
 
 
 def mean_box_count(people: People) -> int:
-    """Return the mean number of boxes that a description names, rounded, and at least 1."""
+    """Return the rounded mean number of boxes of the descriptions that name any, at least 1."""
     box_counts = [len(boxes) for boxes in chain.from_iterable(people) if boxes]
     return max(1, round(float(np.mean(box_counts))))
 
