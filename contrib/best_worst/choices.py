@@ -47,9 +47,10 @@ class OfferedCaption(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """People's choices of the best of several captions, and the fitted ``strengths`` of systems.
+    """People's choices of the best of several captions.
 
     Attributes:
+        strengths: the fitted strengths of systems, which are its ``items``.
         winners: for each choice, the systems of the best caption.
         shown_captions: for each choice, the captions that were shown.
         owners: the systems credited with each caption.
@@ -100,9 +101,8 @@ class Choices:
 
         strength = fit.log_strength
         contrasts = divide_variances(contrasts_of_fit(strength, fit.covariance, fit.freedom), compare)
-        if (
-            fit.reason
-        ):  # strengths are infinite, since a system is always the best, or have no standard errors
+        # Strengths that are infinite, since a system is always the best, or have no standard errors.
+        if fit.reason:
             strength = np.array([figures[name]["value"] for name in names])
             contrasts = contrasts_where_compared(strength, compare)
         return Standings(
