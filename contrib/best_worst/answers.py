@@ -97,7 +97,7 @@ class CaptionIds(AnswerFileFormat):
     """The form of answers in files: captions are named by their ids instead of their positions."""
 
     def to_file(self, answer: Any, *, content: Mapping[str, Any]) -> dict[str, Any]:
-        options = content["options"]
+        options = content["options"]  # a consensus has the position None on a tie
         return {end: options[position - 1]["key"] if position else None for end, position in answer.items()}
 
     def from_file(self, answer: Any, *, content: Mapping[str, Any]) -> dict[str, int]:
