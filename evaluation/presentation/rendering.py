@@ -103,7 +103,8 @@ def fill_template(text: str, values: dict[str, Any]) -> str:
 def render_sentence(name: str, /, *, wording: int = WORDING_VERSION, **values: Any) -> str:
     """Return the named sentence of ``wording.toml``, filled with these values.
 
-    ``wording`` is the version of the wording, which is 0 for releases that do not state it.
+    ``wording`` is the version of the wording, which is 0 for releases that do not state it. Only that version has other
+    templates; `verify` replaces phrases to compare version 1 with the current one.
     """
     earlier_sentences = {} if wording else WORDING_TEMPLATES["earlier"]
     return fill_template(earlier_sentences.get(name, WORDING_TEMPLATES["sentences"][name]), values)

@@ -1,6 +1,4 @@
-"""Make the files of a report, and write them into a folder.
-
-``files_with_manifest`` yields all files of a report, of which the manifest has the sizes and hashes."""
+"""Make the files of a report, and write them into a folder."""
 
 from __future__ import annotations
 
@@ -34,6 +32,7 @@ def files_of(report: Report, progress: Progress = no_progress) -> Iterator[tuple
     svgs: dict[str, str] = {}
     plots = report.plots
     for number, plot in enumerate(plots):
+        # The first 0.8 of the job computed the report.
         progress(0.8 + 0.18 * number / len(plots), f"figure {plot.name}")
         figure = drawing.draw_plot(plot, signature=report.signature)
         svg = drawing.svg_of(figure, plot, simulated=report.simulated)

@@ -80,14 +80,14 @@ class ReportInputs:
     Attributes:
         table: all judgments of the study.
         evaluation: the evaluation of metrics, or None, with the reason in ``no_evaluation_reason``.
-        unit_weights: weights of audited units, by row id, if the evaluation weights units.
+        unit_weights: by row id, weights of audited units, which a filter had rejected, if the evaluation has weights.
         full_depth_units: row ids of the units to which agreement is limited, because early stopping did not end
             them; None for all.
         names: worker's name by row id.
         systems: systems of both captions, by pair key.
         images: image by pair row id.
         unit_images: (U,) codes of the documents or images of the consensus's units; None for an older release.
-        documents: the first image of each image's document, by image; {} if no document has several images.
+        documents: the first image of each image's document, by image; {} without documents, or with a single one.
         proposals: systems' ranked lists; None if units are not single captions.
         pair_material: a function that returns pairs with references, and the documents for document frequencies.
         are_raters_known: whether names of workers tell people apart, so that intervals of metrics can cluster by
@@ -157,7 +157,7 @@ class ReportInputs:
 
     @property
     def weights(self) -> Floats:
-        """The (N,) weights of the scored captions."""
+        """The (N,) weights of the scored captions. If they are not units, there are no weights, so each has 1."""
         captions = self.evaluation.captions if self.evaluation else ()
         ids = self.scored_ids or range(len(captions))
         return np.array([self.unit_weights.get(unit_id, 1.0) for unit_id in ids], dtype=np.float64)

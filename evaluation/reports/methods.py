@@ -36,14 +36,14 @@ PAPERS_BY_METRIC = {
     "meteor": ("denkowski2014",),
     "cider": ("vedantam2015",),
 }
-# The work of the data's authors, by source format of an import.
+# The works of the data's authors, by the beginning of the source format of an import.
 PAPERS_BY_FORMAT = {
     "pascal-50s": ("vedantam2015",),
     "abstract-50s": ("vedantam2015",),
     "flickr8k": ("hodosh2013",),
     "coco": ("lin2014coco", "chen2015coco"),
 }
-# The paper that a preset follows, by preset.
+# The paper that a preset follows, by the beginning of the preset's name.
 PAPER_BY_PRESET = {
     "vedantam-2015": "vedantam2015",
     "hodosh-2013": "hodosh2013",

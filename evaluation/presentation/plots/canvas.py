@@ -122,7 +122,7 @@ def draw_dots(axes: Axes, dots: Sequence[Dot], *, has_labels: bool = True) -> No
             )  # fmt: skip
         # Do not clip a dot at the end of the scale.
         axes.plot([dot.value], [row], "o", color=colour, markersize=6.5, markeredgewidth=0, clip_on=False)
-    axes.set_ylim(len(dots) - 0.4, -0.6)
+    axes.set_ylim(len(dots) - 0.4, -0.6)  # bottom and top: the first row is at the top
     if not has_labels:
         axes.set_yticks([])
         return
@@ -171,10 +171,8 @@ def tick_of(value: float) -> str:
 def to_svg(figure: Figure, name: str, title: str, description: str, *, simulated: bool = False) -> str:
     """Return the figure as an ``<svg>`` element for a page.
 
-    Args:
-        name: prefix of all ids, so that they are unique on a page with several plots.
-        title, description: texts for screen readers.
-        simulated: whether to mark the figure as one of simulated answers.
+    ``name`` is the prefix of all ids, so that they are unique on a page with several plots. ``title`` and
+    ``description`` are for screen readers.
     """
     if simulated:
         figure.text(
@@ -186,6 +184,7 @@ def to_svg(figure: Figure, name: str, title: str, description: str, *, simulated
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Type": None, "Format": None})
     document = out.getvalue()
     body = document[document.index("<svg") :]
+    # Remove matplotlib's metadata, style sheet and comments, which pages do not need.
     body = re.sub(r"\s*<metadata>.*?</metadata>|\s*<style.*?</style>|<!--.*?-->", "", body, flags=re.DOTALL)
     body = re.sub(r' style="([^"]*)"', _as_attributes, body)
     body = re.sub(r'( id="|url\(#|xlink:href="#)', rf"\g<1>{name}-", body)
@@ -224,7 +223,7 @@ def _as_attributes(match: re.Match[str]) -> str:
     attributes: dict[str, str] = {}
     for declaration in match.group(1).split(";"):
         key, _, value = (part.strip() for part in declaration.partition(":"))
-        if key == "font":
+        if key == "font":  # such as "bold 9px 'DejaVu Sans'"; the weight may be a number
             font: Any = re.match(r"(?:(bold|\d00)\s+)?([\d.]+)px", value)
             attributes |= {"font-size": font.group(2), "font-family": FONTS}
             if font.group(1):

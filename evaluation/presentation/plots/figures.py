@@ -190,10 +190,7 @@ def curves_figure(drawing: LinePlot, signature_height: float) -> Figure:
 
 
 def _draw_curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> None:
-    """Draw a panel.
-
-    ``log`` says whether its horizontal axis is logarithmic, and ``single`` whether it is the only panel of the figure.
-    """
+    """Draw a panel. ``single`` says whether it is the only panel of the figure."""
     style_axes(axes, grid="y")
     axes.set_title(panel.title, fontsize=NORMAL, color=INK, loc="left", fontweight="bold", parse_math=False)
     _set_panel_scale(axes, panel, log)
@@ -202,7 +199,7 @@ def _draw_curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool)
         axes.axhline(level.value, **style, zorder=1)
     ends = _draw_panel_lines(axes, panel, label_length=20 if single else 16)
     if any(curve.x[0] > curve.x[-1] for curve in panel.curves if curve.x):
-        axes.invert_xaxis()  # labels are then at the strictest threshold, where curves are farthest apart
+        axes.invert_xaxis()  # thresholds of grades fall from left to right, so the last point, with the label, is right
     ends += [(level.value, shorten_label(level.label, 18), INK, "") for level in panel.levels]
     label_ends(axes, ends)
 
@@ -220,6 +217,7 @@ def _set_panel_scale(axes: Axes, panel: CurvePanel, log: bool) -> None:
         values += [y for y in curve.y if y is not None]
     lowest, highest = min(values, default=0.0), max(values, default=1.0)
     margin = 0.06 * ((highest - lowest) or 1.0)
+    # Shares end at 1, but metrics' scores may exceed it.
     axes.set_ylim(lowest - margin, min(1.0, highest + margin) if highest <= 1.0 else highest + margin)
     axes.locator_params(axis="y", nbins=5)
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}")
@@ -333,7 +331,7 @@ def dots_figure(drawing: DotPlot, signature_height: float) -> Figure:
 
 
 def _points_of_extra_labels(panel: DotPanel) -> int:
-    """Return the height, in points, of labels of people's levels above a panel. The first label has room already."""
+    """Return the height, in points, of labels of people's levels (solid lines). The first label has room already."""
     return LABEL_LINE_HEIGHT * max(0, sum(not level.dashed for level in panel.levels) - 1)
 
 
@@ -360,8 +358,8 @@ def _draw_x_ticks(axes: Axes, drawing: DotPlot, *, many_panels: bool) -> None:
         axes.locator_params(axis="x", nbins=5)
         return
     step = 0.5 if many_panels else 0.25
-    ticks = [tick for tick in (-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0) if low <= tick <= high]
-    ticks = [tick for tick in ticks if abs(round(tick / step) - tick / step) < 1e-9]
+    multiples = [step * factor for factor in range(round(-1 / step), round(1 / step) + 1)]
+    ticks = [tick for tick in multiples if low <= tick <= high]
     if drawing.shows == "share":
         axes.set_xticks(ticks, [f"{100 * tick:.0f}" for tick in ticks])
     else:
@@ -474,6 +472,7 @@ def _draw_curve(axes: Axes, drawing: Specifications) -> None:
     )  # fmt: skip
     axes.set_xticks([])
     axes.locator_params(axis="y", nbins=6)
+    # Matplotlib also returns a tick beyond each limit.
     ticks = [tick for tick in axes.get_yticks() if axes.get_ylim()[0] <= tick <= axes.get_ylim()[1]]
     is_share = drawing.shows == "share"
     axes.set_yticks(ticks, [f"{100 * tick:g}" if is_share else tick_of(round(tick, 6)) for tick in ticks])
@@ -485,7 +484,7 @@ def _draw_matrix(axes: Axes, drawing: Specifications, height: float, left_margin
     for spine in axes.spines.values():
         spine.set_visible(False)
     axes.set_xlim(-1, len(drawing.option_positions))
-    axes.set_ylim(height / OPTION_HEIGHT, 0)
+    axes.set_ylim(height / OPTION_HEIGHT, 0)  # in rows, from the top
     axes.set_xticks([])
     axes.set_yticks([])
     if drawing.reported is not None:
@@ -517,5 +516,6 @@ def _draw_marks(axes: Axes, positions: Sequence[int], middle: float) -> None:
         xs += [position, position, math.nan]
         ys += [middle - MARK_HALF_HEIGHT, middle + MARK_HALF_HEIGHT, math.nan]
     axes.axhline(middle, color=INK, alpha=0.08, linewidth=0.8, zorder=0)
-    width = max(0.9, min(4.0, 260 / max(1, axes.get_xlim()[1])))
+    specification_count = axes.get_xlim()[1]
+    width = max(0.9, min(4.0, 260 / max(1, specification_count)))  # points; thin enough that marks do not overlap
     axes.plot(xs, ys, color=INK, alpha=SOFT_OPACITY, linewidth=width, solid_capstyle="butt")

@@ -38,7 +38,7 @@ LETTER_WIDTH = 0.0078  # of an average letter at a type size of one point
 DARK, LIGHT = "#111111", "#ffffff"  # colours of numbers in bright and dark cells
 # Names of columns are not rotated if they are short, and if all of them together fit side by side.
 MAX_LETTERS_UNROTATED, MAX_LETTERS_SIDE_BY_SIDE = 4, 60
-EQUAL_CONTRAST = 0.19  # the luminance at which black and white text have equal contrast
+EQUAL_CONTRAST = 0.19  # the luminance at which DARK and LIGHT text have equal contrast
 # Colours from low to high, distinguishable with red-green colour blindness (Brewer's Blues and Purple-Orange).
 SEQUENTIAL_COLOURS = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
 DIVERGING_COLOURS = ("#b35806", "#fdb863", "#f7f7f7", "#b2abd2", "#542788")
@@ -65,9 +65,6 @@ class _Sizes:
     """Sizes that all panels share.
 
     Attributes:
-        figure_width: width of the figure.
-        panels_per_row: number of panels beside each other.
-        cell_width, cell_height: width and height of a cell.
         row_labels_width: width of the labels of rows, with the name of their axis.
         height_below: height of the parts below a matrix: labels, the axis name and the colour scale.
         label_points, number_points: type sizes of labels and of numbers in cells, in points.
@@ -124,7 +121,7 @@ def _sizes(drawing: Heatmap) -> _Sizes:
     panels_per_row = 1 if len(panels) == 1 else 2
     cells_width = _cells_width(width / panels_per_row, longest_rows, bool(drawing.y_axis))
     cell_width = min(MAX_CELL, cells_width / column_count)
-    # A label is at most 0.86 of the width of a cell high.
+    # A label is at most 62 / 72 = 0.86 of the width of a cell high, as an inch has 72 points.
     label_points = min(SMALL - 1, max(4.5, 62 * cell_width))
     line_count = max(
         _count_lines_of_levels(panel, drawing.scale_min, cell_width * len(panel.columns)) for panel in panels
@@ -140,7 +137,7 @@ def _sizes(drawing: Heatmap) -> _Sizes:
         + (AXIS_NAME_SIZE if drawing.x_axis else 0.0)
         + (bar_height if line_count else BOTTOM_GAP),
         label_points=label_points,
-        number_points=min(SMALL - 1, 27 * cell_width),
+        number_points=min(SMALL - 1, 27 * cell_width),  # "-.62" fits a cell
     )
 
 
@@ -180,6 +177,7 @@ def _matrix_height(panel: HeatmapPanel, sizes: _Sizes) -> float:
 def _draw_matrix(axes: Axes, panel: HeatmapPanel, drawing: Heatmap, sizes: _Sizes) -> None:
     axes.patch.set_alpha(0.0)
     for spine in axes.spines.values():
+        # A frame would also enclose the gap before separate rows.
         spine.set(color=INK, alpha=FAINT_OPACITY, visible=not panel.separate_rows)
     first_separate_row = len(panel.rows) - panel.separate_rows
     # The positions of rows from the top, in cells.
@@ -263,7 +261,7 @@ def _format_level(level: Level, shows: str) -> str:
 def _label_alignment(share: float, length: float) -> str:
     """Return the alignment of a label at a position of the scale, so that it does not project beyond the scale.
 
-    ``share`` is the position, and ``length`` that of the label, both as shares of the scale.
+    ``share`` is the position, and ``length`` is the length of the label, both as shares of the scale.
     """
     if share < length / 2:
         return "left"

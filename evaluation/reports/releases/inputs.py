@@ -107,6 +107,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
             wording=settings.wording, is_clustered=settings.clustered, is_credited=settings.credited
         ),
         are_raters_known=settings.raters_known,
+        # Fields of the judgment signature that only arenas and such samples have.
         draws_at_claim="drawn" in settings.others,
         samples_useful_items="chosen" in settings.others,
     )
@@ -195,7 +196,7 @@ def _proposals(rows: ReleasedRows) -> Proposals:
     judged_units = {
         number: (row["image"], rows.first_with_text.get(number) or row["first"])
         for number, row in enumerate(rows.units)
-        if not row["control"] and row["first"]
+        if not row["control"] and row["first"]  # items of boxes and keywords have no caption
     }
     unit_images = [image for image, _ in judged_units.values()]
     unit_texts = [text for _, text in judged_units.values()]
@@ -208,13 +209,14 @@ def _proposals(rows: ReleasedRows) -> Proposals:
             systems[row["system"]],
             images[row["image"]],
             texts[row["caption"]],
-            query_captions[row["query"]] if row["task"] == SEARCH else -1,
+            query_captions[row["query"]] if row["task"] == SEARCH else -1,  # -1: the image is the query
             row["rank"],
             NO_ORIGINAL if row["original"] is None else row["original"],
         )
         for row in rows.proposals
     ]
     system, image, text, query_caption, rank, original = np.array(entries, dtype=np.int64).reshape(-1, 6).T
+    # In older bundles, ranks order a list but need not be positions in it.
     has_rank = np.full(len(entries), not rows.has_old_proposals)
     credits: list[tuple[int, int]] = []
     for position, number in enumerate(judged_units):
@@ -243,7 +245,8 @@ def _rankings(
 ) -> dict[str, dict[str, Any]]:
     """Return the rankings of systems.
 
-    The rankings of old bundles lack lists of one caption, intervals of shares, and ``system_orders``.
+    Bundles from before systems ranked images (``has_old_proposals``) have no rankings of lists of one caption, and no
+    intervals of shares. Those that do not score credited systems have no ``system_orders``.
     """
     relevance = rows.settings.kind.relevance
     if proposals is None or relevance is None:

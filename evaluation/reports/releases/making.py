@@ -118,7 +118,7 @@ def write_release(
         licence=licence,
         citation=terms.citation,
         released_on=released_on or timezone.now().date(),
-        signature="",
+        signature="",  # known once the rows are written
         simulated=study.simulated,
         attribution=study.dataset.attribution,
         texts=terms.texts,

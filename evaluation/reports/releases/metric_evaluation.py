@@ -68,7 +68,7 @@ def add_evaluation(
 def _evaluate_pairs(
     rows: ReleasedRows, inputs: ReportInputs, rows_by_metric: Mapping[str, list[Row]]
 ) -> tuple[ReportInputs, dict[str, Any]]:
-    """Return the inputs with the metrics' scores of pairs, and the result of the evaluation."""
+    """Return the inputs with the metrics' scores of pairs, and the result, which their evaluation does not have yet."""
     names = [row["pair"] for row in rows.pairs]
     pair_kinds = [row["kind"] or "" for row in rows.pairs]
     scores: dict[str, Floats] = {}
@@ -132,7 +132,7 @@ def _evaluate_captions(
     rows_by_metric: Mapping[str, list[Row]],
     judgments: Sequence[IncludedJudgment],
 ) -> tuple[ReportInputs, dict[str, Any]]:
-    """Return the inputs with the metrics' scores of captions, and the result of the evaluation."""
+    """Return the inputs with the scores of captions, and the result, which their evaluation does not have yet."""
     kind, settings = rows.settings.kind, rows.settings.evaluation
     # The rows of all metrics are of the same captions, in the same order.
     scored = _scored_captions(rows, inputs, next(iter(rows_by_metric.values())), judgments)

@@ -29,7 +29,7 @@ LONG_NUMBER = re.compile(r"\+?\d[\d \-/()]{4,}\d")
 SCRUBBED_TEXT = "[…]"  # stands for what is removed
 
 
-@declare
+@declare  # so that `map_parts` can send it to other processes
 @dataclass(frozen=True, slots=True)
 class Pseudonyms:
     """A mapping from names to pseudonyms.

@@ -117,7 +117,7 @@ def released_captions(study: Study) -> Iterator[dict[str, Any]]:
     """Yield judged captions and references, sorted by id. For pairs, yield all references of the judged splits."""
     compares_pairs = KINDS[study.protocol].compares_pairs
     splits = load_references(study).splits if compares_pairs else []
-    images = Q(item__split__in=splits, dataset=study.dataset_id)
+    is_of_judged_splits = Q(item__split__in=splits, dataset=study.dataset_id)
     units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
     rows = (
         Caption.objects.filter(
@@ -126,7 +126,7 @@ def released_captions(study: Study) -> Iterator[dict[str, Any]]:
             | Q(pk__in=CandidatePair.objects.filter(study=study).values("first"))
             | Q(pk__in=CandidatePair.objects.filter(study=study).values("second"))
             | Q(item__in=units.values("item"), role=Caption.Role.REFERENCE)
-            | images & Q(role=Caption.Role.REFERENCE)
+            | is_of_judged_splits & Q(role=Caption.Role.REFERENCE)
         )
         .order_by(F("item__position").asc(nulls_first=True), "position", "pk")
         .values_list("key", "text", "role", "item__name", "item__split")
@@ -176,7 +176,7 @@ def released_proposals(study: Study) -> Iterator[dict[str, Any]]:
     for system, image, text, query_caption, rank, original in zip(*columns, strict=True):
         yield {
             "system": proposals.systems[system],
-            "task": ANNOTATION if query_caption < 0 else SEARCH,
+            "task": ANNOTATION if query_caption < 0 else SEARCH,  # -1: the image is the query
             "image": proposals.images[image],
             "caption": texts[text],
             "query": None if query_caption < 0 else proposals.query_captions[query_caption],

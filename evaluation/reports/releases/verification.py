@@ -42,7 +42,8 @@ FORMAT = 1  # format of bundles that this version reads and writes
 DESCRIPTIVE_KEYS = ("study", "title", "version", "licence", "citation", "simulated", "attribution", "texts")
 REPORT = "report/"  # folder of a bundle with the report
 REGISTRATION, OUTCOMES = "registration.json", "outcomes.json"  # files of a bundle with a registered plan
-RELATIVE_TOLERANCE = 1e-9  # relative, because the last bits of sums differ between processors
+# The last bits of sums differ between processors. The tolerance is relative, and absolute near 0.
+RELATIVE_TOLERANCE = 1e-9
 MAX_DIFFERENCES = 50
 
 # Errors that malformed rows may raise.
