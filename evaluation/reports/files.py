@@ -13,11 +13,7 @@ from common.amounts import as_json
 from common.files import NanAsNullEncoder
 from evaluation.errors import ExportError
 from evaluation.presentation.content import Report
-from evaluation.presentation.rendering import (
-    render_methods,
-    render_report,
-    render_table,
-)
+from evaluation.presentation.rendering import render_methods, render_report, render_table
 from evaluation.reports.methods import bibtex
 from judgments.studies.generation.progress import Progress, no_progress
 

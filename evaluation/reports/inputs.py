@@ -157,7 +157,7 @@ class ReportInputs:
 
     @property
     def weights(self) -> Floats:
-        """The (N,) weights of the scored captions. If they are not units, there are no weights, so each has 1."""
+        """The (N,) weights of the scored captions. Captions that are not units are never weighted, and have 1."""
         captions = self.evaluation.captions if self.evaluation else ()
         ids = self.scored_ids or range(len(captions))
         return np.array([self.unit_weights.get(unit_id, 1.0) for unit_id in ids], dtype=np.float64)

@@ -99,7 +99,8 @@ def _stored_analyses(study: Study, what: str, data_hash: str) -> list[Analysis]:
 def _aggregation_result(study: Study, consensus: StudyConsensus) -> AnalysisResult:
     """Return the stored aggregation, or a new one if judgments or outputs of systems have changed."""
     analyses = _stored_analyses(study, Analysis.Kind.AGGREGATION, consensus.data_hash)
-    # Results of development versions lack "outputs", the id of the last output. It is None for a kind without outputs.
+    # "outputs" is the row id of the last output. Results may be older than this key, or have None for a kind without
+    # outputs.
     newest = next((analysis for analysis in analyses[:1] if "outputs" in analysis.result), None)
     if newest is not None and (newest.result["outputs"] or 0) == newest_output_id(study):
         return AnalysisResult(newest.result, newest.settings, newest.signature)

@@ -15,9 +15,7 @@ from django.db.models import Count
 
 from annotation.models import Exclusion
 from evaluation.presentation.content import Section
-from evaluation.presentation.rendering import (
-    fill_template,
-)
+from evaluation.presentation.rendering import fill_template
 from evaluation.reports.inputs import ReportInputs
 from evaluation.reports.parts import optional_parts
 from evaluation.reports.sections.ceilings import SPLITS

@@ -104,7 +104,7 @@ def _table_context(table: dict[str, Any], texts_by_file: dict[str, str]) -> dict
 def figure_environment(report: str, figure: str) -> str:
     """Return the LaTeX environment of a figure in the LaTeX text of a report, or "" if it has none."""
     label = report.find(rf"\label{{fig:{figure}}}")
-    start = report.rfind(r"\begin{figure}", 0, max(label, 0))
+    start = report.rfind(r"\begin{figure}", 0, max(label, 0))  # -1 if there is no label
     if start < 0:
         return ""
     environment, end, _ = report[start:].partition(r"\end{figure}")

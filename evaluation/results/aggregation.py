@@ -206,7 +206,7 @@ def _systems_of(
     )
     rankings = rankings_of(relevance, proposals, judged_outputs(kind, proposals, table, consensus), audit)
     standardised = None
-    if kind.results is not None:
+    if kind.results is not None:  # as of a slider: means of answers standardised by worker
         standardised = outputs_of_answers(
             proposals, table, consensus.decisions, anonymous=anonymous, answers=_standardised_answers(table)
         )
@@ -236,6 +236,7 @@ def _score_selections(
 
 def _standardised_answers(table: JudgmentTable) -> Floats:
     """Return the (N,) answers standardised by worker. Answers that do not count are nan."""
+    # Each answer is a unit of its own, so the unit's mean z-score is that of the answer.
     is_counted, scores = table.is_counted, np.full(len(table), np.nan)
     rows = np.arange(int(is_counted.sum()))
     scores[is_counted] = standardised_mean(rows, table.worker[is_counted], table.value[is_counted]).z
@@ -303,7 +304,7 @@ def compute_aggregation(
         **rankings,
         "outputs": newest_output_id(study) if kind.judges_one_caption or kind.system_content else None,
     }
-    if design.scale and kind.scale:
+    if design.scale and kind.scale:  # the design has a scale of its own
         result["scale"] = _scale_as_json(kind.scale)
     result["figures"] = dict(figures.study)
     if content:
@@ -378,7 +379,7 @@ def run_aggregation(
 ) -> StudyAggregation:
     """Compute and store consensus, agreement and workers' figures (docs/evaluation.md)."""
     with many_objects():
-        blocks.extend_blocks(study)
+        blocks.extend_blocks(study)  # so that the analysis reads most rows from stored columns
         aggregation = compute_aggregation(study=study, method=method, clusters=clusters, progress=progress)
         progress(0.7, "storing the consensus")
         store_aggregation(aggregation)

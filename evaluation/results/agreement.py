@@ -231,7 +231,7 @@ def measure_agreement(
         units,
         images,
         anonymous=anonymous,
-        counted_clusters=all_clusters if full_depth is None else None,
+        counted_clusters=all_clusters if full_depth is None else None,  # else they are of some judgments only
     )
     level = kind.aggregation.level
     alpha = _AlphaMeasure(level, exchange, all_clusters, seed, has_control_items)
@@ -276,8 +276,9 @@ def _alpha_of_preferences(alpha: _AlphaMeasure, ratings: Ratings, full_value: Fl
     """
     preference = preferences_of(full_value)
     is_preference = ~np.isnan(preference)  # the answer is not "neither"
-    labels, codes = encode(np.where(is_preference, preference, 0), "values")
+    labels, codes = encode(np.where(is_preference, preference, 0), "values")  # "neither" is left out below
     preferences = replace(ratings, labels=labels, code=codes)
+    # Exchanging the texts changes the sign of a preference.
     opposite = np.negative if alpha.exchange else None
     return replace(alpha, level="ordinal", exchange=opposite).of_subset(preferences, is_preference)
 
@@ -451,7 +452,7 @@ def side_bias(
         columns = judgment_clusters(
             units, images, table.unit[is_included], table.worker[is_included], anonymous=anonymous
         )
-        columns = columns or {"judgment": np.arange(len(sides))}
+        columns = columns or {"judgment": np.arange(len(sides))}  # independent judgments
         clusters = Clusters.of_codes({name: renumber_codes(column) for name, column in columns.items()})
     else:
         clusters = counted_clusters.subset(table.has_side[table.is_counted])

@@ -92,6 +92,7 @@ def _expected_power(contrast: Contrast, item_factor: float, rater_factor: float,
 
 def _plausible_spreads(spread: Spread) -> list[Spread]:
     """Return equally likely true spreads, from the chi-squared distributions of both parts of the variance."""
+    # The observed variance between raters includes `within`, the noise of their answers, which `by_raters` leaves out.
     item_variance, rater_variance = spread.variance - spread.by_raters, spread.by_raters + spread.within
     items_df = max(spread.effective_items, MIN_CLUSTERS) - 1
     raters_df = max(spread.raters, MIN_CLUSTERS) - 1
@@ -140,7 +141,7 @@ def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
             "a winner."
         )
     if verdict["p"] is None:
-        if "items" not in verdict:
+        if "items" not in verdict:  # a verdict on metrics, not on systems
             return ""
         return _(
             "The differences cannot be tested, so it is unknown how many items are needed to find a winner."

@@ -24,6 +24,7 @@ def one_against_rest_of_ratings(
     """
     ratings = patterned.ratings
     kind_codes, kind_names = pair_kinds_of(ratings.units, units)
+    # Each judgment gets the value of its cell.
     has_majority, agrees = (
         patterned.judgment_values(flags) > 0 for flags in _agreement_with_others(patterned.patterns)
     )
@@ -43,9 +44,9 @@ def one_against_rest_of_ratings(
 def _agreement_with_others(patterns: UnitPatterns) -> tuple[Floats, Floats]:
     """Return two (C,) columns of 0 and 1: whether a judge's others have a majority, and whether the judge agrees.
 
-    A cell of ``patterns.counts`` is an answer to units of a pattern, and its count is the number of a unit's judges who
-    gave the answer. The columns say for one of these judges whether the unit's other judges have a most frequent
-    answer, and whether it is the judge's answer.
+    A cell of the sparse matrix ``patterns.counts`` is an answer to units of a pattern, and its count is the number of a
+    unit's judges who gave the answer. The columns say for one of these judges whether the unit's other judges have a
+    most frequent answer, and whether it is the judge's answer.
     """
     counts, pattern = patterns.counts.data, patterns.cells()[0]
     if not len(counts):

@@ -205,7 +205,6 @@ def _draw_curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool)
 
 
 def _set_panel_scale(axes: Axes, panel: CurvePanel, log: bool) -> None:
-    """Set the limits of the axes to show all of a panel."""
     if log:
         axes.set_xscale("log")
     ticks = sorted(set(chain.from_iterable(curve.x for curve in panel.curves)))
@@ -517,5 +516,6 @@ def _draw_marks(axes: Axes, positions: Sequence[int], middle: float) -> None:
         ys += [middle - MARK_HALF_HEIGHT, middle + MARK_HALF_HEIGHT, math.nan]
     axes.axhline(middle, color=INK, alpha=0.08, linewidth=0.8, zorder=0)
     specification_count = axes.get_xlim()[1]
-    width = max(0.9, min(4.0, 260 / max(1, specification_count)))  # points; thin enough that marks do not overlap
+    # In points: the more specifications there are, the narrower their marks, so that they do not overlap.
+    width = max(0.9, min(4.0, 260 / max(1, specification_count)))
     axes.plot(xs, ys, color=INK, alpha=SOFT_OPACITY, linewidth=width, solid_capstyle="butt")

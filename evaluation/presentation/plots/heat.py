@@ -94,7 +94,6 @@ def _cells_width(width: float, rows: tuple[str, ...], has_axis_name: bool) -> fl
 
 
 def _row_labels_width(rows: tuple[str, ...], points: float, has_axis_name: bool) -> float:
-    """Return the width of the labels of rows, in a type size of ``points``."""
     letters = min(MAX_LABEL_CHARACTERS, max(map(len, rows)))
     return LETTER_WIDTH * points * letters + ROW_LABELS_GAP + (AXIS_NAME_SIZE if has_axis_name else 0.0)
 
@@ -106,7 +105,6 @@ def _has_rotated_labels(panel: HeatmapPanel) -> bool:
 
 
 def _column_labels_height(panel: HeatmapPanel, points: float) -> float:
-    """Return the height of the names of columns, in a type size of ``points``."""
     if not _has_rotated_labels(panel):
         return UNROTATED_LABELS_HEIGHT
     letters = min(MAX_LABEL_CHARACTERS, max(map(len, panel.columns)))
@@ -275,7 +273,6 @@ class _ScaleMark(NamedTuple):
         share: position from 0 to 1.
         line: number, from 0, of the line of text that has the label.
         align: alignment of the label at the position.
-        dashed: whether the mark is dashed.
     """
 
     share: float
@@ -304,7 +301,6 @@ def _scale_marks(panel: HeatmapPanel, scale_min: float, scale_width: float) -> l
 
 
 def _count_lines_of_levels(panel: HeatmapPanel, scale_min: float, scale_width: float) -> int:
-    """Return the number of lines of labels below the colour scale."""
     return 1 + max((mark.line for mark in _scale_marks(panel, scale_min, scale_width)), default=-1)
 
 

@@ -19,10 +19,7 @@ from evaluation.reports.sections.registration import (
     registration_as_json,
     registration_section,
 )
-from evaluation.results.consensus.study import (
-    CONSENSUS_FIELDS,
-    EMPTY_CONSENSUS,
-)
+from evaluation.results.consensus.study import CONSENSUS_FIELDS, EMPTY_CONSENSUS
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,12 +71,9 @@ REWORDED_PATTERNS = {
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result of a verification.
+    """The result of a verification of ``subject``: the number of checked values, and sentences on the differences.
 
-    Attributes:
-        subject: the name of what was verified, for messages.
-        checked: number of compared values.
-        differences: sentences on the first of ``count`` differences.
+    ``differences`` are the first MAX_DIFFERENCES of ``count``.
     """
 
     subject: str

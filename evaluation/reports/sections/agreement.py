@@ -74,7 +74,7 @@ def agreement_section(inputs: ReportInputs) -> Section:
         tables.append(table("one-against-rest", cells, clustered=inputs.method.is_clustered, raters=by_rater))
     if "full_depth" in agreement:
         sentences.append(agreement["full_depth"]["reason"])
-    if inputs.method.wording:
+    if inputs.method.wording:  # reports of wording 0 have neither sentence
         sentences.append(f"Note: {alpha['note']}." if alpha.get("note") else "")
         sides_are_drawn = inputs.aggregation.settings["controls"] != AS_IMPORTED
         sentences.append(side_sentence(agreement.get("side_bias", {}), random_sides=sides_are_drawn))
@@ -101,6 +101,7 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
         judgments.worker[is_counted],
         judgments.value[is_counted],
     )
+    # If alpha counts choices between two texts in both orders ("coding"), count them so here, too.
     exchange = exchange_of(inputs.kind) if "coding" in agreement["alpha"] else None
     if exchange:
         ratings = in_both_orders(ratings, exchange)
@@ -111,6 +112,7 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
         return None
     rank_by_name = {row["worker"]: rank for rank, row in enumerate(rank_workers(inputs), start=1)}
     ranks = np.array([rank_by_name[inputs.names[worker_id]] for worker_id in pairs.raters.tolist()])
+    # Positions in pairs.raters, as in pairs.first and pairs.second.
     shown_workers = np.argsort(ranks)[:MAX_WORKERS]
     hidden_worker_count = max(0, len(ranks) - MAX_WORKERS)
     rows = _rows_of_worker_pairs(pairs, ranks, set(shown_workers.tolist()))

@@ -11,13 +11,7 @@ from common.amounts import json_float
 from evaluation.presentation.content import Estimate, Heatmap, HeatmapPanel, Level, Plot, Section, levels_of
 from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.inputs import ReportInputs
-from evaluation.reports.sections.correlations import (
-    RHO,
-    TAU,
-    JudgeEstimates,
-    R,
-    no_ceiling_sentence,
-)
+from evaluation.reports.sections.correlations import RHO, TAU, JudgeEstimates, R, no_ceiling_sentence
 from evaluation.results.metrics.tables import ONE_JUDGE
 from quorum.numeric.arrays import Floats
 from quorum.statistics.correlation import correlation
@@ -47,6 +41,7 @@ def between_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
     """Return the section on r, rho and tau-b of every two metrics. For captions, people are added as a metric."""
     if inputs.evaluation is None or len(inputs.scores) < 2:
         return None
+    # Both scores of a pair count as scores of single texts.
     flat_scores = {name: scores.ravel() for name, scores in inputs.scores.items()}
     people = inputs.evaluation.people
     with_people = people is not None and bool((~np.isnan(people)).sum() > 1)

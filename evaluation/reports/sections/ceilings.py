@@ -21,7 +21,7 @@ from quorum.statistics.meta import wilson_interval
 
 SPLITS = 100  # number of random splits into halves
 MIN_JUDGMENTS = 2  # with fewer judgments, no judgment has others to compare with
-MEAN_TOLERANCE = 1e-9  # allowance with which a mean of thirds reaches its nominal threshold
+MEAN_TOLERANCE = 1e-9  # so that a mean of 3.666... reaches the threshold 3 2/3 in spite of rounding
 
 
 def agreement_of_halves(
@@ -72,10 +72,10 @@ def _split_votes(
     votes: Floats, pair_of_vote: Ints, pair_count: int, generator: np.random.Generator
 ) -> tuple[Ints, Ints]:
     """Split the votes on each pair at random, and return the (P,) winners of both halves: 1, -1, or 0 for a tie."""
-    # One half is the first half of a random order, the other half is the rest.
+    # Sort by pair, and at random within pairs. The first half of a pair's votes is one half, the rest the other.
     order = np.lexsort((generator.random(len(votes)), pair_of_vote))
     votes, pair = votes[order], pair_of_vote[order]
-    starts = np.searchsorted(pair, np.arange(pair_count))
+    starts = np.searchsorted(pair, np.arange(pair_count))  # position of each pair's first vote
     half_sizes = np.bincount(pair, minlength=pair_count) // 2
     is_in_first = np.arange(len(votes)) - starts[pair] < half_sizes[pair]
     first_sums = np.bincount(pair[is_in_first], weights=votes[is_in_first], minlength=pair_count)
@@ -105,10 +105,7 @@ def _mean_share(counts: Sequence[tuple[int, int]]) -> Estimate:
 def judge_vs_rest_correlation(
     unit: Ints, value: Floats, clusters: Mapping[str, Ints], *, coefficient: str = "kendall-tau-b"
 ) -> Estimate:
-    """Return the correlation of each judgment with the mean of the unit's other judgments, with its interval.
-
-    ``clusters`` are (N,) columns.
-    """
+    """Return the correlation of (N,) judgments with the means of their units' other judgments, with its interval."""
     columns, judgments, means = _means_of_others(unit, value, clusters)
     if len(judgments) < MIN_JUDGMENTS:
         return Estimate(None)

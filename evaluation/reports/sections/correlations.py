@@ -64,7 +64,7 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
     has_tau_within_items = any("per_image" in figures for figures in metrics.values())
     judge_tau = one_judge.get(TAU, Estimate(None))
     headings = coefficient_headings(metrics)
-    if not inputs.method.wording:
+    if not inputs.method.wording:  # reports of wording 0 have no r
         headings.pop("pearson", None)
     rows: list[tuple[Any, ...]] = []
     for name in names:
@@ -76,6 +76,7 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
     if has_tau_within_items:
         columns.append(("tau-b within items", "coefficient"))
     if judge_tau.value is not None:
+        # The headings are tau-b, rho and, unless the report is old, r: the order of COEFFICIENTS.
         judge_cells = [one_judge.get(name) for name in COEFFICIENTS[: len(headings)]]
         if has_tau_within_items:
             judge_cells.append(None)

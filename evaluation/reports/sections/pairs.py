@@ -95,7 +95,8 @@ def pair_metrics_section(inputs: ReportInputs, human_levels: HumanLevels) -> Sec
         people=human_level.value, halves=label == HALVES,
     )  # fmt: skip
     halves = result.get("halves", {})
-    if not human_levels and not (inputs.method.is_clustered and halves):
+    has_plot_of_halves_instead = inputs.method.is_clustered and halves
+    if not human_levels and not has_plot_of_halves_instead:
         sentence = f"{sentence} {render_sentence('pairs-no-ceiling', wording=inputs.method.wording)}"
     panels = tuple(
         DotPanel(
@@ -228,7 +229,7 @@ def references_section(inputs: ReportInputs, human_levels: HumanLevels) -> Secti
         pairs,
         material.documents,
         [count for count in REFERENCE_COUNTS if count < max_references] + [max_references],
-        draws=int(np.clip(MAX_TEXTS_SCORED // (2 * len(pairs)), 1, MAX_DRAWS)),
+        draws=int(np.clip(MAX_TEXTS_SCORED // (2 * len(pairs)), 1, MAX_DRAWS)),  # 2: both texts of each pair
         metrics=names,
         tokenizer=inputs.tokenizer,
         seed=np.random.default_rng(inputs.seed),
@@ -291,7 +292,7 @@ def _make_references_section(
         left=hidden_metrics,
         drawn=len(curves),
     )
-    if not human_levels and not inputs.method.is_clustered:
+    if not human_levels and not inputs.method.is_clustered:  # only reports from before 0.6 draw such levels
         sentence = f"{sentence} {render_sentence('pairs-no-ceiling', wording=inputs.method.wording)}"
     data = table("references", rows, clustered=inputs.method.is_clustered, raters=inputs.covers_new_raters)
     drawing = LinePlot(tuple(panels), "references (log axis)", "accuracy in %")
@@ -346,6 +347,7 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     )
     plots = [plot(sentence, drawing, data)]
     if not strengths.reason:
+        # The probability that a system wins against one whose log-strength is lower by 1.
         caption = render_sentence("strengths", stronger=1 / (1 + np.exp(-1)), ceiling=ceiling)
         drawing = _strengths_drawing(strength_by_name, leaders)
         plots.append(plot(caption, drawing, data, "strengths", "Strengths of systems"))
@@ -386,11 +388,8 @@ def _wins_by_metrics_table(
 ) -> Table | None:
     """Return the table of the wins that systems would have if metrics were the judges, or None without metrics.
 
-    The table has the correlation of these wins with those of the ``people``.
-
-    Args:
-        pair_ids, first, second: row ids, first systems and second systems of the compared pairs.
-        people: the tournament with people as judges.
+    The table has the correlation of these wins with those of the ``people``. ``first`` and ``second`` are the systems
+    of the compared pairs.
     """
     if not inputs.scores:
         return None

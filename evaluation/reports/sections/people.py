@@ -39,7 +39,7 @@ LEFT_SIDE_INDEX = 6  # index of the column that studies without sides lack
 
 def collection_section(inputs: ReportInputs) -> Section:
     counts = inputs.aggregation.result["counts"]
-    # Published totals do not name people, only positions in a list of votes.
+    # Published totals do not name people, only positions in a list of votes, which only wording 0 counts as workers.
     anonymous = not inputs.aggregation.result["agreement"]["per_worker"]["available"]
     left_out = {"workers"} if anonymous and inputs.method.wording else set()
     earlier_names = {} if inputs.method.wording else EARLIER_ROW_NAMES
@@ -93,7 +93,7 @@ def workers_section(inputs: ReportInputs) -> Section:
     if not controls_seen:
         return section("workers", [sentence], tables=[data])
     levels = []
-    threshold = inputs.aggregation.settings.get("controls")
+    threshold = inputs.aggregation.settings.get("controls")  # may also be a word, such as "as-imported"
     if isinstance(threshold, int | float) and threshold:
         levels.append(Level("rule", float(threshold)))
     low, high = wilson_interval(controls_right, controls_seen)
@@ -124,6 +124,7 @@ def _chance_accuracy(inputs: ReportInputs) -> float | None:
         return None
     if not inputs.method.wording:  # in old reports, all control items expect the kind's first usual answer
         return kind.count_right(kind.expected_choices[0]) / len(kind.values)
+    # An answer was right by guessing with the probability right values / possible values. Average it over all answers.
     answer_count = sum(record.answers for record in records)
     return sum(record.right_values for record in records) / (len(kind.values) * answer_count)
 

@@ -25,11 +25,7 @@ from evaluation.presentation.content import (
 from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.inputs import ReportInputs
 from evaluation.reports.sections.correlations import FULL_AGREEMENT
-from evaluation.results.consensus.tables import (
-    content_table,
-    leave_one_out_tables,
-    questions_tables,
-)
+from evaluation.results.consensus.tables import content_table, leave_one_out_tables, questions_tables
 from evaluation.results.standings import F1, comparison_tables
 
 
@@ -140,7 +136,7 @@ def _system_content_section(figures: Mapping[str, Any], verdict: Mapping[str, An
     # Systems come first, best first, then baselines.
     drawn_rows = [row for row in content["rows"] if row["who"] != "people"]
     system_count = sum(row["who"] == "system" for row in drawn_rows)
-    leaders = [drawn_rows[0]["name"]]
+    leaders = [drawn_rows[0]["name"]]  # if there is no verdict, as for a single system
     cells = {row["name"]: row["figures"][deciding_figure] for row in drawn_rows[:system_count]}
     compared: list[Table] = []
     measure = "F" if deciding_figure == F1 else deciding_figure

@@ -40,12 +40,9 @@ def plan_hash(content: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A deviation from the plan.
+    """A deviation from the plan: its kind, and a description.
 
-    Attributes:
-        what: kind of deviation.
-        words: description.
-        quoted: whether the description is quoted from the study's log, which may name people.
+    ``quoted`` says whether the description is quoted from the study's log, which may name people.
     """
 
     what: str
@@ -96,10 +93,7 @@ class HypothesisOutcome:
 class RegisteredPlan:
     """A registered plan and its deviations.
 
-    Attributes:
-        content: the plan and the design, as registered.
-        sha256: the hash of ``content``.
-        registered_on: the day of the registration.
+    ``content`` has the plan and the design, as registered, and ``sha256`` is its hash (``plan_hash``).
     """
 
     plan: RegistrationPlan

@@ -13,11 +13,7 @@ from evaluation.presentation.content import Estimate, Heatmap, HeatmapPanel, Lev
 from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.inputs import ReportInputs
 from evaluation.reports.sections.ceilings import judge_vs_rest_kappa
-from evaluation.reports.sections.correlations import (
-    FULL_AGREEMENT,
-    UNDEFINED_SORT_KEY,
-    no_ceiling_sentence,
-)
+from evaluation.reports.sections.correlations import FULL_AGREEMENT, UNDEFINED_SORT_KEY, no_ceiling_sentence
 from evaluation.results.metrics.tables import ONE_JUDGE
 
 MAX_GRIDS = 6  # metrics whose grids are drawn
@@ -46,6 +42,7 @@ def thresholds_section(inputs: ReportInputs) -> Section | None:
     top_cell = max(defined_cells, key=lambda cell: cell["value"], default=None)
     best_kappas = [kappa for kappa in best_kappa.values() if kappa != UNDEFINED_SORT_KEY]
     judge_kappas = [estimate.value for estimate in one_judge.values() if estimate.value is not None]
+    # Reports of wording 0 name the best metric's best cell, later ones the range of all metrics' best kappas.
     sentence = render_sentence(
         "thresholds", wording=inputs.method.wording, name=names[0],
         top=max(best_kappas, default=None) if inputs.method.wording else top_cell, least=min(best_kappas, default=None),

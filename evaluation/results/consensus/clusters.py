@@ -68,9 +68,11 @@ def rater_deletions(
     change = np.where(is_adjudicated[unit], 0.0, unit_leads[unit] - ((majority == 1) * 1.0 - (majority == 2)))
     # If a pair has a single unit, whose votes decide it, its lead is that of the votes, not that of units.
     vote = (side == 1) * 1.0 - (side == 2)
+    # By unit, the number of votes for the first minus that for the second.
     balance = np.bincount(unit, weights=vote, minlength=len(unit_leads))
     units, pair_leads = np.flatnonzero(pair >= 0), pair_leads.copy()
     single_units = units[np.bincount(pair[units], minlength=len(pair_leads))[pair[units]] == 1]
+    # Votes do not decide a unit that was adjudicated, or whose consensus is not the simple majority.
     is_by_votes = np.sign(balance[single_units]) == unit_leads[single_units]
     single_units = single_units[~is_adjudicated[single_units] & is_by_votes]
     pair_leads[pair[single_units]] = balance[single_units]

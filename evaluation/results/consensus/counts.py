@@ -39,18 +39,19 @@ def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
     )
     unused = ~table.used & ~table.control
     is_below = unused & np.isin(table.worker, workers_below)
-    excluded_judgments = Judgment.objects.filter(
+    # The table has no judgments of excluded participants, and none of work that the crowd does not know.
+    judgments = Judgment.objects.filter(
         assignment__study=study, replaced_by__isnull=True, unit__control=False
     )
-    excluded = excluded_judgments.filter(assignment__state=Assignment.State.INVALIDATED).aggregate(
+    excluded = judgments.filter(assignment__state=Assignment.State.INVALIDATED).aggregate(
         answers=Count("pk"), people=Count("assignment__worker", distinct=True)
     )
-    practice_count = excluded_judgments.filter(assignment__state=Assignment.State.APART).count()
+    unknown_count = judgments.filter(assignment__state=Assignment.State.APART).count()
     return {
-        "answers": int((~table.control).sum()) + excluded["answers"] + practice_count,
+        "answers": int((~table.control).sum()) + excluded["answers"] + unknown_count,
         "below": {"answers": int(is_below.sum()), "people": len(np.unique(table.worker[is_below]))},
         "excluded": excluded,
-        "other": int((unused & ~is_below).sum()) + practice_count,
+        "other": int((unused & ~is_below).sum()) + unknown_count,
     }
 
 
@@ -111,6 +112,7 @@ def _format_counts(counts: Mapping[str, int]) -> dict[str, str]:
 
 def count_judgments(table: JudgmentTable, consensus: StudyConsensus, worker_count: int) -> dict[str, int]:
     columns, other_outcomes = columns_and_others(consensus.of_unit)
+    # Open kinds have an answer in place of a value.
     consensus_count = sum(
         outcome.value is not None or (outcome.answer is not None and not outcome.tie)
         for outcome in other_outcomes.values()
@@ -177,6 +179,7 @@ def worker_figures(
                     name: {"seen": seen_count, "right": right}
                     for name, (seen_count, right) in counts_by_kind.items()
                 },
+                # A worker without judgments has none that are not used.
                 "used": bool(table.used[indexes].any()) or not len(indexes),
                 "seconds": float(np.median(times)) if len(times) else None,
                 "left_share": int(chose_left[indexes].sum()) / side_count if side_count else None,

@@ -20,7 +20,6 @@ def first_of_groups(values: Floats, group: Ints, unit: Ints, group_count: int) -
     Args:
         values: (U,) values of units, nan if missing.
         group, unit: (K,) memberships.
-        group_count: the number G of groups.
     """
     has_value = ~np.isnan(values[unit])
     groups_with_value, first = np.unique(group[has_value], return_index=True)
@@ -46,7 +45,6 @@ def consensus_of_groups(
     Args:
         units: (U,) row ids of the units.
         group, unit: (K,) memberships.
-        group_count: the number G of groups.
     """
     unit_values, _ = values_at(consensus.of_unit, units)
     values = np.full(group_count, np.nan)

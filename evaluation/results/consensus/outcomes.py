@@ -129,7 +129,7 @@ def _outcomes_in_columns(
     if figures.units:  # each unit has its own answer
         outcome_index, examples = np.arange(len(column_index)), column_index
         answers = [_as_json_text(figures.units.get(pk)) for pk in columns.unit[column_index].tolist()]
-    else:
+    else:  # `examples` has, for each distinct outcome, the index of one of its units
         outcome_index, examples = columns.number_outcomes(column_index)
         answers = [None] * len(examples)
     n, value, share, margin, tie, votes = columns.cells(examples)

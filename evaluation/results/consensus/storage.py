@@ -104,6 +104,7 @@ def _store_changes(study: Study, batch: OutcomeBatch) -> None:
             new_rows.append(row)
         elif stored_row != row and _comparison_key(stored_row) != _comparison_key(row):
             changed_rows.append((pk, *row))
+    # Changed rows are deleted, and inserted again under their primary keys.
     outdated = [pk for pk, *_ in (*stored_by_id.values(), *changed_rows)]
     if outdated:
         Consensus.objects.filter(pk__in=outdated).delete()

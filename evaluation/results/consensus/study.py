@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 CONSENSUS_FIELDS = ("n", "value", "share", "margin", "tie")  # columns of a unit's consensus in files
 SIDES = (1, 2)
+# Labels of choices between two texts, by their codes in ``quorum.statistics.aggregation.pair_answers``.
 SIDE_LABELS = {
     1: gettext_lazy("first"),
     2: gettext_lazy("second"),
@@ -151,6 +152,7 @@ def pair_consensus(
     has_value &= units.pair != NO_PAIR
     consensus_by_pair: dict[int, PairConsensus] = {}
     if has_value.any():
+        # A tie (nan), "no difference" and "neither" are no win.
         outcomes = np.nan_to_num(values[has_value]).astype(np.int64)
         outcomes[~np.isin(outcomes, SIDES)] = 0
         result = pair_winners(units.pair[has_value], outcomes, triplet_ties=triplet_ties)

@@ -49,7 +49,8 @@ def _pairs_tables(pairs: Sequence[Mapping[str, Any]]) -> list[Table]:
 def _systems_tables(systems: Sequence[Mapping[str, Any]]) -> list[Table]:
     if not systems:
         return []
-    if "describes" not in systems[0]:  # systems of pairs have no means
+    # Systems of pairs have no means. Rows of earlier versions may have neither "describes" nor "pairs".
+    if "describes" not in systems[0]:
         compared_systems = [row for row in systems if "pairs" in row]
         compared_systems.sort(key=lambda row: row["losses"] - row["wins"])
         rows = [(row["system"], *(row[name] for name in SYSTEM_COUNTS)) for row in compared_systems]

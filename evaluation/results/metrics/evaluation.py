@@ -215,10 +215,6 @@ def _results_on_pairs(
     counts: the numbers of pairs, and of pairs without a consensus.
     readings: by option, the variants of the accuracy that the options request; missing if they request none.
     scope, raters: to which population the verdicts generalise, and the number of raters, if it is known.
-
-    Args:
-        winners: people's winners of the pairs.
-        clusters: the clusters of the pairs, as columns; NAIVE if pairs are regarded as independent.
     """
     study, table, consensus, pairs = inputs.study, inputs.table, inputs.consensus, material.pairs
     kind_of_pair = kinds_with_unknown(pair.kind for pair in pairs)

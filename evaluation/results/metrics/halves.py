@@ -71,6 +71,7 @@ def halves_of_pairs(
     if anonymous or not len(pair):
         return halves, None
     _, rater = encode(worker, "workers")
+    # A cell is a pair with a rater, and `first` has the position of one of its judgments.
     first, cell = answers_by_cell(pair, rater)
     votes_left = votes_by_side[pair[first]]
     np.subtract.at(votes_left, cell, split.decrease)
@@ -177,11 +178,12 @@ class _SharesOfHalves:
         share = float(chances[is_included].sum()) / decided_sum
 
         def widen(spread: Spread, clusters: Clusters) -> tuple[Spread, Clusters]:
+            """Add the variance by raters. `share_of_rows` calls this with the spread over pairs."""
             if winners is None or self.halves_without_rater is None:
                 return spread, clusters
             deletions, halves_left = self.halves_without_rater.deletions, self.halves_without_rater.halves
             pair = deletions.row
-            # The excess of agreement over the share, with all votes and without the rater's.
+            # The excess of agreement over the share, with all votes and without the rater's; 0 if no votes are left.
             excess = chances - share * decided_chances
             excess_left = np.nan_to_num(
                 halves_left.chances_of(winners[pair]) - share * halves_left.decided_chances

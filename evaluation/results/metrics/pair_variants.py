@@ -164,8 +164,7 @@ def compute_pair_variants(
 ) -> dict[str, Any]:
     """Return the requested variants of accuracy, by option and metric.
 
-    Args:
-        metrics: metrics that can be computed with fewer references; imported ones cannot.
+    ``metrics`` are those that can be computed with fewer references; imported ones cannot.
     """
     kinds = kinds_or_none([pair.kind for pair in pairs])
     variants: dict[str, Any] = {}

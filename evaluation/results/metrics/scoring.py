@@ -37,6 +37,7 @@ def score_texts(
     from quorum.metrics import MetricsError, score
     from quorum.metrics.registry import VERSION, MetricScore, Scores
 
+    # A MetricScore has the score of all candidates, the scores of the single ones (`images`), and the signature.
     metric_scores: dict[str, MetricScore] = {
         name: MetricScore(float(np.mean(scores)), scores.copy(), imported_signature)
         for name, (scores, imported_signature) in (imported or {}).items()
@@ -63,6 +64,7 @@ def score_pairs(
     imported: ImportedScores = NO_SCORES,
 ) -> tuple[Scores, dict[str, Floats]]:
     """Score both candidates of each pair. Return the scores, and the same scores as (N, 2) float64 by metric."""
+    # Texts and scores are in one column: the first texts of all pairs, then the second ones.
     texts_of_pairs = [(pair.image, pair.first, pair.second) for pair in pairs]
     systems = [pair.systems for pair in pairs]
     known_scores = {

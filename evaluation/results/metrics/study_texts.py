@@ -176,7 +176,7 @@ def caption_texts(
                 people=float(judged.score),
                 ratings=judged.ratings,
                 systems=tuple(systems_by_unit.get(judged.unit, judged.systems)),
-                weight=weights.get(judged.unit or 0, 1.0),
+                weight=1.0 if judged.unit is None else weights.get(judged.unit, 1.0),
             )
         )
     if not captions:

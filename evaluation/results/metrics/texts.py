@@ -20,9 +20,7 @@ class PairTexts:
     """The two texts of a candidate pair, their references, and the winner.
 
     Attributes:
-        pk: row id.
         image: row id of the image, or its key in files.
-        first, second: both texts.
         winner: 1, 2, or 0 for none.
         is_tied: whether the pair was judged and has no winner.
         systems: names of both texts' systems.
@@ -97,7 +95,7 @@ def find_references_of_pairs(
             pair_references = [text for _, text in image_references]
         if not pair_references:
             return None
-        # The number of references, if the pair uses the first ones of its image, else 0.
+        # The number of references, if the pair uses the first ones, or all, of its image, else 0.
         leading_ids = [key for key, _ in image_references[: len(reference_ids)]]
         leading_counts.add(len(pair_references) if leading_ids == list(reference_ids) else 0)
         pairs_with_references.append(PairTexts(pk, kind, image, first, second, tuple(pair_references), 0))
