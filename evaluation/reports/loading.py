@@ -99,8 +99,7 @@ def _stored_analyses(study: Study, what: str, data_hash: str) -> list[Analysis]:
 def _aggregation_result(study: Study, consensus: StudyConsensus) -> AnalysisResult:
     """Return the stored aggregation, or a new one if judgments or outputs of systems have changed."""
     analyses = _stored_analyses(study, Analysis.Kind.AGGREGATION, consensus.data_hash)
-    # "outputs" is the row id of the last output. Results may be older than this key, or have None for a kind without
-    # outputs.
+    # "outputs" is the row id of the last output; None for a kind without outputs. Older results lack the key.
     newest = next((analysis for analysis in analyses[:1] if "outputs" in analysis.result), None)
     if newest is not None and (newest.result["outputs"] or 0) == newest_output_id(study):
         return AnalysisResult(newest.result, newest.settings, newest.signature)
@@ -121,7 +120,7 @@ def _evaluation_result(
         # Imported scores may have been replaced in the meantime.
         if settings.get("imported", "") != imported_hashes(study.dataset, settings["metrics"]):
             continue
-        scores, scored_ids = _stored_scores(analysis)
+        scores, scored_ids = _stored_scores(analysis)  # without scores of captions that are not units
         if set(scores) != set(analysis.result["metrics"]):
             continue
         evaluation = EvaluationResult(analysis.result, settings, analysis.signature, scores, scored_ids)

@@ -54,7 +54,7 @@ def _shared_file(request: HttpRequest, entry: int, signature: str, name: str) ->
         return study_of_link(entry, signature)
 
     try:
-        study = limit_failed_attempts(find_study, ("token",))
+        study = limit_failed_attempts(find_study, ("token",))  # "token" names a limit of settings.LIMITS
     except TooManyAttempts as error:
         page = render_to_string("429.html", {"message": str(error)}, request)
         return HttpResponse(page, status=error.status, headers={"Retry-After": str(error.wait)})

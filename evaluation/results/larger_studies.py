@@ -106,8 +106,9 @@ def _plausible_spreads(spread: Spread) -> list[Spread]:
 
 def _variance_scales(df: float) -> list[float]:
     """Return VARIANCE_QUANTILES of the ratio of the true variance to an estimate with these degrees of freedom."""
-    if not math.isfinite(df):
+    if not math.isfinite(df):  # inf: no variance is over these clusters, such as unknown raters
         return [1.0]
+    # `chdtri` returns the value that a chi-squared variable exceeds with these probabilities.
     scales: list[float] = (df / scipy.special.chdtri(df, VARIANCE_QUANTILES)).tolist()
     return scales
 

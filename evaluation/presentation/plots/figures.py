@@ -119,7 +119,7 @@ def draw_plot(plot: Plot, *, signature: str) -> Figure:
 def svg_for_page(svg: str, signature: str) -> str:
     """Return the SVG without the signature and the note on simulated answers, which a page shows only once."""
     size = re.search(r' height="\d+" viewBox="0 0 (?P<width>\S+) (?P<height>\S+)"', svg)
-    if size is None:
+    if size is None:  # not an SVG of `svg_of`
         return svg
     _lines, signature_height = _signature_lines(signature, 'class="figure narrow"' in svg)
     width, height = size["width"], float(size["height"]) - POINTS_PER_INCH * signature_height

@@ -129,7 +129,7 @@ def write_release(
             pseudonyms = Pseudonyms(salt or secrets.token_bytes(SALT_BYTES))
             findings = _write_files(study, description, terms, writer, pseudonyms, progress)
         finally:
-            writer.finish()
+            writer.finish()  # close the zip file, also after an error
         size, digest = file.size, file.hexdigest()
     description = replace(description, signature=findings.signature)
     return WrittenBundle(path, description, findings.counts["judgments"], size=size, sha256=digest)

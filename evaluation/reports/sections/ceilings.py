@@ -29,6 +29,7 @@ def agreement_of_halves(
 ) -> dict[str, Estimate]:
     """Return how often two random halves of people agree on a pair's winner, by pair kind, with "all".
 
+    Only reports from before 0.6 have it. Later ones have ``evaluation.results.metrics.halves``.
     V15 §7.4 splits the references of a pair. This function splits the units of a pair, or its votes if all pairs
     have a single unit. The winner of a half wins most of its units (or votes). A pair with a tied or empty half is
     left out. The value is the mean over ``SPLITS`` splits, with Wilson's interval for the mean number of pairs.

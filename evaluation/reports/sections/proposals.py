@@ -42,7 +42,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     outputs = inputs.outputs
     if outputs is None:
         return None
-    is_first = proposals.position[outputs.proposal] == 1
+    is_first = proposals.position[outputs.proposal] == 1  # `outputs.proposal` are indices of `proposals`
     if not is_first.any():
         return None
     if not inputs.method.is_credited:

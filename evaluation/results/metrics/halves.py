@@ -1,7 +1,7 @@
 """Compare metrics and people on the same half of each pair's votes.
 
 The winner of one half of the votes is the target. A metric and the other half of the people both predict it, so that
-neither has an advantage.
+neither has an advantage. Votes are not split once: ``Halves`` has the chances of each outcome over all splits.
 """
 
 from __future__ import annotations
