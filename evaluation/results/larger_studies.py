@@ -45,14 +45,14 @@ NO_LARGER_STUDY = LargerStudy(more=None, more_raters=None, more_of_same=None)
 
 
 def larger_study(contrasts: Sequence[Contrast], items: int, raters: int | None) -> LargerStudy:
-    """Return the size of a study that would find all contrasts significant, with Holm's correction.
+    """Return the size of a study that would find each contrast significant with the power POWER.
 
     The power is that of the t test with this study's variance by items and raters, scaled to the larger numbers
     (Brennan 2001), and averaged over the uncertainty of the variance.
     """
     if raters is not None and raters < MIN_CLUSTERS:
         return NO_LARGER_STUDY
-    level = LEVEL / max(len(contrasts), 1)
+    level = LEVEL / max(len(contrasts), 1)  # the strictest level of Holm's correction, for every contrast
 
     def decides_all(item_factor: float, rater_factor: float) -> bool:
         return all(

@@ -1,6 +1,7 @@
 """Plots of a report as SVG, PDF and PNG: dots in rows, curves, specification curves, and matrices (`heat`).
 
 Equal numbers give equal bytes, because files contain no times and no program names, and ids come from a fixed salt.
+Heights are in inches; margins and positions are shares of a figure's size, unless a comment says otherwise.
 """
 
 from __future__ import annotations
@@ -412,7 +413,10 @@ def _write_heading(axes: Axes, panel: DotPanel, extra_points: int) -> None:
 
 
 def specifications_figure(drawing: Specifications, signature_height: float) -> Figure:
-    """Return a specification curve above its matrix of options, with ``signature_height`` inches free below."""
+    """Return a specification curve above its matrix of options, with ``signature_height`` inches free below.
+
+    The curve has an estimate for each combination of options, that is, for each way of doing the same analysis.
+    """
     option_count = sum(len(options) for _, options in drawing.choices)
     matrix_height = option_count * OPTION_HEIGHT + max(0, len(drawing.choices) - 1) * CHOICE_GAP
     height = HEAD_HEIGHT + CURVE_HEIGHT + MATRIX_GAP + matrix_height + 0.1 + signature_height

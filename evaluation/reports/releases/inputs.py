@@ -89,7 +89,9 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         table=table,
         consensus=consensus,
         aggregation=AnalysisResult(
-            result, {"controls": settings.controls, "resamples": RESAMPLES, "seed": settings.seed}, ""
+            result,
+            {"controls": settings.controls, "resamples": RESAMPLES, "seed": settings.seed},
+            signature="",  # it is not stored
         ),
         evaluation=None,
         no_evaluation_reason=str(settings.evaluation.get("why_not", "")),
@@ -115,7 +117,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
 
 
 def _images(rows: ReleasedRows, consensus: StudyConsensus) -> Ints | None:
-    """Return the (U,) codes of the units' documents or images, or None if judgments of the bundle are independent."""
+    """Return the (U,) codes of the units' documents or images; None before 0.6, when intervals did not cluster."""
     if not rows.settings.clustered:
         return None
     images, documents = [rows.units[unit.pk]["image"] for unit in consensus.units], rows.documents

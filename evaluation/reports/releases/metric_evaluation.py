@@ -108,7 +108,7 @@ def _pair_comparisons(
 ) -> dict[str, Any]:
     """Return the comparisons of metrics and people on halves of the judgments, and people's preference for length.
 
-    Return {} if the judgments of the release are independent.
+    Return {} for a release from before 0.6, whose intervals do not cluster.
     """
     clusters = inputs.item_clusters_of(range(len(rows.pairs)))
     if isinstance(clusters, str):  # NAIVE
@@ -202,7 +202,7 @@ def _scored_captions(
 
 
 def _caption_clusters(rows: ReleasedRows, inputs: ReportInputs, scored: _ScoredCaptions) -> ClusterColumns:
-    """Return the clusters of captions by document or image, and people; NAIVE if judgments are independent."""
+    """Return the clusters of captions by document or image, and people; NAIVE for a release from before 0.6."""
     if not rows.settings.clustered:
         return NAIVE
     documents = rows.documents

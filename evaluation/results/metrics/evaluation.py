@@ -191,7 +191,7 @@ def _compare_on_pairs(inputs: _EvaluationInputs) -> tuple[MetricResults, dict[st
         people=winners,
     )
     settings = {
-        "df": f"{len(material.documents)}-images",
+        "df": f"{len(material.documents)}-images",  # from which document frequencies are computed
         "refs": f"first-{material.leading_count}" if material.leading_count else "all",
         "metric-ties": "wrong",
         "no-consensus": "left-out",
