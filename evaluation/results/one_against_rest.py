@@ -44,9 +44,9 @@ def one_against_rest_of_ratings(
 def _agreement_with_others(patterns: UnitPatterns) -> tuple[Floats, Floats]:
     """Return two (C,) columns of 0 and 1: whether a judge's others have a majority, and whether the judge agrees.
 
-    A cell of the sparse matrix ``patterns.counts`` is an answer to units of a pattern, and its count is the number of a
-    unit's judges who gave the answer. The columns say for one of these judges whether the unit's other judges have a
-    most frequent answer, and whether it is the judge's answer.
+    A pattern is the number of each answer to a unit, such as two "yes" and one "no". A cell of the sparse matrix
+    ``patterns.counts`` is an answer to units of a pattern, with the number of judges who gave it. The columns say for
+    one of these judges whether the unit's other judges have a most frequent answer, and whether it is the judge's.
     """
     counts, pattern = patterns.counts.data, patterns.cells()[0]
     if not len(counts):

@@ -54,7 +54,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
     people = rows.people()
     judgments = rows.included_judgments(table) if kind.results or kind.is_open else []
     full_depth_units = None
-    if settings.full_depth:
+    if settings.full_depth:  # early stopping ended the other units
         full_depth_units = {
             number for number, row in enumerate(rows.units) if not row["control"] and row["full_depth"]
         }
@@ -175,6 +175,7 @@ def _audit_filter_of(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str,
     relevance, counts = rows.settings.kind.relevance, rows.settings.filter
     if not counts or relevance is None:
         return {}
+    # A filtered text was rejected, too, but is shown only to fill up a group.
     judged_rows = [
         (number, row) for number, row in enumerate(rows.units) if not row["control"] and not row["filtered"]
     ]

@@ -52,7 +52,7 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class HypothesisOutcome:
-    """The outcome of a hypothesis.
+    """The outcome of a hypothesis, whose ``claim`` is in a form such as ``cider-d > rouge-l on HC``, or "".
 
     Attributes:
         verdict: supported, not supported (the opposite was found), undecided, or to be judged by people.

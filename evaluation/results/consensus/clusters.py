@@ -64,14 +64,15 @@ def rater_deletions(
         is_adjudicated: (U,) whether the unit was adjudicated, so that votes do not matter.
     """
     majority = majority_of_others(unit, side)
-    # The lead of the judgment's unit minus that of the other judgments of the unit.
+    # What the judgment adds: the winner of its unit (1, -1 or 0) minus the winner by the unit's other judgments.
     change = np.where(is_adjudicated[unit], 0.0, unit_leads[unit] - ((majority == 1) * 1.0 - (majority == 2)))
     # If a pair has a single unit, whose votes decide it, its lead is that of the votes, not that of units.
     vote = (side == 1) * 1.0 - (side == 2)
     # By unit, the number of votes for the first minus that for the second.
     balance = np.bincount(unit, weights=vote, minlength=len(unit_leads))
     units, pair_leads = np.flatnonzero(pair >= 0), pair_leads.copy()
-    single_units = units[np.bincount(pair[units], minlength=len(pair_leads))[pair[units]] == 1]
+    unit_counts = np.bincount(pair[units], minlength=len(pair_leads))  # by pair
+    single_units = units[unit_counts[pair[units]] == 1]
     # Votes do not decide a unit that was adjudicated, or whose consensus is not the simple majority.
     is_by_votes = np.sign(balance[single_units]) == unit_leads[single_units]
     single_units = single_units[~is_adjudicated[single_units] & is_by_votes]
