@@ -175,7 +175,7 @@ def _audit_filter_of(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str,
     relevance, counts = rows.settings.kind.relevance, rows.settings.filter
     if not counts or relevance is None:
         return {}
-    # A filtered text was rejected, too, but is shown only to fill up a group.
+    # A filtered text is shown only to fill up a group, not to audit the filter.
     judged_rows = [
         (number, row) for number, row in enumerate(rows.units) if not row["control"] and not row["filtered"]
     ]
