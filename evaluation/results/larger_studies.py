@@ -70,6 +70,7 @@ def larger_study(contrasts: Sequence[Contrast], items: int, raters: int | None) 
         return NO_LARGER_STUDY
     factor_of_same = smallest_factor(is_enough_with_same_people, MAX_FACTOR)
     max_factor_of_same = min(SAME_PEOPLE_FACTOR * factor, MAX_SIZE_FACTOR)
+    # If raters are not counted, their number changes nothing, and both factors are equal.
     if raters is None or (factor_of_same is not None and factor_of_same <= max_factor_of_same):
         return LargerStudy(
             more=math.ceil(items * (factor_of_same or factor)), more_raters=0, more_of_same=None

@@ -53,6 +53,7 @@ def halves_of_pairs(
     """
     units, is_counted = Units.from_rows(units), table.is_counted
     unit = places_in(units.pk, table.unit[is_counted])
+    # -1: the judgment's unit belongs to none of these pairs.
     pair = np.where(unit >= 0, places_in(pairs, units.pair[unit]), -1)
     is_in_pair = pair >= 0
     unit, pair = unit[is_in_pair], pair[is_in_pair]
