@@ -37,7 +37,7 @@ class JudgedSystems:
 
     Attributes:
         systems, segments: the row of each system and the column of each image in the table, by row id.
-        text_numbers: the number (from 1) of each text, by ``text_key``.
+        text_numbers: the number (from 1) of each text, by its ``text_key``, which all spellings of a text share.
         caption: (K, S) int64 row id of the caption; 0 for none.
         text: (K, S) int64 number of the caption's text; 0 for none.
         total, votes: (K, S) float64 sum and number of answers.
@@ -72,18 +72,18 @@ class JudgedSystems:
         self.text[system, segment] = self.text_numbers.setdefault(key, len(self.text_numbers) + 1)
 
     def has_text(self, system: int, segment: int, key: str) -> bool:
-        return bool(self.text[system, segment] == self.text_numbers.get(key, -1))
+        return bool(self.text[system, segment] == self._number_of_text(key))
+
+    def _number_of_text(self, key: str) -> int:
+        return self.text_numbers.get(key, -1)  # no cell has -1; 0 would mean a cell without a text
 
     def systems_with(self, segment: int, key: str, file_credits: Sequence[int]) -> list[int]:
-        """Return the rows of the systems that are credited with a text at a segment.
+        """Return the rows of the systems that are credited with a text at a segment. ``key`` is its ``text_key``.
 
         A system is credited if it gave the text, and if the imported file credits it or names no system.
-
-        Args:
-            key: the ``text_key`` of the text.
-            file_credits: row ids of the systems that an imported file credits (see ``credited_systems``).
+        ``file_credits`` are the row ids of the systems that the file credits.
         """
-        rows = np.flatnonzero(self.text[:, segment] == self.text_numbers.get(key, -1)).tolist()
+        rows = np.flatnonzero(self.text[:, segment] == self._number_of_text(key)).tolist()
         ids = list(self.systems)  # the index of a row id is its row
         return [row for row in rows if ids[row] in credited_systems(file_credits, (ids[row],))]
 
@@ -111,7 +111,7 @@ def collect_systems(study: Study, systems: Sequence[int]) -> JudgedSystems:
     """Return a table of the systems with these row ids and of all judged images, without answers."""
     segments = number_row_ids(judged_items(study).values_list("pk", flat=True))
     table = JudgedSystems(number_row_ids(systems), segments)
-    # If a system has several captions of an image, take the one that it ranks first.
+    # If a system has several captions of an image, the one that it ranks first is read last, so that it stays.
     outputs = Output.objects.annotations().filter(system__in=systems).order_by("-rank", "-pk")
     fields = ("system", "item", "caption", "caption__text_key")
     for system, item, caption, key in outputs.values_list(*fields).iterator(ROWS_PER_BATCH):

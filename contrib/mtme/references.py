@@ -46,7 +46,7 @@ class SegmentReferences:
         return any(self.texts)
 
     def write(self, folder: Path, languages: str) -> int:
-        """Write one file for each position of references; return the number of files."""
+        """Write one file for each position of references; return the number of files. ``languages`` is, say, img-en."""
         folder.mkdir()
         file_count = max(1, *map(len, self.texts))
         for number in range(file_count):
@@ -66,7 +66,9 @@ class SegmentReferences:
             (captions != 0) & np.array([bool(lines) for lines in references_by_segment])
         )
         documents = [lines for lines in references_by_segment if lines]
-        texts = [text or "" for text in texts_of(captions[segments])]
+        texts = [
+            text or "" for text in texts_of(captions[segments])
+        ]  # no text is None, since no caption is 0
         references = [references_by_segment[segment] for segment in segments.tolist()]
         # Images without a caption count as documents, too.
         document_corpus = None if len(segments) == len(documents) else documents

@@ -67,6 +67,7 @@ class _ComparedMetrics:
         self.computed = [name for name in metrics if name not in self._imported.names]
 
     def _halve_references(self, texts: Sequence[Texts]) -> list[Texts]:
+        # the same halves at each call
         generator = np.random.default_rng(self._votes.seed)
         return [replace(row, references=draw_half(row.references, generator)) for row in texts]
 
@@ -123,14 +124,15 @@ class PairMetrics(_ComparedMetrics):
             "undecided": specification.get("undecided", UNDECIDED_CHOICES[0]),
         }
         values, influences = {}, {}
-        has_vote: Flags = np.zeros(len(winners), dtype=np.bool_)
+        counts_for_a_metric: Flags = np.zeros(len(winners), dtype=np.bool_)
         for name, named_winners in self.winners_of_metrics(specification).items():
             credit, is_counted = pair_credits(named_winners, winners, **rules)
             n = int(is_counted.sum())
             values[name] = float(credit[is_counted].mean()) if n else math.nan
+            # the influence of a row on a mean: its deviation from the mean, divided by n
             influences[name] = np.where(is_counted, credit - values[name], 0.0) / max(n, 1)
-            has_vote |= is_counted
-        return _figures(values, influences, has_vote, self._images, specification)
+            counts_for_a_metric |= is_counted
+        return _figures(values, influences, counts_for_a_metric, self._images, specification)
 
 
 class CaptionMetrics(_ComparedMetrics):
@@ -194,6 +196,7 @@ class CaptionMetrics(_ComparedMetrics):
             result = score_captions(
                 captions, self._documents, metrics=self._metrics, tokenizer=tokenizer, imported=self._imported
             )
+            # ``images`` has a score for each caption
             return {name: metric_scores.images for name, metric_scores in result.scores.items()}
 
         return self._votes.cached_result(("scores", tokenizer, references), compute)
@@ -220,8 +223,9 @@ class CaptionMetrics(_ComparedMetrics):
             values[name] = estimate.value
             influences[name] = np.zeros(len(people_scores))
             if not estimate.reason:
+                # with weights, the influence of one unit of weight
                 row_influences = correlation_influences(
-                    scores[is_used], people_scores[is_used], coefficient, estimate.value, None, weights
+                    scores[is_used], people_scores[is_used], coefficient, estimate.value, weights=weights
                 )
                 influences[name][is_used] = row_influences if weights is None else weights * row_influences
         return _figures(values, influences, is_used, self._images, specification)

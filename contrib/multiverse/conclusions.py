@@ -129,7 +129,7 @@ def _metric_conclusions(
     format_and_axis = {"shows": analysis.shows, "axis": analysis.axis}
     return [
         _conclusion_json(conclusion, universe, _metric_differences(figures, conclusion)) | format_and_axis
-        for conclusion in conclusions_of(figures[0])
+        for conclusion in conclusions_of(figures[0])  # the first specification is the default
     ]
 
 
@@ -261,10 +261,6 @@ def _mean(values: Floats | Flags, is_included: Flags) -> float | None:
 
 
 def _range_of_means(figures_by_option: Mapping[str, Mapping[str, Any]]) -> float:
-    """Return the largest difference between the mean values of two options of a choice.
-
-    Args:
-        figures_by_option: the figures of each option, with its ``mean``.
-    """
+    """Return the largest difference between the ``mean`` of two options of a choice."""
     means = [figures["mean"] for figures in figures_by_option.values() if figures["mean"] is not None]
     return max(means) - min(means) if means else 0.0

@@ -158,6 +158,7 @@ def _thin_evenly(order: Sequence[int]) -> list[int]:
     """Return at most MAX_POINTS evenly spaced members of the order. Always keep the reported specification."""
     if len(order) <= MAX_POINTS:
         return list(order)
+    # One point is left for the reported specification.
     positions = set(np.linspace(0, len(order) - 1, MAX_POINTS - 1).round().astype(int).tolist())
     if REPORTED in order:
         positions.add(list(order).index(REPORTED))
@@ -173,7 +174,7 @@ def _conclusions_table(multiverse: Result) -> Table:
                 conclusion["holds"],
                 conclusion["clear"],
                 conclusion["n"],
-                conclusion["value"][0],
+                conclusion["value"][REPORTED],
                 conclusion["least"],
                 conclusion["median"],
                 conclusion["most"],

@@ -24,11 +24,7 @@ def multiverse_signature(study: Study, multiverse: Mapping[str, Any]) -> str:
 def stored_multiverse(
     study: Study, *, metrics: Sequence[str], tokenizer: str, data_hash: str
 ) -> dict[str, Any] | None:
-    """Return the multiverse that was stored for these judgments and metrics, or None.
-
-    Args:
-        data_hash: hash of the consensus.
-    """
+    """Return the multiverse that was stored for these metrics and the consensus with this hash, or None."""
     analysis = Analysis.objects.filter(
         study=study,
         what=Analysis.Kind.MULTIVERSE,
@@ -39,11 +35,7 @@ def stored_multiverse(
 
 
 def store_multiverse(study: Study, multiverse: Mapping[str, Any], *, judgments: str) -> None:
-    """Store a result of ``compute_multiverse`` unless it is already stored.
-
-    Args:
-        judgments: hash of the judgments (``Analysis.judgments``).
-    """
+    """Store a result of ``compute_multiverse`` unless it is stored. ``judgments`` is the hash in ``Analysis``."""
     key = {name: multiverse[name] for name in ("metrics", "tokenizer", "data_hash")}
     if stored_multiverse(study, **key) is None:
         settings = _settings(study, multiverse["metrics"], multiverse["tokenizer"])

@@ -140,7 +140,7 @@ class StudyVotes:
         return self.cached_result(("votes", name), lambda: self._table_at_threshold(threshold))
 
     def counted_columns(self, specification: Specification) -> tuple[Ints, Ints, Floats]:
-        """Return the (N,) unit, worker and value of each of the N votes that count."""
+        """Return the (N,) unit, worker and value of each vote that counts: it is used, and not on a control item."""
         table = self.table_under(specification)
         is_counted = table.is_counted
         return table.unit[is_counted], table.worker[is_counted], table.value[is_counted]
@@ -195,11 +195,7 @@ class StudyVotes:
         return consensus_columns(vote.units, np.array(vote.values(), dtype=np.float64), vote.share)
 
     def winners(self, specification: Specification, pks: Sequence[int]) -> Ints:
-        """Return people's winners of P pairs as (P,) numbers: 1 or 2, or 0 for none.
-
-        Args:
-            pks: row ids of the pairs.
-        """
+        """Return people's winners of the pairs with P row ids, ``pks``, as (P,) numbers: 1 or 2, or 0 for none."""
         ties = specification.get("triplet_ties", TRIPLET_TIES[0])
 
         def compute() -> Ints:
@@ -220,13 +216,14 @@ class StudyVotes:
     def _compute_people_scores(
         self, specification: Specification, captions: Sequence[CaptionTexts]
     ) -> Floats:
-        # If several units judge each caption, as with some open answers, captions name no unit.
+        # If several units judge each caption, as in studies of the best of several, captions name no unit.
         if None in {caption.unit for caption in captions}:
             return self._scores_of_open_answers(self.table_under(specification), captions)
         pks = np.array([caption.unit for caption in captions], dtype=np.int64)
         rule = specification.get("aggregation", "")
         if rule in ("", "share", "mean"):
             consensus = self.consensus(specification)
+            # the consensus of pairs and the hash of the data are not needed for units
             study_consensus = StudyConsensus(self.units, self.pairs, consensus, {}, self.decisions, "")
             return values_of_units(study_consensus, pks.tolist())
         unit, worker, value = self.counted_columns(specification)
@@ -283,7 +280,7 @@ class StudyVotes:
         table, kind = self.table_under(specification), self.kind
         clustering = specification.get("clusters", self.clusters_of_votes()[0])
         images = None if clustering == NAIVE else self.images
-        anonymous = self.anonymous or clustering == ITEM
+        anonymous = self.anonymous or clustering == ITEM  # clusters by item are those without raters
         if kind.is_open:
             answers = loaders.included_judgments(self.study, table) if kind.results else []
             return alpha_of_open_answers(
@@ -328,12 +325,11 @@ def consensus_columns(units: Ints, value: Floats, share: Floats) -> ConsensusCol
 
 
 def values_at(pks: Ints, units: Any, values: Floats) -> Floats:
-    """Return the (N,) values of the units with N row ids; nan if ``units`` lacks one.
+    """Return the values of the units with N row ids, ``pks``; nan if ``units`` lacks one: (N,).
 
-    Args:
-        units, values: row ids of units, and their values, in the same order.
+    ``values`` are in the order of ``units``, which are row ids.
     """
-    position = places_in(np.asarray(units, dtype=np.int64), pks)
+    position = places_in(np.asarray(units, dtype=np.int64), pks)  # -1 if missing
     return np.where(position >= 0, values[position], np.nan)
 
 

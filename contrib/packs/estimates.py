@@ -23,7 +23,7 @@ def share_by_image(
 
     Args:
         outcomes: (P,) outcome of each pair.
-        clusters: the image of each pair, as a cluster column.
+        clusters: the image of each pair, as the column ``{"item": images}``.
         is_counted: (P,) whether the pair counts.
         weights: (P,) weights; by default equal.
     """

@@ -106,6 +106,7 @@ def read_fifty_sentence_data(name: str, folder: Path) -> FiftySentenceData:
     triplets = open_judgments(name, folder, protocol="triplet")
     # The pair and the answer, 1 or 2, of each triplet, pair by pair.
     votes = [(str(row.pair), int(row.value or 0)) for row in triplets.judgments()]
+    # Of PASCAL-50S, only the winners are published.
     winners = _majority_winners(votes) if votes else {row.pair: row.winner for row in triplets.winners()}
     pairwise_winners: list[int] = []
     if name == PASCAL:
@@ -113,6 +114,7 @@ def read_fifty_sentence_data(name: str, folder: Path) -> FiftySentenceData:
         pairwise_votes = [(str(row.pair), int(row.value or 0)) for row in pairwise.judgments()]
         winner_by_pair = _majority_winners(pairwise_votes)
         pairwise_winners = [winner_by_pair[row.pair] for row in rows]
+    # The pairs have no references of their own: ``scores`` adds those of their images.
     pairs = tuple(
         PairTexts(number, row.kind, row.image, row.first_text, row.second_text, (), winners[row.pair])
         for number, row in enumerate(rows)
@@ -162,11 +164,7 @@ def _majority_winners(votes: Sequence[tuple[str, int]]) -> dict[str, int]:
 
 
 def accuracy_by_kind(data: FiftySentenceData, scores: Floats) -> dict[str, Estimate]:
-    """Return the accuracy of the scores by kind of pair, and over all pairs as "all". A tie counts half.
-
-    Args:
-        scores: (P, 2) scores of P pairs.
-    """
+    """Return the accuracy of (P, 2) scores of P pairs by kind, and over all pairs as "all". A tie counts half."""
     accuracy = accuracy_over_all(scores, data.people, data.kinds)
     return {kind: estimate_of(share) for kind, share in accuracy.items()}
 

@@ -246,6 +246,7 @@ def _verdict(run: Run, number: PublishedNumber) -> NumberVerdict:
         reason = f"missing is {files} ({data.what}; published: {data.source})"
         reason += f"; with it the pack {data.use}" if data.use else ""
         return verdict_of(run.pack, number, None, missing=reason)
+    # Packs record nothing about METEOR, as in table-1/pascal-50s/meteor/HC, if its tables are not installed.
     if "meteor" in number.id.split("/") and not computable_metrics(["meteor"]):
         return verdict_of(run.pack, number, None, missing=NO_METEOR_TABLES)
     if number.missing:
@@ -257,7 +258,6 @@ def _verdict(run: Run, number: PublishedNumber) -> NumberVerdict:
 
 
 def _digest(content: bytes) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 hash."""
     return hashlib.sha256(content).hexdigest()[:16]
 
 

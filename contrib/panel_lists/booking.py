@@ -51,7 +51,8 @@ def book_list(
 ) -> BookingCounts:
     """Book the statuses in the panel's list. A repeated call changes nothing.
 
-    The panel's payments that no session accounts for count as spent.
+    The panel's payments that no session accounts for count as spent. A publication at a panel has no HIT, since it is of
+    a whole study.
 
     Args:
         approve: whether sessions with the verdict "pay" are also approved.
@@ -60,13 +61,14 @@ def book_list(
     for submission in compare_panel_list(study=study, submissions=submissions):
         session, new_status = submission.session, submission.new_status
         if submission.unmatched_payment:
+            # There is one: the comparison refuses a study that was never opened to a panel.
             publication = at_crowd(Publication, study).filter(hit=None).order_by("-pk")[0]
             counts["unmatched"] += book_unmatched_payment(
                 publication=publication, key=submission.unmatched_payment, session=session, by=by
             )
         if session is None or submission.panel_line is None:
             continue
-        if new_status in (Status.APPROVED, Status.REJECTED):
+        if new_status in (Status.APPROVED, Status.REJECTED):  # the panel has paid or rejected it already
             feedback = "The panel rejected it." if new_status == Status.REJECTED else ""
             counts[new_status] += settle_session(
                 session=session, status=new_status, feedback=feedback, is_fact=True

@@ -91,7 +91,7 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
     all_codes = {code.lower() for code in codes.values()}
     worker_names = {session.worker.name for session in sessions.values()}
     has_session_ids = bool(session_parameter(design.panel))
-    marks = erasure_marks(study)
+    marks = erasure_marks(study)  # by which erased people are recognised, whose pseudonyms are gone
     # the sessions that no line has named yet, oldest first, by external id
     unlisted_sessions = sessions.copy()
     compared = []
@@ -112,7 +112,7 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
         verdict = _compare_both(
             panel_line,
             session,
-            code=session.code or codes[session.external_id],
+            code=session.code or codes[session.external_id],  # the code that was shown, if one was
             all_codes=all_codes,
             objections=objections.get(session.worker_id, []),
         )
@@ -151,6 +151,7 @@ def _unmatched_payment_key(study: Study, submission: ComparedSubmission) -> str:
 
 def raw_ids_of(study: Study) -> dict[int, str]:
     """Return the panel's ids of people whose ids were not deleted, by the worker's row id."""
+    # With a session, it would be the panel's id of the submission.
     rows = RawId.objects.filter(worker__crowd_sessions__study=study, session=None)
     return dict(rows.values_list("worker", "value"))
 
@@ -192,11 +193,10 @@ def _compare_both(
     """Compare a line with its session.
 
     Args:
-        code: the completion code of the session.
         all_codes: the completion codes of all sessions, in lower case.
         objections: reasons why the session should not be paid yet.
     """
-    if session.booked == CrowdSession.Booked.SPENT:
+    if session.booked == CrowdSession.Booked.SPENT:  # it was approved here, or by an earlier list
         return _compare_paid(panel_line)
     if panel_line.status == "":
         sentence = _("Quorum does not know the panel's status %(said)r.") % {"said": panel_line.panel_status}

@@ -79,7 +79,7 @@ def _reconcile_list(request: HttpRequest, study: Study) -> HttpResponse:
     if uploaded_file is not None and MAX_REQUEST_BYTES < (uploaded_file.size or 0) <= MAX_LIST_BYTES:
         uploaded_file.name = "list.csv"
         return _start_list_job(request, study, uploads.store_upload([uploaded_file]), columns)
-    text = _read_list_text(request)
+    text = _read_list_text(request)  # refuses larger files
     try:
         submissions = read_submissions(text, design_of(study).panel, columns=columns)
     except ListProblem as problem:
@@ -89,7 +89,6 @@ def _reconcile_list(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _start_list_job(request: HttpRequest, study: Study, upload: str, columns: dict[str, str]) -> HttpResponse:
-    """Start a job that reads a stored upload, and show its page."""
     args = {"study": study.slug, "upload": upload, "columns": columns}
     job = enqueue(kind=READ_LIST, args=args, user=signed_in(request))
     return redirect("admin:judgments_job_change", job.pk)
@@ -137,7 +136,6 @@ def _show_problem(
 
 
 def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelListLine]) -> HttpResponse:
-    """Show the comparison of a list with the sessions, and the form that books it."""
     context = _page_context(request, study)
     compared = compare_panel_list(study=study, submissions=submissions)
     json_lines = [submission.as_json() for submission in submissions]
@@ -162,7 +160,6 @@ def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelLi
 
 
 def _needs_approval(compared: ComparedSubmission) -> bool:
-    """Return whether the submission's session is to be paid, but not yet approved here."""
     session = compared.session
     is_submitted = session is not None and session.status == CrowdSession.Status.SUBMITTED
     return compared.verdict == "pay" and is_submitted
@@ -236,7 +233,6 @@ def _upload_context(request: HttpRequest, study: Study) -> Context:
 
 
 def _result_address(job: Job) -> str:
-    """Return the address of the page that shows the list which the job has read."""
     return study_page_address(find_study(job.args["study"]), "panel-list")
 
 

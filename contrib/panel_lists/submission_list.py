@@ -174,7 +174,7 @@ def _find_columns(header: Sequence[str], panel: Panel, chosen_columns: Mapping[s
                 )
             column_indices[kind] = header.index(name)
             continue
-        link_parameter = getattr(panel, kind, "")
+        link_parameter = getattr(panel, kind, "")  # ``panel.worker`` or ``panel.session``; others have none
         names = [normalise_name(name) for name in (*getattr(usual_names, kind), link_parameter)]
         name = next((name for name in names if name and name in normalised_header), "")
         if name:
@@ -198,12 +198,6 @@ def normalise_name(name: str) -> str:
 def _read_submission(
     line_number: int, cells: Sequence[str], column_indices: Mapping[str, int]
 ) -> PanelListLine:
-    """Return the submission in a line.
-
-    Args:
-        column_indices: the result of ``_find_columns``.
-    """
-
     def read_cell(kind: str) -> str:
         index = column_indices.get(kind)
         return cells[index].strip() if index is not None and index < len(cells) else ""

@@ -37,8 +37,8 @@ class _LineKey(NamedTuple):
 def power_figure(result: Mapping[str, Any]) -> str:
     """Return an SVG plot of power by the number of pairs.
 
-    It has a line for the numbers of references and votes of the cheapest sufficient design, with intervals, and lines
-    for similar numbers in a muted colour.
+    It has a line for the numbers of references and votes of the cheapest sufficient design (the largest numbers if none
+    suffices), with intervals, and lines for similar numbers in a muted colour.
 
     Args:
         result: the plan, a result of ``compute_plan``.

@@ -56,7 +56,7 @@ class PowerPlanRequest(Parameters):
     parameters=PowerPlanRequest,
     job=JOB_KIND,
     right=Right.CHANGE,
-    once="always",
+    once="always",  # one plan of a study at a time, from pages and from calls
 )
 def start_power_plan(
     *, study: Study, assumptions: Mapping[str, Any] | None = None, **source: str
@@ -70,6 +70,7 @@ def start_power_plan(
             _("Study %(slug)r does not compare pairs; the planner works only for pairs.")
             % {"slug": study.slug}
         )
+    # ``source`` has the parameters pilot, first and second, if they are given.
     return plan_job_arguments({**assumptions_for(study), **(assumptions or {})}, **source)
 
 
@@ -110,7 +111,8 @@ def use_plan(*, study: Study, by: User | None) -> Outcome:
 def _divide_pairs(pairs_by_kind: Mapping[str, int], pair_count: int) -> dict[str, int]:
     """Divide a number of pairs among the kinds of pairs, whose shares stay the same.
 
-    Without pairs of any kind so far, all kinds get equal shares. The first kinds get what remains after rounding down.
+    Without pairs of any kind so far, all kinds get equal shares. (In "HM", one text is of a human, the other of a
+    machine.) The first kinds get what remains after rounding down.
     """
     counts = {kind: count for kind, count in pairs_by_kind.items() if count}
     counts = counts or dict.fromkeys(("HC", "HI", "HM", "MM"), 1)

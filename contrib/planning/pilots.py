@@ -125,12 +125,11 @@ def estimate_taste(study: Study, people: PilotModel, sides: Mapping[int, int]) -
     if not rows.any() or not slope:
         return 0.0
     clusters = Clusters.from_columns(columns, len(unit))
-    if len(clusters.columns_used) < len(columns):
+    if len(clusters.columns_used) < len(columns):  # all votes are on one unit, or of one person
         return 0.0
     votes_for_first = (table.value[rows] == np.array([side_of_unit[pk] for pk in unit.tolist()])) * 1.0
-    _variance_of_units, variance_of_people, *_ = clusters.components(
-        votes_for_first
-    )  # in the order of `columns`
+    # in the order of `columns`
+    _variance_of_units, variance_of_people, *_ = clusters.components(votes_for_first)
     return min(MAX_TASTE, math.sqrt(float(variance_of_people)) / slope)
 
 
@@ -185,7 +184,7 @@ def simulate_consensus_accuracy(study: Study, people: PilotModel) -> float:
     crowd = VoterModel(right=people.right, pair_spread=people.spread, careless=0.0, worker_spread=0.0)
     # The assumed difference has no effect on the consensus.
     (result,) = power_of(TwoSystems(1.0), crowd, [size], simulations=SIMULATED_STUDIES, seed=0)
-    if not result.right_consensus > 0.5:
+    if not result.right_consensus > 0.5:  # nor if it is nan
         raise EvaluationError(
             _("Study %(slug)r cannot be used as a pilot: its votes are no better than chance.")
             % {"slug": study.slug}
@@ -199,6 +198,7 @@ def _consensus_winners(study: Study) -> dict[int, int]:
     Raise EvaluationError if no pair has a consensus.
     """
     rows = Consensus.objects.filter(study=study, pair__isnull=False, value__isnull=False)
+    # The value of a tie is 0.
     consensus = {pair: int(value) for pair, value in rows.values_list("pair", "value") if pair and value}
     if not consensus:
         raise EvaluationError(

@@ -72,8 +72,6 @@ def cost_of(size: Size, assumptions: Assumptions, design: StudyDesign | None) ->
 
 
 def _plan_as_json(plan: Plan, assumptions: Assumptions, design: StudyDesign | None) -> dict[str, Any]:
-    """Return the simulated designs with their costs, and the cheapest ones that suffice."""
-
     def as_row(result: PowerResult | None) -> dict[str, Any] | None:
         if result is None:
             return None

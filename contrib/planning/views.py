@@ -87,7 +87,7 @@ def show_plan_without_study(request: HttpRequest, context: Context) -> HttpRespo
     job = shown_plan or done_plans.first()
     plan: dict[str, Any] | None = job.result if job else None
     start_values = Assumptions().model_dump(mode="json") | (plan["settings"] if plan else {})
-    last_job = plans.first()
+    last_job = plans.first()  # jobs are ordered by age, the newest first
     context |= {
         "form": PlanningForm(initial=initial_values(start_values) | posted_values, pilots=_pilots(request)),
         "refusal": refusal,
@@ -113,7 +113,6 @@ def _pilots(request: HttpRequest) -> list[tuple[str, str]]:
 
 
 def _start_plan(request: HttpRequest, study: Study) -> HttpResponse:
-    """Start the simulation of the posted plan for a study."""
     form = PlanningForm(request.POST, pilots=_pilots(request))
     values = {"assumptions": _read_assumptions(form), **form.pilot_source()}
     start_power_plan.start(study, values, by=signed_in(request), page=True)

@@ -88,9 +88,11 @@ class ProlificBackend(ExternalBackend):
             raise WrongState(problem % {"slug": study.slug, "public_url": settings.PUBLIC_URL})
 
     def check_at_crowd(self, design: StudyDesign) -> None:
-        if not feature_settings.PROLIFIC_TOKEN or not (
-            feature_settings.PROLIFIC_WORKSPACE or needs_filter_list(design.workers)
-        ):
+        # The currency is that of a workspace, and only some requirements need Prolific's list of filters.
+        has_something_to_check = bool(feature_settings.PROLIFIC_WORKSPACE) or needs_filter_list(
+            design.workers
+        )
+        if not (feature_settings.PROLIFIC_TOKEN and has_something_to_check):
             return
         with open_client() as client:
             refuse_other_currency(client, design)
@@ -140,6 +142,7 @@ class ProlificBackend(ExternalBackend):
                         client, call, name=blocked_group_name(), add=call.kind == Ability.BLOCK
                     )
                 case Ability.QUALIFY:
+                    # a qualification with the value 0 is taken away
                     name, add = str(call.payload.get("qualification", "")), bool(call.payload.get("value", 1))
                     return change_group(client, call, name=name, add=add)
                 case Ability.MESSAGE:
@@ -157,6 +160,7 @@ class ProlificBackend(ExternalBackend):
             for external_id, token in tokens_by_id.items():
                 yield read_publication(client, client.get_study(external_id), token)
             if unanswered_tokens:
+                # the internal name of a study at Prolific is the publication's token
                 for panel_study in client.list_studies(project=feature_settings.PROLIFIC_PROJECT):
                     if panel_study.internal_name in unanswered_tokens and panel_study.state in OPEN_STATES:
                         yield read_publication(client, panel_study, panel_study.internal_name)
@@ -167,7 +171,10 @@ class ProlificBackend(ExternalBackend):
     def knows_work(
         self, publication: Publication, *, worker: str, work: str, at_work: bool = True
     ) -> bool | None:
-        """Return whether Prolific has a submission with this id of this person; None if it does not say."""
+        """Return whether Prolific has a submission with this id of this person; None if it does not say.
+
+        With ``at_work``, the submission must also be in progress.
+        """
         try:
             with open_client(timeout=VISITOR_SECONDS) as client:
                 submission = client.get_submission(work)

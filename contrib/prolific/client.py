@@ -220,7 +220,8 @@ class ProlificClient(Client):
             rows = rows_of_response(answer, path)
         else:
             rows = list(csv.DictReader(io.StringIO(text)))
-        # A row is wrong if the file is incomplete, or the response is another text.
+        # A row is wrong if the file is incomplete, or the response is another text. DictReader writes None for cells
+        # that are missing, and as the name of cells that are too many.
         if any(None in row or None in row.values() or len(row) < 2 for row in rows):
             raise RetryLater(f"Prolific's answer to POST {path} is no table of demographics.")
         return [{normalise_column(name): str(value or "") for name, value in row.items()} for row in rows]

@@ -64,11 +64,7 @@ def fetch_demographics(*, study: Study, by: User | None = None) -> int:
 def _store_demographics(
     study: Study, rows: list[DemographicRow], names: tuple[str, ...], by: User | None
 ) -> int:
-    """Store the demographics in the rows of the export for people of the study. Return the number of people.
-
-    Args:
-        names: the demographics that the design names.
-    """
+    """Store the named demographics in the rows of the export for people of the study. Return the number of people."""
     backend = backend_of(study)
     # The lock waits for a deletion of raw ids at the same time.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)

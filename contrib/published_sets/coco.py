@@ -64,6 +64,7 @@ class CocoDataset(DatasetSource):
             if images.setdefault(image.id, image) != image:
                 raise record.problem("id", f"image {quote_value(image.id)} a second time", "every image once")
         if not {"images", "annotations"} <= member_names:
+            # ``read_document`` gives the entries of a document that is a list the name "".
             actual = "a list" if "" in member_names else "a document without both lists"
             raise ImportProblem(self.path, None, None, actual, 'an object with "images" and "annotations"')
         register = CaptionRegister(self.notes)

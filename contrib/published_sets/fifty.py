@@ -165,6 +165,7 @@ class _FiftyFolder:
                 raise record.problem("image", quote_value(row.image), "an image of references.jsonl")
             if images is not None and row.image not in images:
                 raise record.problem("image", quote_value(row.image), "an image of the dataset")
+            # None means that the pair uses all references.
             reference_count = TRIPLET_REFERENCES if len(references[row.image]) > TRIPLET_REFERENCES else None
             systems = self._systems(record, row.kind)
             yield (
@@ -249,7 +250,7 @@ class FiftyDataset(_FiftyReader, DatasetSource):
             for position, reference in enumerate(texts):
                 caption_id = f"{image}#{position}"
                 register.add(record, caption_id, image, reference)
-                if "\ufffd" in reference:
+                if "\ufffd" in reference:  # stands for bytes that could not be decoded
                     self.notes.count("broken-character")
                 yield ReferenceRow(image, reference, caption_id, position)
 

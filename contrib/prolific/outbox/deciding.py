@@ -85,6 +85,7 @@ def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     if "paying" in call.answer:
         return _find_paid_bonus(call, equal_bonus_count)
     other_calls = CrowdCall.objects.filter(session=call.session, kind=Ability.BONUS).exclude(pk=call.pk)
+    # The count of equal bonuses would not tell two payments of unknown outcome apart.
     if any("paying" in other_call.answer for other_call in other_calls.exclude(state=CrowdCall.State.DONE)):
         raise RetryLater("Another bonus of this submission is being looked for.", after=RECHECK_SECONDS)
     if "set_up" not in call.answer:
@@ -106,7 +107,7 @@ def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
         client.pay_bonus(set_up_id)
     except CrowdProblem as problem:
         if problem.had_no_effect:
-            store_facts(call, paying=None, before=None)
+            store_facts(call, paying=None, before=None)  # None deletes the fact
         raise
     return {"bonus": set_up_id}
 

@@ -75,7 +75,8 @@ def _convert_requirements(workers: Workers, listed_filters: Mapping[str, ListedF
         choices = _find_choices(listed_filters, LANGUAGE, "workers.languages", workers.languages)
         yield _select_filter(LANGUAGE, choices)
     if workers.approval_above:
-        # The least whole percentage above the rate. A fraction is exact, so that 0.29 gives 30.
+        # The least whole percentage above the rate. A fraction is exact, so that 0.29 gives 30; with floats,
+        # 0.29 * 100 is below 29.
         min_percent = math.floor(Fraction(str(workers.approval_above)) * 100) + 1
         max_percent = _find_filter(listed_filters, APPROVAL_RATE, "workers.approval_above").maximum or 100
         if min_percent > max_percent:
@@ -188,7 +189,6 @@ def _find_choices(
 
 
 def _country_names(code: str) -> tuple[str, ...]:
-    """Return the names that a country may have at Prolific."""
     return (COUNTRIES[code], *OTHER_NAMES.get(code, ()))
 
 

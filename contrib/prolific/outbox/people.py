@@ -73,7 +73,6 @@ def change_group(client: ProlificClient, call: CrowdCall, *, name: str, add: boo
 
 
 def _workspace() -> str:
-    """Return the id of the workspace of groups. Raise CrowdRefusal if none is set."""
     workspace = str(feature_settings.PROLIFIC_WORKSPACE)
     if not workspace:
         raise CrowdRefusal("Groups belong to a workspace: set PROLIFIC_WORKSPACE, then try again.")

@@ -201,7 +201,11 @@ def completion_codes(study: Study, design: StudyDesign, *, screen_outs: int = 0)
 
 
 def extend_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Add places to a study and resume it if it is paused. A repeated call adds no more places."""
+    """Add places to a study and resume it if it is paused. A repeated call adds no more places.
+
+    The payload has the numbers of new places and screen-outs, and of those that are opened again: their money was
+    released before and is reserved again, and Prolific counts them already.
+    """
     publication = call.current_publication()
     new_places, reopened_places = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
     total_places = publication.places + new_places

@@ -11,7 +11,7 @@ from judgments.studies.designs import design_of
 
 
 def store_facts(call: CrowdCall, **facts: object) -> None:
-    """Store facts with a call, so that its next attempt finds them.
+    """Store facts with a call, so that its next attempt finds them. A fact that is None is deleted.
 
     Raises:
         RetryLater: another process carries out the call by now.
@@ -58,9 +58,8 @@ def person_of_call(call: CrowdCall) -> str:
 def panel_study_id(call: CrowdCall) -> str:
     """Return Prolific's id of the study that a call is about. Raise CrowdRefusal if there is none."""
     session = call.session
-    if (
-        session is None and call.worker is not None
-    ):  # For a call about a person, it is the study of the last session.
+    if session is None and call.worker is not None:
+        # For a call about a person, it is the study of the last session.
         sessions = call.worker.crowd_sessions.filter(study=call.study, platform=call.platform)
         session = sessions.select_related("publication").order_by("pk").last()
     publication = call.publication or (session.publication if session else None)

@@ -134,7 +134,7 @@ def _read_polos_table(title: str, path: Path) -> GradedCaptions:
             try:
                 references, grade = ast.literal_eval(row["refs"]), float(row["score"])
             except (ValueError, SyntaxError, TypeError):
-                references, grade = None, 0.0
+                references, grade = None, 0.0  # refused below
             if (
                 not isinstance(references, list)
                 or not references
@@ -172,7 +172,6 @@ def _add_rhos(run: Run, graded: GradedCaptions) -> None:
 
 
 def _correlate_metrics(run: Run, name: str, graded: GradedCaptions, coefficient: str) -> None:
-    """Correlate every metric with the grades of one set, and report the correlations as a table and a plot."""
     number_ids = {number.id for number in run.pack.numbers}
     correlations = _correlations_of_set(run, graded, coefficient)
     for metric, values in correlations.items():
@@ -202,7 +201,7 @@ def _correlations_of_set(run: Run, graded: GradedCaptions, coefficient: str) -> 
     """Return the correlations of each metric with the grades of a set. ``coefficient`` is the printed one."""
     metrics = computable_metrics(METRICS)
     images = [caption.key for caption in graded.captions]
-    # Document frequencies count rows as documents, as in the paper, or images.
+    # Document frequencies count rows as documents, as in the paper, or images. A document is a list of references.
     row_documents = [caption.references for caption in graded.captions]
     image_documents = list(dict(zip(images, row_documents, strict=True)).values())
     printed_scores = score_captions(graded.captions, row_documents, metrics=metrics, tokenizer="ptb").scores
@@ -243,7 +242,7 @@ def _clustered_correlation(
         scores,
         graded.grades,
         [images[caption] for caption in graded.caption_indices.tolist()],
-        range(len(scores)),
+        range(len(scores)),  # the systems, of which the grouping "none" makes no use: all differ
         coefficient,
         grouping="none",
         resamples=RESAMPLES,
@@ -255,7 +254,6 @@ def _clustered_correlation(
 def _table_of(
     name: str, graded: GradedCaptions, coefficient: str, correlations: dict[str, MetricCorrelations]
 ) -> Table:
-    """Return the table of a set: the correlations of each metric by all conventions."""
     label = COEFFICIENT_LABELS[coefficient]
     columns = (
         Column("metric"),
@@ -282,7 +280,6 @@ def _plot_of(
     correlations: dict[str, MetricCorrelations],
     table: Table,
 ) -> Plot:
-    """Draw the correlations as printed, the largest first."""
     label = COEFFICIENT_LABELS[coefficient]
     order = sorted(correlations, key=lambda metric: -(correlations[metric].as_printed.value or 0.0))
     drawing = DotPlot(

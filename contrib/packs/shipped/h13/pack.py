@@ -49,16 +49,18 @@ from quorum.statistics.ranking import (
 )
 from quorum.statistics.significance import mcnemar_test, randomization_test, significance_stars
 
-# Thresholds of the mean of three experts' grades.
+# Thresholds of the mean of three experts' grades: thirds from 2 to 4. The paper prints 8/3 as 2.66, for example.
 GRADES = tuple(round(3 * grade) / 3 for grade in ASCENDING_GRADES)
 GOOD, FINE = GRADES[2], GRADES[3]  # mean grades of 2.66 and of 3
 EPSILON = 1e-9  # allowance for rounding where means are compared with thresholds
 RELEVANCE_THRESHOLD = 0.66  # share of yes of the crowd
 SCORE_THRESHOLDS = tuple(step / 10 for step in range(1, 11))
 RANK_CUTOFFS = (1, 5, 10)
-FILTER_THRESHOLDS = (25, 26)  # of Bleu-pre, in per cent
+# Thresholds, in per cent, of Bleu-pre: the share of a caption's words that an image's captions have, after words are
+# stemmed and stop words removed. By it, H13 filter the pairs of an image and a caption (4.3.2).
+FILTER_THRESHOLDS = (25, 26)
 CONTROL_THRESHOLD = 0.7  # least share of control items that a worker must get right
-# Ends of the ids of the numbers in Table 10, by index of the grade in GRADES and by measure.
+# Ends of the ids of the numbers in Table 10, by index of the grade in GRADES (6 is a mean grade of 4) and by measure.
 TABLE_10 = {
     (4, "kappa"): "kappa",
     (2, "precision"): "precision-2.66",
@@ -111,7 +113,7 @@ def analyse(run: Run) -> None:
 
 def _add_experts(run: Run, experts: JudgedPairs) -> None:
     """Compute alpha of the experts' grades, and the shares of pairs by mean grade (4.2.1)."""
-    grades = np.array(experts.answers, dtype=np.float64).T
+    grades = np.array(experts.answers, dtype=np.float64).T  # (3, P): the grades of a pair are a column
     is_own_caption = experts.image == experts.caption
     people, pairs = np.indices(grades.shape).reshape(2, -1)
     alpha = alpha_of_judgments(
@@ -162,6 +164,7 @@ def _add_kappas(run: Run, data: Flickr8kSet) -> None:
             label = f"caption {caption_indices[0]}" if reference_set == "other" else reference_set
             scores, signature = _scores(data, metric, caption_indices)
             run.add_signature(f"{name}, {label}", signature)
+            # Intervals are not shown, so one resample is enough.
             grid = kappa_grid(scores, experts.means, SCORE_THRESHOLDS, GRADES, resamples=1, seed=run.seed)
             panels.append(_kappa_panel(f"{name}, {label}", SCORE_THRESHOLDS, grid))
             best = _best_cell(grid)
@@ -206,7 +209,7 @@ def _add_kappas(run: Run, data: Flickr8kSet) -> None:
 
 
 def _kappa(experts: JudgedPairs, scores: Floats, score_threshold: float, grade_threshold: float) -> Estimate:
-    """Return kappa between a metric and the experts, each of which says yes from a threshold on."""
+    """Return kappa between a metric and the experts' means, where both are cut into yes and no at a threshold."""
     agreement = threshold_kappa(
         scores, experts.means, score_threshold, grade_threshold, clusters=experts.clusters
     )
@@ -355,10 +358,7 @@ def _have_common_bigram(data: Flickr8kSet, change: str) -> Flags:
 
 
 def _add_crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
-    """Compare the crowd with the experts, and count the relevant pairs (4.3.2, Table 10).
-
-    ``shares`` are the crowd's shares of yes, a result of ``_shares_of_yes``.
-    """
+    """Compare the crowd's ``_shares_of_yes`` with the experts, and count the relevant pairs (4.3.2, Table 10)."""
     experts = data.experts
     crowd_shares = shares[experts.image, experts.caption]
     is_own_caption = experts.image == experts.caption
@@ -476,10 +476,8 @@ def _add_control_rule(run: Run) -> None:
 def _add_rankings(run: Run, data: Flickr8kSet, shares: Floats) -> None:
     """Evaluate the rankings of systems that know an image only by its other captions (4.3).
 
-    In annotation, a system ranks the captions for each image, and in search the images for each caption.
-
-    Args:
-        shares: the crowd's shares of yes by image and caption, a result of ``_shares_of_yes``.
+    In annotation, a system ranks the captions for each image, and in search the images for each caption. ``shares`` are
+    a result of ``_shares_of_yes``.
     """
     systems = of_features("text_systems")
     if not systems:

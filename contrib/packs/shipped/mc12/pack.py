@@ -148,7 +148,7 @@ def _read_lines(file: Path) -> list[str]:
 
 def _baselines(texts: ImageTexts, vocabulary: frozenset[str] | None, seed: int) -> dict[str, KeywordList]:
     """Return the keywords that each baseline gives the test images, all of them in ``vocabulary``, if it is given."""
-    training = texts.training_terms or None
+    training = texts.training_terms or None  # with None, the baselines learn from the test images
     training_with_keywords = [
         [*text, *gold] for text, gold in zip(texts.training_terms, texts.training_gold, strict=True)
     ]
@@ -285,7 +285,9 @@ def _simulated_texts(run: Run) -> ImageTexts:
         training_terms=[
             [term for sentence in image[:TEXT_CAPTIONS] for term in sentence] for image in training_images
         ],
-        training_gold=[image[-1] for image in training_images],
+        training_gold=[
+            image[-1] for image in training_images
+        ],  # the words of the last caption serve as keywords
     )
 
 

@@ -14,6 +14,7 @@ from judgments.importers import open_judgments
 RATINGS_FILE = "mqm_ted_zhen.tsv"
 PRINTED_NAMES = {"ref": "ref-A", "refB": "ref-B"}  # the names in the paper's tables, by name in the file
 NO_JUDGMENT = "the file has no judgment of it"
+# The README prints two digits of most systems and three of SMU, so it may have rounded twice: 2.1546, 2.155, 2.16.
 DOUBLE_ROUNDING = "rounded to three digits first, as that of SMU is printed"
 WEIGHTS = {"source issue": {"minor": 1.0, "major": 5.0}}  # weights of errors by category and severity
 
@@ -25,7 +26,7 @@ def analyse(run: Run) -> None:
     # Indices of the judgments in `judged_segments`, by system and by number of the segment.
     texts: defaultdict[str, dict[int, list[int]]] = defaultdict(dict)
     for row in open_judgments("google-mqm", run.data["mqm-ted"] / RATINGS_FILE).judgments():
-        system, _, segment = row.unit.partition("/")
+        system, _, segment = row.unit.partition("/")  # such as refB/17
         texts[PRINTED_NAMES.get(system, system)].setdefault(int(segment), []).append(len(judged_segments))
         judged_segments.append(JudgedText(row.worker, cast(Mapping[str, Any], row.stored), segment))
     segments = score_segments(judged_segments, texts, MQM.with_weights(WEIGHTS))

@@ -48,6 +48,7 @@ def analyse(run: Run) -> None:
     )
     run.progress(0.2, "scoring captions")
     scores_by_metric: dict[str, Floats] = {}
+    # Texts are prepared for the tokenizer; ``str`` leaves them as they are.
     for name, metric, tokenizer, prepare in (
         ("bleu", "bleu-4|smoothing:nist", "space", _separate_words),
         ("rouge", "rouge-l|beta:1", "ptb", str),

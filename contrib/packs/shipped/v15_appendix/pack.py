@@ -84,8 +84,8 @@ def analyse(run: Run) -> None:
 def _add_pairwise(run: Run, data: FiftySentenceData) -> None:
     """Compare people's choices with metrics that have five references, and with CIDEr that has 48 (appendix I).
 
-    With five references, the choice is the candidate that people call better, and the consensus of triplets; with 48,
-    it is the consensus.
+    People choose in two ways: the better candidate of each pair (pairwise votes), and the candidate that is more like
+    a reference (consensus of triplets). Five references are compared with both, 48 with the consensus.
     """
     metrics = [*FIVE_REFERENCE_METRICS.values(), MEAN_LENGTH, "cider"]
     scores = scores_by_shared_subsets(data, metrics, [FIVE_REFERENCES], draws=DRAWS, seed=run.seed)
@@ -126,7 +126,7 @@ def _add_pairwise(run: Run, data: FiftySentenceData) -> None:
 
 
 def _compare_preferences(run: Run, data: FiftySentenceData) -> None:
-    """Compare the better candidate of each pair with the more human-like one (appendices I and III)."""
+    """Compare pairwise votes for the better candidate with triplets, for the human-like one (appendices I and III)."""
     is_decided = (data.winners != 0) & (data.pairwise_winners != 0)
     is_different = is_decided & (data.winners != data.pairwise_winners)
     extra_words = _extra_words_of_liked(data)
@@ -176,7 +176,10 @@ def _compare_preferences(run: Run, data: FiftySentenceData) -> None:
 
 
 def _extra_words_of_liked(data: FiftySentenceData) -> Ints:
-    """Return, for each of P pairs, the words of the better candidate minus those of the more human-like one: (P,)."""
+    """Return (P,) numbers of words of the better candidates minus those of the more human-like ones.
+
+    The numbers of undecided pairs mean nothing.
+    """
     liked_words, human_like_words = (
         [len(_candidate(data, index, winner).split()) for index, winner in enumerate(winners.tolist())]
         for winners in (data.pairwise_winners, data.winners)

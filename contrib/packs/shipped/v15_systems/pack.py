@@ -194,11 +194,7 @@ def _resampled_wins(
 
 
 def _correlations_by_row(people: Floats, metric: Floats) -> Floats:
-    """Return Pearson's r between corresponding rows of two tables: (B,).
-
-    Args:
-        people, metric: (B, K) tables of K systems in B resamples.
-    """
+    """Return Pearson's r between corresponding rows of two (B, K) tables, of K systems in B resamples: (B,)."""
     x, y = (draws - draws.mean(axis=1, keepdims=True) for draws in (people, metric))
     return ratio((x * y).sum(axis=1), np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1)))
 
@@ -310,7 +306,6 @@ def _right_predictions(
 def _report_halves(
     run: Run, dataset: str, cells: Mapping[str, Mapping[str, Estimate]], kinds: Sequence[str]
 ) -> None:
-    """Add the accuracies by pair kind, the best prediction first."""
     names = sorted(cells, key=lambda name: -(cells[name]["all"].value or 0.0))
     title = "Accuracy in predicting the winner by 24 references from the 24 others [95 % interval]"
     note = (
@@ -342,21 +337,13 @@ def _report_halves(
 
 
 def _majority_of_votes(votes: Ints) -> Ints:
-    """Return the winners by majority: (P,), 1, 2, or 0 for a tie.
-
-    Args:
-        votes: (P, N) votes, N for each of P pairs.
-    """
+    """Return the (P,) winners by the majorities of (P, N) votes, N for each of P pairs: 1, 2, or 0 for a tie."""
     first, second = (votes == 1).sum(axis=1), (votes == 2).sum(axis=1)
     return (first > second) + 2 * (second > first).astype(np.int64)
 
 
 def _mean_over_splits(is_right: Floats) -> _PredictionAccuracy:
-    """Return the mean over the splits, of which those without a winner to predict are left out.
-
-    Args:
-        is_right: (S, P) a result of ``_right_predictions``.
-    """
+    """Return the mean of the (S, P) ``_right_predictions`` over splits. Those without a winner to predict are left out."""
     has_winner = ~np.isnan(is_right)
     share = ratio(np.where(has_winner, is_right, 0.0).sum(axis=0), has_winner.sum(axis=0))
     return _PredictionAccuracy(share, has_winner.sum(axis=0).astype(np.float64))

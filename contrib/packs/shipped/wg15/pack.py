@@ -65,7 +65,8 @@ class BoxImages:
 
 
 def analyse(run: Run) -> None:
-    # Of these nine boxes, the walk over bigrams leaves out the last six, which share a rank.
+    # The baseline "bigram" walks from a label to the one that most often follows it in descriptions. Of these nine
+    # boxes, the walk does not reach the last six, which share a rank.
     nine_boxes = bigram_ranks([["a", "b", "c", *"uvwxyz"]], BigramPrior.fit([["a", "b", "c"]]))
     run.number("shared-rank", Estimate(float(nine_boxes.ranks[-1])))
     if run.has_data(DATA):
@@ -92,6 +93,7 @@ def _analyse_set(
     mean_box_count = float(np.mean([len(set(boxes)) for image in training.descriptions for boxes in image]))
     scores = {
         baseline: {
+            # precision and F are 0 if no box is chosen
             k: content_selection(ranks.selections(k), test.descriptions, empty="zero")
             for k in range(1, MAX_BOXES + 1)
         }
@@ -159,7 +161,6 @@ def _f1_plot(name: str, title: str, scores: BaselineScores) -> Plot:
 
 
 def _random_score(test: BoxImages, seed: int, k: int) -> ContentScore:
-    """Return the score of k boxes drawn at random from each image."""
     ranks = random_ranks([len(labels) for labels in test.labels], seed=seed)
     return content_selection(ranks.selections(k), test.descriptions, empty="zero")
 
@@ -211,7 +212,7 @@ def _read_images(file: Path) -> tuple[BoxImages, BoxImages]:
             images.boxes.append(
                 np.array(
                     [[float(box[side]) for side in ("x", "y", "width", "height")] for box in row["boxes"]]
-                ).reshape(-1, 4)
+                ).reshape(-1, 4)  # (0, 4) without boxes
             )
             images.sizes.append((float(row["width"]), float(row["height"])))
             images.descriptions.append([[int(box) for box in boxes] for boxes in row["descriptions"]])
@@ -231,7 +232,7 @@ def _read_images(file: Path) -> tuple[BoxImages, BoxImages]:
 def _simulated_images(seed: int) -> tuple[BoxImages, BoxImages]:
     """Return invented training and test images of 100 x 100, with boxes that simulated workers name."""
     rng = np.random.default_rng(seed)
-    label_frequencies = 1 / np.arange(1, LABELS + 1)
+    label_frequencies = 1 / np.arange(1, LABELS + 1)  # Zipf's law
     sets = []
     for _ in range(2):  # training and test images
         box_counts = rng.integers(3, MAX_BOXES + 1, size=IMAGES // 2).tolist()
@@ -246,7 +247,8 @@ def _simulated_images(seed: int) -> tuple[BoxImages, BoxImages]:
         # Careful people name the one to four boxes of an image that are most likely to be named.
         is_worth_naming = []
         for image_boxes, image_labels in zip(boxes, labels, strict=True):
-            rank = np.argsort(np.argsort(-_salience(image_boxes, label_frequencies[image_labels])))
+            most_salient_first = np.argsort(-_salience(image_boxes, label_frequencies[image_labels]))
+            rank = np.argsort(most_salient_first)  # of each box, from 0
             is_worth_naming.append((rank < rng.integers(1, 5)).astype(np.int64))
         judgments = rehearse_votes(
             np.concatenate(is_worth_naming), (0, 1), PEOPLE, crowd=RehearsalCrowd(workers=30, seed=seed)
@@ -268,6 +270,8 @@ def _simulated_images(seed: int) -> tuple[BoxImages, BoxImages]:
 
 def _salience(boxes: Floats, label_frequencies: Floats) -> Floats:
     """Return a number for each box that is greater for large and central boxes, and for frequent labels.
+
+    The weights are arbitrary.
 
     Args:
         boxes: (B, 4) x, y, width and height of the boxes of an image of 100 x 100.

@@ -44,7 +44,8 @@ TAU_RANGES = (
 )
 NORMAL_QUANTILE = 1.96  # of a two-sided interval of 95 %
 ROUNDING = 0.005  # ranges are printed with two digits
-BOUND_FIELDS = ("micro", "macro", "deviation", "median", "least", "most")  # figures of a bound in the tables
+# Figures of a bound in the tables: mean over captions, mean over images of their means, and others over captions.
+BOUND_FIELDS = ("micro", "macro", "deviation", "median", "least", "most")
 # ROUGE options that were tried where our value differs from the published one.
 ROUGE_OPTIONS = ("measure:recall", "measure:precision", "stem:porter")
 
@@ -83,7 +84,7 @@ def analyse(run: Run) -> None:
 
 def _read_sets(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
     """Yield the name and the captions of each image of each available dataset."""
-    for name, format, file in (
+    for name, format, file in (  # without a file, the format reads the folder
         *((PASCAL, PASCAL, ""), (ABSTRACT, ABSTRACT, ""), ("flickr8k", "flickr8k", "")),
         ("coco-captions", "coco", "captions_karpathy_test4.json"),
         *((name, "jsonl", "captions.jsonl") for name in OPTIONAL_DATASETS),
@@ -191,13 +192,14 @@ def _record_numbers_of_optional(run: Run, name: str, bounds: Bounds) -> None:
 
 def _estimate_of_bound(bound: Bound) -> Estimate:
     """Return a bound with the prediction interval of another draw of captions and texts."""
-    # Other texts are drawn for each image. A second draw would differ from the first by the errors of both.
+    # Other texts are drawn for each image, so ``within``, the mean standard deviation within images, gives the error.
+    # A second draw would differ from the first by the errors of both.
     half_width = NORMAL_QUANTILE * bound.within * math.sqrt(2 / bound.n)
     return Estimate(bound.micro, bound.micro - half_width, bound.micro + half_width, bound.n)
 
 
 def _rouge_options(captions: Sequence[Sequence[str]], seed: int) -> list[tuple[str, float, float]]:
-    """Return each tried option of the ROUGE script, with its upper bound by people and lower bound by other images."""
+    """Return each tried option of ROUGE-1 with its upper bound (people) and lower bound (captions of other images)."""
     generator = np.random.default_rng(seed)
     held_out = hold_out(captions, max_per_image=MAX_REPLACED_CAPTIONS, generator=generator)
     metrics = [f"rouge-1|{option}" for option in ROUGE_OPTIONS]

@@ -14,7 +14,7 @@ from judgments.importers.notes import ImportNotes
 from judgments.importers.records.columns import Columns
 from judgments.importers.tables.files import read_table
 
-DATA, WAVES = "wmt24-news-systems", 4
+DATA, WAVES = "wmt24-news-systems", 4  # name of the data set, and number of its files, one for each wave
 LANGUAGE_CODES = {
     "eng": "en", "ces": "cs", "hin": "hi", "zho": "zh", "jpn": "ja", "rus": "ru", "ukr": "uk", "isl": "is", "spa": "es"
 }  # fmt: skip
@@ -45,8 +45,9 @@ def analyse(run: Run) -> None:
         # Indices of the judgments in `rows`, by system and by number of the segment.
         texts: defaultdict[str, dict[int, list[int]]] = defaultdict(dict)
         for index, row in enumerate(rows):
-            texts[row["system"]].setdefault(int(row["image"]), []).append(index)
-        systems = rank_systems(score_segments(list(map(_read_judgment, rows)), texts), "greater")
+            texts[row["system"]].setdefault(int(row["image"]), []).append(index)  # "image" is the segment
+        segments = score_segments(list(map(_read_judgment, rows)), texts)
+        systems = rank_systems(segments, "greater")  # one-sided, as in the script for WMT24's tables
         run.note_judgments(f"{languages}: {len(rows):,} judgments of {len(systems)} systems, as published.")
         for system in systems:
             for name in ("score", "best", "worst"):
