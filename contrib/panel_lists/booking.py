@@ -51,8 +51,8 @@ def book_list(
 ) -> BookingCounts:
     """Book the statuses in the panel's list. A repeated call changes nothing.
 
-    The panel's payments that no session accounts for count as spent. A publication at a panel has no HIT, since it is of
-    a whole study.
+    The panel's payments that no session accounts for count as spent. A publication at a panel is of a whole study, and
+    has no HIT.
 
     Args:
         approve: whether sessions with the verdict "pay" are also approved.

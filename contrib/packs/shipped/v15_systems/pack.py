@@ -343,7 +343,7 @@ def _majority_of_votes(votes: Ints) -> Ints:
 
 
 def _mean_over_splits(is_right: Floats) -> _PredictionAccuracy:
-    """Return the mean of the (S, P) ``_right_predictions`` over splits. Those without a winner to predict are left out."""
+    """Return the means of (S, P) ``_right_predictions`` over S splits, but for those without a winner to predict."""
     has_winner = ~np.isnan(is_right)
     share = ratio(np.where(has_winner, is_right, 0.0).sum(axis=0), has_winner.sum(axis=0))
     return _PredictionAccuracy(share, has_winner.sum(axis=0).astype(np.float64))
