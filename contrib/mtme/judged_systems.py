@@ -30,7 +30,7 @@ def number_kept_ids(numbers: Mapping[int, int], kept_numbers: Ints) -> dict[int,
     return number_row_ids(row_ids[number] for number in kept_numbers.tolist())
 
 
-@declare
+@declare  # can be sent to other processes
 @dataclass(slots=True)
 class JudgedSystems:
     """A table of the captions of K systems for S images (segments), with people's scores.

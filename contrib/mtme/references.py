@@ -21,7 +21,7 @@ from quorum.numeric.packing import declare
 NO_TEXT = "[No translation supplied]"  # what mt-metrics-eval writes for a missing text
 
 
-@declare
+@declare  # can be sent to other processes
 @dataclass(slots=True)
 class SegmentReferences:
     """The references of each segment, as lines of text."""

@@ -16,7 +16,7 @@ from evaluation.presentation.rendering import FOLDER, ROWS_IN_TEXT, render_table
 from evaluation.reports.files import check_folder, write_folder
 from quorum.numeric.signatures import quorum_version
 
-VERDICTS_FILE = "verdicts.json"
+VERDICTS_FILE = "verdicts.json"  # a folder that has this file is an earlier report, which may be replaced
 
 TEMPLATES = text_templates(FOLDER / "templates", escape=escape)
 

@@ -19,6 +19,7 @@ class PanelListsConfig(Feature):
     def start(self) -> None:
         from judgments.jobs.registry import READING, register
 
+        # ``scope`` is what a token needs to read the job by HTTP.
         register(
             "read_panel_list", "contrib.panel_lists.handlers.read_panel_list", queue=READING, scope="workers"
         )

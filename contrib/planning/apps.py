@@ -21,4 +21,5 @@ class PlanningConfig(Feature):
     def start(self) -> None:
         from judgments.jobs.registry import HEAVY, register
 
+        # ``scope`` is what a token needs to read the job by HTTP.
         register("plan_power", "contrib.planning.handlers.plan_power", queue=HEAVY, scope="reports")

@@ -107,8 +107,8 @@ def variance_components(study: Study) -> dict[str, Any]:
 def estimate_taste(study: Study, people: PilotModel, sides: Mapping[int, int]) -> float:
     """Return the standard deviation over people of the log odds that a person prefers the first system or metric.
 
-    The variance of votes by people (Brennan 2001) equals that of the log odds times the squared mean slope of the
-    probabilities, whose mean is ``right``.
+    People's tastes shift the log odds of their votes. To first order, the variance component of people in the votes
+    (Brennan 2001) is the variance of the log odds times the squared mean slope of the logistic function.
 
     Args:
         sides: by pair row id, the text (1 or 2) that the first system wrote or the first metric prefers.
@@ -120,7 +120,8 @@ def estimate_taste(study: Study, people: PilotModel, sides: Mapping[int, int]) -
     rows = table.is_counted & np.isin(table.value, SIDES) & np.isin(table.unit, list(side_of_unit))
     unit = table.unit[rows]
     columns = {ITEM: unit, RATER: table.worker[rows]}
-    # The mean of q (1 - q), where q are the accuracies of pairs, whose variance is spread * right * (1 - right).
+    # The slope of the logistic function at a probability q is q (1 - q). Here is its mean over pairs, where q is a pair's
+    # probability of a right vote, with the mean right and the variance spread * right * (1 - right).
     slope = people.right * (1 - people.right) * (1 - people.spread)
     if not rows.any() or not slope:
         return 0.0

@@ -60,6 +60,7 @@ class ProlificBackend(ExternalBackend):
     def refuse(self, study: Study, design: StudyDesign) -> None:
         super().refuse(study, design)
         public_url = urlsplit(settings.PUBLIC_URL)
+        # An emulator of Prolific on this machine, as for tests, needs no https address.
         is_emulated = urlsplit(feature_settings.PROLIFIC_API_URL).hostname in ("localhost", "127.0.0.1")
         workers = design.workers
         uses_groups = workers.requires or workers.forbids or workers.grants

@@ -132,7 +132,7 @@ class _FiftyFolder:
         self.notes = notes
         self._references_file = file_in_folder(path, REFERENCES_FILE)
         self._pairs_file = file_in_folder(path, PAIRS_FILE)
-        if self._references_file == self._pairs_file:
+        if self._references_file == self._pairs_file:  # ``path`` is a file
             raise ImportProblem(
                 path, None, None, "a file", "the folder with references.jsonl and pairs.jsonl"
             )
@@ -165,7 +165,7 @@ class _FiftyFolder:
                 raise record.problem("image", quote_value(row.image), "an image of references.jsonl")
             if images is not None and row.image not in images:
                 raise record.problem("image", quote_value(row.image), "an image of the dataset")
-            # None means that the pair uses all references.
+            # None: the pair uses all references.
             reference_count = TRIPLET_REFERENCES if len(references[row.image]) > TRIPLET_REFERENCES else None
             systems = self._systems(record, row.kind)
             yield (
@@ -191,8 +191,8 @@ def _systems_by_correctness(record: Record, kind: str) -> tuple[str, str]:
     HC, one in those of the kind HI.
     """
     correct = record.values["correct"]
-    both_describe_image = correct == [1, 2]
-    if correct not in ([1, 2], [1], [2]) or both_describe_image != (kind == "HC") or not kind.startswith("H"):
+    expected_kind = "HC" if correct == [1, 2] else "HI"
+    if correct not in ([1, 2], [1], [2]) or kind != expected_kind:
         raise record.problem("correct", quote_value(correct), "[1, 2] for HC, [1] or [2] for HI")
     return (
         HUMAN_SYSTEM if 1 in correct else HUMAN_OTHER,

@@ -131,6 +131,14 @@ def test_a_winner_that_is_neither_is_refused(tmp_path):
     assert_names(refusal(source.winners()), "pairs.jsonl", "line 1", "triplet_winner", "0", "2")
 
 
+@pytest.mark.parametrize(
+    ("kind", "correct"), [("HI", [1, 2]), ("HC", [1]), ("HM", [1]), ("MM", [1, 2]), ("HI", [3])]
+)
+def test_the_kind_of_an_abstract_pair_must_fit_its_correct_candidates(tmp_path, kind, correct):
+    source = open_dataset("abstract-50s", folder(tmp_path, SCENE | {"kind": kind, "correct": correct}))
+    assert_names(refusal(source.pairs()), "pairs.jsonl", "line 1", "correct", "[1] or [2] for HI")
+
+
 def test_votes_must_match_the_references(tmp_path):
     source = open_judgments("abstract-50s", folder(tmp_path, SCENE | {"triplet_votes": [1]}))
     assert_names(refusal(source.judgments()), "pairs.jsonl", "line 1", "triplet_votes", "1 vote", "2")
