@@ -120,8 +120,8 @@ def estimate_taste(study: Study, people: PilotModel, sides: Mapping[int, int]) -
     rows = table.is_counted & np.isin(table.value, SIDES) & np.isin(table.unit, list(side_of_unit))
     unit = table.unit[rows]
     columns = {ITEM: unit, RATER: table.worker[rows]}
-    # The slope of the logistic function at a probability q is q (1 - q). Here is its mean over pairs, where q is a pair's
-    # probability of a right vote, with the mean right and the variance spread * right * (1 - right).
+    # The slope of the logistic function at a probability q is q (1 - q). This is its mean over pairs, where q is the
+    # probability of a right vote on a pair, with the mean right and the variance spread * right * (1 - right).
     slope = people.right * (1 - people.right) * (1 - people.spread)
     if not rows.any() or not slope:
         return 0.0
