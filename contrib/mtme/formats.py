@@ -16,6 +16,7 @@ def _make_encoding() -> Encoding:
 
 def _why_not_exported(study: Study) -> str:
     kind = KINDS[study.protocol]
+    # Kinds with fixed values; and of the others marked errors (of one caption) and the best of several.
     if not (kind.values or kind.judges_one_caption or kind.names_best):
         return (
             "it holds answers from a fixed scale on systems' captions (relevance, graded, slider, triplet, pairwise), "

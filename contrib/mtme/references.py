@@ -66,9 +66,8 @@ class SegmentReferences:
             (captions != 0) & np.array([bool(lines) for lines in references_by_segment])
         )
         documents = [lines for lines in references_by_segment if lines]
-        texts = [
-            text or "" for text in texts_of(captions[segments])
-        ]  # no text is None, since no caption is 0
+        # No text is None, since the row ids are not 0 here.
+        texts = [text or "" for text in texts_of(captions[segments])]
         references = [references_by_segment[segment] for segment in segments.tolist()]
         # Images without a caption count as documents, too.
         document_corpus = None if len(segments) == len(documents) else documents

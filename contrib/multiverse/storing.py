@@ -24,7 +24,7 @@ def multiverse_signature(study: Study, multiverse: Mapping[str, Any]) -> str:
 def stored_multiverse(
     study: Study, *, metrics: Sequence[str], tokenizer: str, data_hash: str
 ) -> dict[str, Any] | None:
-    """Return the multiverse that was stored for these metrics and the consensus with this hash, or None."""
+    """Return the multiverse that was stored for these settings and the consensus with this hash, or None."""
     analysis = Analysis.objects.filter(
         study=study,
         what=Analysis.Kind.MULTIVERSE,
@@ -58,5 +58,5 @@ def _settings(study: Study, metrics: Sequence[str], tokenizer: str) -> dict[str,
         "tok": tokenizer,
         "most": MAX_SPECIFICATIONS,
     }
-    hashes = imported_hashes(study.dataset, metrics)
+    hashes = imported_hashes(study.dataset, metrics)  # "" if Quorum computes all metrics itself
     return settings | {"imported": hashes} if hashes else settings

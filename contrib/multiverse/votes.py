@@ -148,7 +148,7 @@ class StudyVotes:
     @property
     def aggregation_rules(self) -> tuple[str, ...]:
         """The rules by which the study's votes can become a consensus, its own first."""
-        if self.kind.is_open or not self.has_votes:
+        if self.kind.is_open or not self.has_votes:  # open answers are JSON, and not one of a few values
             return ()
         if self.kind.compares_pairs:
             rules = PAIR_RULES
@@ -282,6 +282,7 @@ class StudyVotes:
         images = None if clustering == NAIVE else self.images
         anonymous = self.anonymous or clustering == ITEM  # clusters by item are those without raters
         if kind.is_open:
+            # A kind of another feature may have no results, and then has no alpha.
             answers = loaders.included_judgments(self.study, table) if kind.results else []
             return alpha_of_open_answers(
                 kind, answers, self.units, images, seed=self.seed, anonymous=anonymous

@@ -104,7 +104,7 @@ def read_fifty_sentence_data(name: str, folder: Path) -> FiftySentenceData:
     )
     rows = list(open_dataset(name, folder).pairs())
     triplets = open_judgments(name, folder, protocol="triplet")
-    # The pair and the answer, 1 or 2, of each triplet, pair by pair.
+    # The pair and the answer of each triplet, pair by pair. An answer is 1 or 2, and never None.
     votes = [(str(row.pair), int(row.value or 0)) for row in triplets.judgments()]
     # Of PASCAL-50S, only the winners are published.
     winners = _majority_winners(votes) if votes else {row.pair: row.winner for row in triplets.winners()}
@@ -164,7 +164,7 @@ def _majority_winners(votes: Sequence[tuple[str, int]]) -> dict[str, int]:
 
 
 def accuracy_by_kind(data: FiftySentenceData, scores: Floats) -> dict[str, Estimate]:
-    """Return the accuracy of (P, 2) scores of P pairs by kind, and over all pairs as "all". A tie counts half."""
+    """Return the accuracy, by kind of pair and as "all", of (P, 2) scores of P pairs. A tie counts half."""
     accuracy = accuracy_over_all(scores, data.people, data.kinds)
     return {kind: estimate_of(share) for kind, share in accuracy.items()}
 

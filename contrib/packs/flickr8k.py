@@ -90,7 +90,7 @@ def _read_pairs(source: JudgmentSource, index_by_image: dict[str, int]) -> Judge
         # The id of a caption is IMAGE#INDEX, and the pool has one caption of each image.
         caption_image = str(row.first).rsplit("#", 1)[0]
         pair = index_by_image[str(row.image)], index_by_image[caption_image]
-        answers.setdefault(pair, []).append(int(row.value or 0))
+        answers.setdefault(pair, []).append(int(row.value or 0))  # None stands for open answers only
     return JudgedPairs(
         np.array([image for image, _ in answers], dtype=np.int64),
         np.array([caption for _, caption in answers], dtype=np.int64),

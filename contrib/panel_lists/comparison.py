@@ -76,6 +76,7 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
 
     The result has one entry per line, in the order of the list, followed by the sessions that are not in the list.
     """
+    # A publication at a panel is of the whole study, and has no HIT.
     if not study.platform or not study.publications.filter(hit=None).exists():
         raise WrongState(
             _("Study %(slug)r was never opened to a panel; there is nothing to compare.")

@@ -205,6 +205,7 @@ def _read_submission(
     status, code = read_cell("status"), read_cell("code")
     if not read_cell("worker"):
         raise ListProblem(_("Line %(number)s of the list has no participant's id.") % {"number": line_number})
+    # In the database, ids have 200 characters at most, and codes 80.
     return PanelListLine(
         line=line_number,
         worker=read_cell("worker")[:200],

@@ -185,7 +185,7 @@ def simulate_consensus_accuracy(study: Study, people: PilotModel) -> float:
     crowd = VoterModel(right=people.right, pair_spread=people.spread, careless=0.0, worker_spread=0.0)
     # The assumed difference has no effect on the consensus.
     (result,) = power_of(TwoSystems(1.0), crowd, [size], simulations=SIMULATED_STUDIES, seed=0)
-    if not result.right_consensus > 0.5:  # nor if it is nan
+    if not result.right_consensus > 0.5:  # or nan
         raise EvaluationError(
             _("Study %(slug)r cannot be used as a pilot: its votes are no better than chance.")
             % {"slug": study.slug}

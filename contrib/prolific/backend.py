@@ -90,9 +90,8 @@ class ProlificBackend(ExternalBackend):
 
     def check_at_crowd(self, design: StudyDesign) -> None:
         # The currency is that of a workspace, and only some requirements need Prolific's list of filters.
-        has_something_to_check = bool(feature_settings.PROLIFIC_WORKSPACE) or needs_filter_list(
-            design.workers
-        )
+        has_workspace = bool(feature_settings.PROLIFIC_WORKSPACE)
+        has_something_to_check = has_workspace or needs_filter_list(design.workers)
         if not (feature_settings.PROLIFIC_TOKEN and has_something_to_check):
             return
         with open_client() as client:

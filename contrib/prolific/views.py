@@ -46,7 +46,7 @@ add_crowd_form(
             "Fetch the demographics that the design names, for participants who submitted work. "
             "The export “demographics” contains them."
         ),
-        setting="demographics",
+        setting="demographics",  # the form is shown if the design has crowd.demographics
     ),
     before="qualify-worker",
 )

@@ -77,7 +77,7 @@ def analyse(run: Run) -> None:
 def _grades_by_caption(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[float]]:
     """Return the grades of each caption of an image, by image and caption id."""
     grades: dict[tuple[str, str], list[float]] = {}
-    for row in rows:
+    for row in rows:  # whose values are None for open answers only
         grades.setdefault((str(row.image), str(row.first)), []).append(float(row.value or 0))
     return grades
 
@@ -150,7 +150,7 @@ def _read_polos_table(title: str, path: Path) -> GradedCaptions:
 
 
 def _graded_caption(image: str, text: str, references: list[str], grade: float) -> CaptionTexts:
-    """Return a caption that is in no database. Its key is the image, by which captions are clustered."""
+    """Return a caption that is in no database, so it has no row ids. Its key is the image, as its cluster."""
     return CaptionTexts(unit=None, item=0, key=image, text=text, references=references, people=grade)
 
 

@@ -285,9 +285,8 @@ def _simulated_texts(run: Run) -> ImageTexts:
         training_terms=[
             [term for sentence in image[:TEXT_CAPTIONS] for term in sentence] for image in training_images
         ],
-        training_gold=[
-            image[-1] for image in training_images
-        ],  # the words of the last caption serve as keywords
+        # The words of the last caption serve as keywords.
+        training_gold=[image[-1] for image in training_images],
     )
 
 

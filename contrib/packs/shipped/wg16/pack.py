@@ -84,7 +84,7 @@ def analyse(run: Run) -> None:
 
 def _read_sets(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
     """Yield the name and the captions of each image of each available dataset."""
-    for name, format, file in (  # without a file, the format reads the folder
+    for name, format, file in (  # without a file, a format reads the folder
         *((PASCAL, PASCAL, ""), (ABSTRACT, ABSTRACT, ""), ("flickr8k", "flickr8k", "")),
         ("coco-captions", "coco", "captions_karpathy_test4.json"),
         *((name, "jsonl", "captions.jsonl") for name in OPTIONAL_DATASETS),
