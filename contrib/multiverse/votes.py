@@ -89,7 +89,7 @@ class StudyVotes:
             study=study,
             kind=kind_of(study),
             seed=design_of(study).seed,
-            table=loaders.load_judgments(study, units=units, rule=Controls(threshold=0.0)),
+            table=loaders.load_judgments(study, units=units, rule=Controls(threshold=0.0)),  # excludes nobody
             units=units.judged_units,
             pairs=loaders.pair_rows(study),
             decisions=loaders.decisions_of(study),
@@ -111,6 +111,7 @@ class StudyVotes:
     @cached_property
     def thresholds(self) -> tuple[str, ...]:
         """The study's own threshold, and the other thresholds that exclude a different set of workers."""
+        # Imported answers are used as they are.
         if self.study.source == Study.Source.IMPORTED or not self.has_votes:
             return ()
         threshold_by_excluded: dict[frozenset[int], str] = {}  # by the workers that it excludes

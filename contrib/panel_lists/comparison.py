@@ -97,6 +97,7 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
     unlisted_sessions = sessions.copy()
     compared = []
     for panel_line in submissions:
+        # If the panel's links have no id of the session, it is found by the id of the person.
         ids = PanelIds(worker=panel_line.worker, session=panel_line.session if has_session_ids else "")
         name = pseudonym(study.platform, panel_line.worker)
         session = unlisted_sessions.get(external_id_for(study, ids))

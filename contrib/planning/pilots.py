@@ -64,7 +64,7 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
     Raises:
         EvaluationError: the study is not suitable, or only one name is given.
     """
-    people = estimate_people_accuracy(study)
+    people = estimate_people_accuracy(study)  # careless votes included, so their share is 0 below
     assumptions: dict[str, Any] = {
         "right": round(people.right, 3),
         "pair_spread": round(people.spread, 3),
