@@ -54,7 +54,7 @@ def studies_of_notification(body: bytes, *, signature: str, timestamp: str, now:
     try:
         event = load_json(body)
         kind, resource = str(event["event_type"]), str(event["resource_id"])
-        if not can_be_stored(resource):
+        if not can_be_stored(resource):  # as with the character U+0000, by which no database can search
             raise ValueError
     except (ValueError, KeyError, TypeError, RecursionError):
         raise HookUnreadable("The notification is no JSON object with event_type and resource_id.") from None

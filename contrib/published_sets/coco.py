@@ -76,6 +76,7 @@ class CocoDataset(DatasetSource):
                     "image_id", quote_value(record.values["image_id"]), 'an id of the list "images"'
                 )
             position = register.next_position(row.image_id)
+            # A repeated entry is counted by the register, and left out here.
             if register.add(record, row.id, row.image_id, row.caption, column="id"):
                 captioned_images.add(row.image_id)
                 image = images[row.image_id]

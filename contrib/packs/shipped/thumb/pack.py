@@ -100,6 +100,7 @@ def _separate_words(text: str) -> str:
 
 
 def _read_records(path: Path, columns: tuple[str, ...]) -> Iterator[Record]:
+    # Lenient: other columns are ignored, even if their names look like misspelt ones.
     return read_json_lines(path, Columns(columns, lenient=True), ImportNotes())
 
 
