@@ -55,7 +55,6 @@ def accuracy_at(curve: ReferenceCurve, reference_count: int) -> Estimate:
 
 
 def plot_curve(label: str, curve: ReferenceCurve) -> Curve:
-    """Return the curve of a plot for the accuracy by the number of references."""
     return Curve(label, tuple(map(float, curve.references)), tuple(map(json_float, curve.value.tolist())))
 
 

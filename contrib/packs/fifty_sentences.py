@@ -36,7 +36,9 @@ class FiftySentenceData:
     """PASCAL-50S or ABSTRACT-50S (V15), with P candidate pairs.
 
     Attributes:
-        pairs: candidate pairs, each with the winner of its triplets: 1 or 2 for a candidate, 0 for a tie.
+        pairs: candidate pairs, each with the winner of its triplets (1 or 2 for a candidate, 0 for a tie), and with its
+            kind: two people's captions (HC), one of them of another image (HI), a machine's and a person's (HM), two
+            machines' (MM).
         systems: the systems, or "human", that wrote the two candidates of each pair.
         references: the first 48 references of each image, for all images.
         votes: (P, 48) answers to the triplets, 1 or 2; empty if unpublished.

@@ -109,10 +109,10 @@ def use_plan(*, study: Study, by: User | None) -> Outcome:
 
 
 def _divide_pairs(pairs_by_kind: Mapping[str, int], pair_count: int) -> dict[str, int]:
-    """Divide a number of pairs among the kinds of pairs, whose shares stay the same.
+    """Divide a number of pairs among the kinds of pairs, whose shares stay the same. The first kinds get the remainder.
 
-    Without pairs of any kind so far, all kinds get equal shares. (In "HM", one text is of a human, the other of a
-    machine.) The first kinds get what remains after rounding down.
+    Without pairs of any kind so far, all kinds get equal shares: two people's captions (HC), one of them of another
+    image (HI), a person's and a machine's (HM), two machines' (MM).
     """
     counts = {kind: count for kind, count in pairs_by_kind.items() if count}
     counts = counts or dict.fromkeys(("HC", "HI", "HM", "MM"), 1)

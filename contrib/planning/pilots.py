@@ -101,7 +101,8 @@ def variance_components(study: Study) -> dict[str, Any]:
     images = loaders.clusters_of_units(study, units)
     ratings, clusters = counted_ratings(table, units, rows, images, anonymous=False)
     assert clusters is not None, "there are images"
-    return components_of(KINDS[study.protocol], ratings.labels[ratings.code], clusters)
+    votes = ratings.labels[ratings.code]  # the values, which ratings hold as codes
+    return components_of(KINDS[study.protocol], votes, clusters)
 
 
 def estimate_taste(study: Study, people: PilotModel, sides: Mapping[int, int]) -> float:

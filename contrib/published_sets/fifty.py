@@ -5,6 +5,9 @@ A set is a folder with two files of JSON lines, `references.jsonl` and `pairs.js
     {"image": "1.jpg", "references": ["A dog runs.", ...]}
     {"pair": "7", "image": "1.jpg", "kind": "HM", "first": "A dog.", "second": "A cat.", ...}
 
+The kind of a pair says who wrote its candidates: two people about this image (HC), one of them about another image
+(HI), a person and a machine (HM), or two machines (MM).
+
 PASCAL-50S has fifty references per image (its pairs use the first 48). A pair has the sources of both candidates
 (`first_source`, `second_source`), eleven `pairwise_votes`, and the winner by triplets (`triplet_winner`), without the
 votes of these. In ABSTRACT-50S, a pair has a majority vote for each of 48 triplets (`triplet_votes`), and the numbers

@@ -217,10 +217,7 @@ def _kappa(experts: JudgedPairs, scores: Floats, score_threshold: float, grade_t
 
 
 def _scores(data: Flickr8kSet, metric: str, caption_indices: Sequence[int]) -> tuple[Floats, str]:
-    """Return a metric's scores of the experts' pairs, and its signature.
-
-    ``caption_indices`` say which captions of an image are references.
-    """
+    """Return a metric's scores of the experts' pairs, by the captions with these indices, and its signature."""
     references, pool = data.references(caption_indices), data.pool
     result = score(
         [pool[caption] for caption in data.experts.caption.tolist()],

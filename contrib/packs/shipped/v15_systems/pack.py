@@ -83,7 +83,7 @@ class _Tournament:
 
     def estimate(self, system: int) -> Estimate:
         """Return the mean share of the system with this index, with its interval over images."""
-        low, high, _undefined_count = percentile_interval(self.draws[:, system], CONFIDENCE)
+        low, high, _undefined = percentile_interval(self.draws[:, system], CONFIDENCE)
         return Estimate(float(self.wins[system]), low, high, int(self.result.compared[system].sum()))
 
 
@@ -107,9 +107,7 @@ def _add_tournament(run: Run, data: FiftySentenceData) -> None:
         )
     people, cider = tournaments["people"], tournaments["cider"]
     correlations = {name: pearson(people.wins, tournaments[name].wins) for name in TOURNAMENT_METRICS}
-    low, high, _undefined_count = percentile_interval(
-        _correlations_by_row(people.draws, cider.draws), CONFIDENCE
-    )
+    low, high, _undefined = percentile_interval(_correlations_by_row(people.draws, cider.draws), CONFIDENCE)
     pooled = pearson(people.result.fraction, cider.result.fraction)
     others = {"all comparisons pooled": pooled} | _agreement_on_all_pairs(data, people.wins)
     ours = Estimate(correlations["cider"], low, high, len(SYSTEMS))
