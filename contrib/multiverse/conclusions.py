@@ -165,7 +165,7 @@ def conclusions_of(default: SpecificationFigures) -> list[Conclusion]:
         Conclusion(f"{BEST_METRIC}-and-{number}", METRICS, best, name, 0.0)
         for number, name in enumerate(worse_metrics, start=1)
     ]
-    if len(worse_metrics) < len(other_metrics[:MAX_COMPARED_METRICS]):
+    if values[other_metrics[0]] == values[best]:
         return conclusions  # several metrics are highest, so none is best
     best_of_all = Conclusion(BEST_METRIC, METRICS, best, "", 0.0)
     # With a single other metric, the conclusion about it would say the same.

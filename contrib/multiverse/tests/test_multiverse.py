@@ -12,8 +12,9 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
+from contrib.multiverse.analyses import SpecificationFigures
 from contrib.multiverse.choices import AnalysisChoice, Universe
-from contrib.multiverse.conclusions import compute_multiverse, tokenizers
+from contrib.multiverse.conclusions import BEST_METRIC, compute_multiverse, conclusions_of, tokenizers
 from contrib.multiverse.votes import StudyVotes
 from contrib.score_imports.reading import read_scores
 from contrib.score_imports.storing import store_metric_scores
@@ -24,6 +25,7 @@ from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.metrics.storage import evaluate_study
 from judgments.models import Study
+from quorum.statistics.crossed import Clusters
 from tests.evaluation.reporting import address, graded, run_report_job, words, written
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.metrics.test_score import MODULE, POINTS, install
@@ -170,6 +172,14 @@ def test_captions_are_held_under_other_means_coefficients_and_levels() -> None:
         if one["worse"]:
             assert one["value"][0] == pytest.approx(taus[one["better"]] - taus[one["worse"]])
             assert one["value"][0] > 0
+
+
+@pytest.mark.parametrize("lower_count", [1, 7, 8, 12])
+def test_of_two_metrics_that_are_both_highest_none_is_best(lower_count: int) -> None:
+    values = {"first": 0.9, "second": 0.9} | {f"lower-{n}": 0.5 for n in range(lower_count)}
+    figures = SpecificationFigures(values, {}, Clusters.from_columns({"row": np.arange(2)}, 2))
+    names = [conclusion.name for conclusion in conclusions_of(figures)]
+    assert names == [f"{BEST_METRIC}-and-{n}" for n in range(1, min(lower_count, 8) + 1)]
 
 
 def test_a_large_universe_is_a_seeded_sample_with_the_default_first() -> None:
