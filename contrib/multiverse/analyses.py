@@ -90,6 +90,7 @@ class PairMetrics(_ComparedMetrics):
     @property
     def options(self) -> dict[str, Sequence[str]]:
         """The possible options of each choice but the tokenizer, by name of the choice; () if there is no choice."""
+        # in triplets, a pair has a unit for each reference
         has_several_units = len(np.unique(self._votes.units.pair)) < len(self._votes.units)
         has_undecided_pairs = not self._votes.winners({}, self._pks).all()
         min_references = min(len(pair.references) for pair in self._pairs)

@@ -19,7 +19,10 @@ REPORTED = 0  # index of the specification that the rest of the report uses
 MAX_CURVES = 4
 MAX_POINTS = 240  # number of specifications in a curve; they are evenly spaced in the sorted order
 
-Result = Mapping[str, Any]  # a result of compute_multiverse, or one of its conclusions
+# A result of compute_multiverse, or one of its conclusions, whose lists have an entry for each specification:
+# {"name": "best", "value": [.1, ...], "low": [...], "high": [...], "holds": .9, "clear": .4, "moved_by": "tokenizer",
+# "ranges": {"tokenizer": .03}, "choices": {"tokenizer": {"ptb": {"n": 8, "mean": .1, "holds": .9, "clear": .4}}}, ...}
+Result = Mapping[str, Any]
 
 
 def multiverse_section(multiverse: Result) -> Section:
@@ -125,7 +128,6 @@ def _curve_table(multiverse: Result, conclusion: Result, order: Sequence[int]) -
 
 
 def _curve_drawing(multiverse: Result, conclusion: Result, shown_indices: Sequence[int]) -> Specifications:
-    """Return the curve of the specifications with these indices, in this order."""
     universe = multiverse["universes"][conclusion["universe"]]
     is_agreement = conclusion["name"] == AGREEMENT
     threshold = conclusion["threshold"]
@@ -150,7 +152,6 @@ def _curve_drawing(multiverse: Result, conclusion: Result, shown_indices: Sequen
 
 
 def _estimate_at(conclusion: Result, index: int) -> tuple[float, float, float]:
-    """Return the value and the bounds of the interval under the specification with this index."""
     return conclusion["value"][index], conclusion["low"][index], conclusion["high"][index]
 
 

@@ -183,7 +183,6 @@ def _baselines(training: BoxImages, test: BoxImages, seed: int) -> dict[str, Box
 
 
 def _estimates_of_score(score: ContentScore, seed: int) -> tuple[Estimate, Estimate, Estimate]:
-    """Return the means of precision, recall and F1 over the images, with their intervals."""
     return (
         _estimate_of_figure(score.precision, seed),
         _estimate_of_figure(score.recall, seed),
