@@ -128,7 +128,7 @@ class ReleasedRows:
 
     @property
     def documents(self) -> dict[str, str]:
-        """The first image of each image's document, by image; {} if no document has several images."""
+        """The first image of each image's document, by image; {} unless there are several documents."""
         return first_of_documents(self.document_of.items())
 
     def add_unit(self, row: Row) -> None:
