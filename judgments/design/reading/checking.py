@@ -35,7 +35,7 @@ def make_design(values: dict[str, Any], *, saved_presets: Mapping[str, Preset] =
 def problems_in(values: dict[str, Any]) -> list[DesignError]:
     """Return the errors of a design, at most one for each key.
 
-    ``make_design`` raises only the first of them, and does not check whether the access code can be guessed.
+    ``make_design`` raises only the first of them, and does not check the access code: older studies keep their codes.
     """
     try:
         design = StudyDesign.model_validate(complete_values(values, NO_PRESETS))

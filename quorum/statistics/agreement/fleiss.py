@@ -49,7 +49,7 @@ class FleissKappa:
     name: ClassVar[str] = "fleiss-kappa"
 
     def read(self, data: Data | PatternedRatings | UnitPatterns) -> AgreementData:
-        if isinstance(data, UnitPatterns):  # of `BothOrdersCoefficient`
+        if isinstance(data, UnitPatterns):  # passed by `BothOrdersCoefficient`
             patterns = data.comparable_patterns()
             rows, frequency = patterns.counts.toarray(), patterns.frequency
             raters = _judgments_per_unit(patterns.sizes().astype(np.int64))

@@ -77,12 +77,12 @@ def fit_model(tables: OutcomeCounts, has_ties: bool, has_order: bool, stopping_r
     maximum = maximise(
         evaluate,
         lambda candidate: _derivatives(tables, candidate.chances),
-        np.r_[np.zeros(items), log_nu, 0.0],
-        np.r_[np.ones(items, dtype=bool), has_ties, has_order],
-        items,
-        stopping_rule,
+        start=np.r_[np.zeros(items), log_nu, 0.0],
+        is_free=np.r_[np.ones(items, dtype=bool), has_ties, has_order],
+        items=items,
+        stopping_rule=stopping_rule,
     )
-    return remove_fixed_level(maximum)
+    return remove_fixed_level(maximum)  # the mean of theta is fixed, so it has no variance
 
 
 def _log_likelihood(tables: OutcomeCounts, chances: tuple[Floats, Floats, Floats]) -> float:

@@ -32,8 +32,7 @@ KNOWING_PRIOR, GUESSING_PRIOR = 0.5, 10.0
 # EM adds this number, divided by the number of labels, to each expected count, as the published program does.
 SMOOTHING = 0.01
 
-# Standard deviation of the logits in a random start.
-_START_DEVIATION = 1.0
+_START_DEVIATION = 1.0  # standard deviation of the logits in a random start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +92,7 @@ def mace(
     def solution_at(point: Floats) -> tuple[Floats, ...]:
         return _expected_counts(answers, *objective.weights(point))[0], *objective.means(point)
 
+    # Numbers that are still equal soon after the symmetric first start can be exchanged without changing the fit.
     (posterior, competence, guesses), has_several = average_equal_solutions(
         solution_at(optimum.point), solution_at(optimum.early)
     )
