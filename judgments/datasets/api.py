@@ -42,7 +42,7 @@ def dataset_action(operation: DatasetOperation) -> Any:
 
     def carry_out(view: Resource, request: Request, name: str) -> Response:
         dataset = view.get_object()
-        if limited_token_of(request) is not None:
+        if limited_token_of(request) is not None:  # a token for some studies may not change datasets
             raise PermissionDenied
         if operation.role and not has_role(request.user, dataset, operation.role):
             raise PermissionDenied

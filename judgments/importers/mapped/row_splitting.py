@@ -44,7 +44,7 @@ class RowSplitter:
         # The source of a list of answers, if this list alone shows that a row has several judgments: the sources are
         # value = "votes" and worker = "{n}", for example, or workers are anonymous.
         self._list_source = ""
-        if not self._numbered_sources and ("worker" in dict(numbered) or mapping.workers):
+        if not self._numbered_sources and ("worker" in dict(numbered) or mapping.workers == "anonymous"):
             self._list_source = sources.get("value", ("",))[0]
         self._keys_by_header: dict[tuple[str, ...], list[str]] = {}  # by source and column names
 

@@ -44,7 +44,7 @@ class StudyPlan:
 
 
 def plan_study(design: StudyDesign, dataset: Dataset, *, maker: int | None = None) -> StudyPlan:
-    batch = build_batch(design, dataset, maker=maker)
+    batch = build_batch(design, dataset, maker=maker)  # without other accounts' unpublished systems
     judgments = batch.place_count * design.judgments_per_unit
     return StudyPlan(
         units=batch.unit_count,

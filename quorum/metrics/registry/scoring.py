@@ -151,7 +151,7 @@ def _scores(
         computed = metric.compute(comparison, tokenization, settings)
         if metric.cuts_words:
             tokenizers_used[metric_tokenizer.name] = metric_tokenizer
-        fields = metric.signature_fields(settings) | dict(computed.shown)
+        fields = metric.signature_fields(settings) | dict(computed.shown)  # known only after computing
         signature = _signature(metric, fields, metric_tokenizer, comparison, corpus_name)
         scores[given_name] = MetricScore(computed.corpus, computed.images, signature)
     weighing_metrics = dict.fromkeys(

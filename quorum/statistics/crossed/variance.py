@@ -29,7 +29,7 @@ class Squares:
     """Sums of squares of an estimate's influences by item, by rater, and by answer (an item with a rater).
 
     Each is a number, or (K, K) for K estimates. items: number of items. answers_by_rater: (R,) number of answers of
-    each rater.
+    each of `MIN_CLUSTERS` or more raters.
     """
 
     by_item: Any

@@ -48,7 +48,7 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
             dataset,
             maker=signed_in(request).pk,
             is_unchanged_preset=True,
-            checks_answer=request.GET.get("checks", ""),
+            checks_answer=request.GET.get("checks", ""),  # to the question of `ChecksQuestion`
         )
         base = fitted_design.values
         short_title = _title_of(base, saved_presets).partition(":")[0]
