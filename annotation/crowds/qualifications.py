@@ -94,7 +94,7 @@ def workers_by_crowd_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
 
 
 def grant_qualification(*, assignment: Assignment) -> None:
-    """Give the worker the qualification that the study grants. Call this in the transaction of the submission."""
+    """Give the worker the qualification of a study that grants one. Call this in the transaction of the submission."""
     study = assignment.study
     name = design_of(study).workers.grants
     worker = assignment.worker

@@ -44,7 +44,7 @@ class ErasurePreview:
 
 
 def preview_erasure(*, study: Study, worker: Worker, way: str) -> ErasurePreview:
-    """Count the rows that an erasure removes and keeps; ``way`` (``Erasure.Extent``) says whether judgments stay."""
+    """Count what an erasure removes and keeps. ``way`` (``Erasure.Extent``) says if judgments stay; texts never do."""
     judgments = judgments_of(study, worker)
     erased_judgments = judgments if way == Erasure.Extent.ALL else texts_only(study, judgments)
     replacements = dict.fromkeys((worker.name, *identifying_words(study, worker)), ERASED_TEXT)

@@ -73,7 +73,7 @@ def open_dataset(
 
     Args:
         encoding: the encoding of a file that is not UTF-8 and has no byte order mark (docs/formats.md).
-        table_part: the part of a table that has people's captions.
+        table_part: the part of a table that has people's captions. Items with a source text but no image are named.
         mapping: maps a table's columns to Quorum's. Without a part and a mapping, the whole file is read as it is.
 
     Raises:

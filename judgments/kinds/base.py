@@ -750,7 +750,7 @@ def with_wording(kind: Kind, text_type: str, labels: Sequence[str]) -> Kind:
 
     Args:
         labels: the study's labels for the choices or, if there are none, for the two ends of the scale; empty to use
-            those of the wording.
+            those of the wording. They are empty for a kind without wordings.
     """
     wording = kind.wordings.get(text_type)
     if wording is None or (wording is kind.wording and not labels):
