@@ -65,7 +65,7 @@ def start_run(
                     stored.update(result or {})
         return run
     finally:
-        # The job may have no result here, if the database failed. The sweep then finds its row by the owner's end.
+        # The job may have no result here, if the database failed. `jobs.sweep` then finds its row by the owner's end.
         local_owners.discard(owner)
 
 

@@ -83,8 +83,7 @@ def add_operation(
         hidden: arguments of the operation that are not parameters; they are hidden fields.
         leads_to: a function that returns the name of the page to show next; None for the page with the form.
         result_page: if the operation makes a study, the name of the new study's page to show next; "" otherwise.
-        inline: whether an error is shown next to the form. If it is None, an error is shown there if the form has
-            fields.
+        inline: whether an error is shown next to the form; by default, it is if the form has fields.
         show_result: a function that returns a page with the result, such as a secret that is shown only once.
     """
     field_names = tuple(operation.parameters().fields) if fields is None else fields
@@ -96,6 +95,7 @@ def add_operation(
             operation.start(study, values, by=signed_in(request), page=True)
         else:
             hidden_values = {name: request.POST.get(name, "") for name in hidden}
+            # a page does not wait for the operation's follow-up, such as calls to a crowd
             outcome = operation.run(study, values, by=signed_in(request), wait=False, **hidden_values)
             if show_result is not None:
                 return show_result(request, study, outcome)

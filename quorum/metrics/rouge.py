@@ -85,7 +85,7 @@ def gram_overlap(
     hits = np.empty(pairs.references.size)
     rule = GramRule(window, skipped_last)
     count_gram_hits(pairs, rule, len(tokens.vocabulary), int(totals.max()), hits)
-    return Overlap(hits, totals, totals, totals, is_rounded=True)
+    return Overlap(hits, totals, totals, totals, is_rounded=True)  # the script rounds these ranks
 
 
 def lcs_overlap(comparison: ReferenceComparison, tokenization: Tokenization) -> Overlap:
@@ -114,7 +114,7 @@ def weighted_lcs_overlap(
     table = allocate_table(longest, int((row_counts * piece_counts).max()))
     count_weighted_hits(pairs, powers, table, hits)
     totals = powers[tokens.lengths]
-    # The divisors of recall (see the module), of precision, and of ranks.
+    # The divisors of recall (see the module), of precision, and of the ranks by which the best reference is chosen.
     return Overlap(hits, totals**weight, totals, totals, power=1 / weight)
 
 

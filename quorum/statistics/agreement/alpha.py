@@ -161,7 +161,7 @@ class AlphaOfParts:
     def influences(self, data: Parts) -> Influences | None:
         _, unit, ratings = _read_parts(data)
         influences = influences_of(Alpha(self.level), ratings)
-        # One judgment answers all parts of a unit, so cluster by unit.
+        # One judgment answers all parts of a unit, so cluster by unit. `counts` flags the judgments that count.
         return None if influences is None else replace(influences, items=unit[influences.counts])
 
 
