@@ -1,4 +1,4 @@
-"""Run the detectors after each page, store their flags, and store people's decisions on flags.
+"""Run the detectors after some pages (`detectors.schedule`), and store their flags and people's decisions on flags.
 
 A flag (``Case``) is a detector's finding about a worker. Its action may pause the worker, who then gets no more work,
 or exclude them, so that their answers are not used. People confirm or dismiss flags, and can undo both actions.
@@ -51,7 +51,7 @@ def run_detectors(*, assignment: Assignment) -> list[Case]:
     if not rows:
         return []
     new_page_count = pages_since_look(count_submitted_pages(study, assignment.worker_id))
-    if not new_page_count:  # no look is due
+    if not new_page_count:  # the detectors do not examine the worker after this page
         return []
     flagged_rules = set(
         Case.objects.filter(study=study, worker=assignment.worker_id).values_list("rule", flat=True)

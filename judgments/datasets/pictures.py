@@ -94,7 +94,7 @@ def _find_file(folder: Path, file: str, picture_files: Any) -> Path:
     """Return the path of a file in its spelling in the folder. It may not exist, or be outside the folder.
 
     Args:
-        picture_files: the result of `find_pictures`, with the spelling in the folder by composed name.
+        picture_files: the result of `find_pictures`, with the spelling in the folder by composed name (Unicode NFC).
     """
     path = (folder / file).resolve()
     if not path.is_file() and (respelled_file := picture_files.files.get(compose_name(file))):

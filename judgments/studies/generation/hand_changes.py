@@ -110,7 +110,7 @@ def change_by_hand(
     if is_generated or change:
         batch = build_batch(design, study.dataset, maker=study.created_by_id)
     # Otherwise, a change of a draft is undone, perhaps because the draft cannot be drawn with it.
-    changed_study = change_design(study=study, design=design, user=by, all_by_hand=True)  # even if none
+    changed_study = change_design(study=study, design=design, user=by, all_by_hand=True)  # [] undoes all
     if is_generated and batch is not None:
         store_hits(study=changed_study, batch=batch)
     return changed_study
