@@ -40,7 +40,7 @@ from judgments.operations import Outcome, operation
     preview=preview_bonus,
     is_order=True,
 )
-@with_confirmation("bonus", preview=preview_bonus)
+@with_confirmation("bonus", preview=preview_bonus)  # by a second person, if it is too expensive for one
 @transaction.atomic
 def bonus(
     *,

@@ -56,7 +56,7 @@ def read_form(
 
 
 def save_form_draft(request: HttpRequest, assignment: Assignment) -> None:
-    """Save the answers that the form of the page of work posted, as a draft. All of its buttons post the answers."""
+    """Save the posted answers of the page's form as a draft, even if late. All of its buttons post the answers."""
     answers, invalid_inputs = read_form(request, assignment, page_units_of(assignment), final=False)
     if answers or invalid_inputs:
         save_answers(assignment=assignment, answers=answers, unfinished=invalid_inputs, keep_late=True)

@@ -722,7 +722,7 @@ class ChoiceRehearsal(Rehearsal):
         wrong_values = [value for value in self.values if value not in right_values]
         if right or not wrong_values:
             return plain_number(rng.choice(right_values))
-        distances = [min(abs(wrong - right) for right in right_values) for wrong in wrong_values]
+        distances = [min(abs(wrong - value) for value in right_values) for wrong in wrong_values]
         nearest_wrong_values = [
             value
             for value, distance in zip(wrong_values, distances, strict=True)
