@@ -183,7 +183,7 @@ class AmountField(forms.DecimalField):
         )
 
     def prepare_value(self, value: Any) -> Any:
-        return Decimal(value) * CENT if isinstance(value, int) else value
+        return Decimal(value) * CENT if isinstance(value, int) else value  # an int is cents; a text was typed
 
     def clean(self, value: Any) -> Any:
         amount = super().clean(value)

@@ -30,7 +30,7 @@ START_CHECKS = [Tags.security, Tags.database]
 SECONDS_BEFORE_BAR = 1.0  # a bar is drawn for work that takes longer
 # hints about options in error messages, such as " (--header-row N)"
 OPTION_HINT = re.compile(r" \(--([a-z][a-z-]*)\b[^()]*\)")
-# the message of argparse, with the wrong value and the list of possible values
+# the message of argparse, with the wrong value and the list of possible values, quoted or not, by Python's version
 WRONG_CHOICE = re.compile(r"invalid choice: '?([^' ]+)'? \(choose from (.+)\)")
 ReportProgress = Callable[[float, str], None]
 
@@ -60,7 +60,7 @@ class QuorumCommand(BaseCommand):
         parser = super().create_parser(
             prog_name, subcommand, formatter_class=RawDescriptionHelpFormatter, **kwargs
         )
-        command = f"manage.py {self.name}"
+        command = f"manage.py {self.name}"  # in the example; the user may have typed ``quorum`` instead
         example = self.example.replace(command, parser.prog) if prog_name else self.example
         parser.epilog = f"Example:\n  {example}"
         parser.error = partial(_exit_with_error, parser)  # type: ignore[method-assign]

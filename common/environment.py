@@ -22,7 +22,7 @@ Number = TypeVar("Number", int, Decimal)
 
 
 class Environment(environ.Env):
-    """Reads settings, with an error message for each wrong value.
+    """Reads settings, with an error message for each wrong value. Without a value, a number has its default.
 
     In the annotations of the class, ``int`` would be its method, so ``builtins.int`` is the type.
     """

@@ -19,13 +19,14 @@ BLOCK_RULES = (
     "empty", "indent", "code", "hashheader", "setextheader", "hr", "olist", "ulist", "quote", "reference",
 )  # fmt: skip
 INLINE_TAGS = {"code", "em", "strong"}
-# Links and tags; the length of each part is limited, so that the search takes linear time.
+# Links and tags; the length of each part is limited, so that the search takes linear time. A match of LINK is an
+# escaped bracket, "[text](address)", "[text][label]", or "[label]:".
 LINK = re.compile(
     r"(\\\[|\[[^\[\]\n]{1,300}\](?:\((?:https?://(?:[^()\n]|\([^()\n]{0,300}\)){0,2000}|[^()\n]{0,2000})\)"
     r"|\[[^\[\]\n]{0,300}\]|:))"
 )
 TAG = re.compile(r"(<[^<>]{1,500}>)")
-MARK_RUN = re.compile(r"(\*{4,}|_{4,})")
+MARK_RUN = re.compile(r"(\*{4,}|_{4,})")  # more marks than those of an emphasis, which has up to three
 # Unpaired marks are replaced while Markdown parses, since it would search for the end of each mark. This takes a minute
 # for 20,000 brackets, and too much stack for 5,000 stars. Texts do not contain the replacements, which are not
 # characters by the Unicode Standard 23.7.

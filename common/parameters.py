@@ -74,6 +74,7 @@ class Parameters(serializers.Serializer[Any]):
         for field in fields.values():
             value_field = getattr(field, "child", field)
             if isinstance(value_field, serializers.ChoiceField):
+                # the REST framework formats the message with ``input``, so braces of choices are doubled
                 choices = ", ".join(map(str, value_field.choices)).replace("{", "{{").replace("}", "}}")
                 message = gettext("{input!r} is unknown; expected one of %(known)s.") % {"known": choices}
                 value_field.error_messages["invalid_choice"] = message
@@ -151,7 +152,7 @@ class KeysField(serializers.ListField):
         if not is_html_input(dictionary):
             return super().get_value(dictionary)
         text = " ".join(dictionary.getlist(self.field_name))
-        return text.replace(",", " ").split() or empty
+        return text.replace(",", " ").split() or empty  # ``empty``: the parameter is not given
 
 
 class FileText(serializers.CharField):

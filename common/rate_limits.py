@@ -76,11 +76,7 @@ class TooManyAttempts(QuorumError):
 
 @contextmanager
 def visiting_from(address: str, browser: str = "") -> Iterator[None]:
-    """Count attempts in the block for a network address.
-
-    Args:
-        browser: a text that distinguishes the visitor's browser from others at the same address.
-    """
+    """Count attempts in the block for a network address, and those of ``BROWSER_LIMITS`` for a browser there."""
     token = _visitor.set(_Visitor(_networks(address) if address else (), browser[:64]))
     try:
         yield

@@ -9,7 +9,8 @@ from bisect import bisect_right
 from django.utils.translation import gettext
 
 CONTEXT_CHARACTERS = 15  # characters quoted on each side of the first difference
-# A word, or a single letter of a script without blanks between words.
+# A word, or a single letter of a script without blanks between words: Thai and Lao, Burmese, Khmer, kana, and three
+# ranges of Chinese characters.
 WORD = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
     r"|[^\s\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+"

@@ -59,8 +59,10 @@ class SignedTask(Task):
 
 app = Celery("quorum", task_cls=SignedTask)
 app.config_from_object("django.conf:settings", namespace="CELERY")
+# JOB_SECONDS has the queues of jobs; the queue "parts" has parts of jobs that all workers compute together
 app.conf.task_queues = [Queue(name, routing_key=name) for name in (*settings.JOB_SECONDS, "parts")]
 app.autodiscover_tasks()
+# without a broker, messages are files in this folder
 if _folder := settings.CELERY_BROKER_TRANSPORT_OPTIONS.get("data_folder_in"):
     Path(str(_folder)).mkdir(parents=True, exist_ok=True)
 
@@ -71,7 +73,10 @@ _broker_down_until = 0.0  # in monotonic time
 
 
 def send_job(task: str, job_id: int, *, queue: str) -> None:
-    """Send the message that starts a job. If the broker does not respond, `requeue_lost_jobs` sends it later."""
+    """Send the message that starts a job, for the setting JOB_SENDER.
+
+    If the broker does not respond, the task `requeue_lost_jobs` of ``judgments.jobs`` sends it later.
+    """
     global _broker_down_until
     if time.monotonic() < _broker_down_until:
         return
@@ -162,6 +167,7 @@ class FilesChannel(filesystem.Channel):
     The name has the time, a random number and the queue. A message that is still being written has a leading dot.
     """
 
+    # there is no table of queues, since the names of the files have the queues
     def get_table(self, exchange: str) -> list[Any]:
         return []
 

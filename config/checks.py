@@ -48,6 +48,7 @@ def check_database_is_of_0_5_0_or_newer(
     applied = set(MigrationRecorder(connection).applied_migrations())
     for app in ("judgments", "annotation", "evaluation"):
         replaced_migrations = set(import_module(f"{app}.migrations.{FIRST_MIGRATION}").Migration.replaces)
+        # only some of them were applied: the database was set up by a release before 0.5.0, which had fewer
         if applied & replaced_migrations and replaced_migrations - applied:
             yield checks.Error(
                 "This database is older than Quorum 0.5.0: upgrade it to 0.5.0 first, then to this version.",

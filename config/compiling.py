@@ -50,9 +50,9 @@ def compile_kernels(progress: Callable[[float, str], None] = lambda share, messa
 
 
 def compile_in_background(run: JobRun) -> None:
-    """The handler of the job that compiles all kernels. It stores nothing."""
+    """Compile all kernels, as the handler of a job."""
     compile_kernels(run.progress)
-    with run.commit():
+    with run.commit():  # marks the job as done
         pass
 
 

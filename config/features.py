@@ -35,7 +35,8 @@ class Feature(AppConfig):
         needs: names of features that it needs. If one of them is off, this feature is off, too.
         packages: Django apps of other packages that it uses.
         middleware: paths of middleware, each with the middleware after which it is placed.
-        commands: commands by section and by words of ``quorum``, as in ``quorum.subcommands``.
+        commands: commands by section and by words of ``quorum``, each as (name, description, path), as in
+            ``quorum.subcommands``.
         commands_without_data: names of its commands that work in a folder without an installation.
         agreement_extensions: paths of classes of options that it adds to the command ``agreement``
             (``evaluation.management.agreement.AgreementExtension``).

@@ -78,6 +78,7 @@ class FramedPagesMiddleware(Middleware):
             return
         match = request.resolver_match
         is_available = match is not None and match.view_name in FRAMED_PAGES
+        # the address of a page without ``slug`` has the id of an assignment, which the view checks
         if not is_available or kwargs.get("slug", frame.session.study.slug) != frame.session.study.slug:
             raise Http404("This page is not part of the work.")
 
@@ -105,7 +106,7 @@ class FramedMessages(BaseStorage):
 
     def _get(self, *args: Any, **kwargs: Any) -> tuple[list[Message], bool]:
         if frame_of(self.request) is None:
-            return [], False
+            return [], False  # the next storage of ``PageMessages`` may have messages
         try:
             stored_messages = signing.loads(
                 self.request.GET.get("said", ""), salt=MESSAGE_SALT, max_age=MESSAGE_SECONDS

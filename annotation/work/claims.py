@@ -1,6 +1,7 @@
 """Claim a HIT for a worker: prepare a candidate outside a transaction, then take its slot under the pause lock.
 
-If another worker or window is faster, the transaction is rolled back, and the next attempt tries another candidate.
+The pause lock (``annotation.work.seats``) keeps a study from being paused or closed between the check and the claim.
+If another worker or browser window is faster, the transaction is rolled back, and another candidate is tried.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
         except SlotLost:
             continue
         except IntegrityError:
-            # another window of the worker was faster, and the next attempt finds its HIT
+            # another window of the worker was faster; the next attempt finds the HIT that was claimed there
             if attempt == MAX_ATTEMPTS - 1:
                 raise
     return None
@@ -53,4 +54,4 @@ def commit_claim(candidate: Claim | CandidateHIT | None) -> Claim | None:
         return claim_slot(candidate)
     if candidate is not None and candidate.assignment.state == Assignment.State.RESERVED:
         return accept_reservation(candidate)
-    return candidate
+    return candidate  # a HIT that is already in progress, or None

@@ -20,12 +20,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.crowds.people import uses_public_link
-from annotation.errors import (
-    JoinRefused,
-    NameProblem,
-    NameTaken,
-    NotJoined,
-)
+from annotation.errors import JoinRefused, NameProblem, NameTaken, NotJoined
 from annotation.models import Invitation, Participation, Worker
 from annotation.models.people import NAME_LENGTH, NAME_MARK
 from annotation.privacy.consent import record_agreement, store_first_version
@@ -148,9 +143,6 @@ def resume_worker(
 
     If the worker has not joined the study yet, they join it. The other parameters and the errors are those of
     ``join_study``.
-
-    Args:
-        resume: the resume code.
     """
     code = _clean_code(code)
     country = checked_country(country)
@@ -216,7 +208,6 @@ def _worker_of_resume_code(name: str, resume: str) -> Worker:
 
 
 def _store_country(worker: Worker, country: str) -> None:
-    """Store the country that a worker declares, unless one is known."""
     if country and not worker.country:
         worker.country = country
         worker.save(update_fields=["country"])
@@ -256,7 +247,7 @@ def _check_may_join(study: Study, design: StudyDesign, code: str, consent: bool)
 def _find_or_create_worker(
     study: Study, name: str, known_worker: Worker | None, country: str
 ) -> tuple[Worker, str, str | None]:
-    """Return the worker, their token and the resume code. It is None for ``known_worker``, who has one already.
+    """Return the worker, their token and the resume code. The code is None for ``known_worker``, who has one already.
 
     Raises:
         NameProblem: the name ends like a stored name with a mark.
@@ -298,7 +289,6 @@ def _find_or_create_worker(
 
 
 def _renew_token(worker: Worker) -> str:
-    """Give the worker a new token, and return it."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
     worker.token_hash = hash_secret(token)
     worker.save(update_fields=["token_hash"])

@@ -22,7 +22,7 @@ from annotation.work.stopping import free_slot, lock_for_settling, update_outcom
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 
-# a second extension within this time, or a tenth of a shorter lease, counts as the same request
+# a second extension within this time, or within a tenth of the lease if that is shorter, is the same request
 REPEAT_PERIOD = timedelta(minutes=1)
 
 
@@ -120,7 +120,6 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
 
 
 def _retake_assignment(assignment: Assignment) -> Assignment:
-    """Do what ``retake_assignment`` describes, within its transaction."""
     study = assignment.study
     now = timezone.now()
     share_pause_lock(study)
@@ -135,12 +134,12 @@ def _retake_assignment(assignment: Assignment) -> Assignment:
         )
     own_assignments = Assignment.objects.filter(study=study, worker=old_assignment.worker_id)
     for other in own_assignments.filter(state=Assignment.State.ACCEPTED).exclude(pk=old_assignment.pk):
-        if other.hit_id == old_assignment.hit_id:
+        if other.hit_id == old_assignment.hit_id:  # taken back in another window
             return other
         raise SlotTaken(_other_work_message())
     _refuse_ended_work(old_assignment)
     expires_at = now + timedelta(minutes=design_of(study).crowd.lease_minutes)
-    Seat.objects.filter(assignment=old_assignment).delete()
+    Seat.objects.filter(assignment=old_assignment).delete()  # so that ``may_take_seat`` does not count it
     if old_assignment.state == Assignment.State.ACCEPTED:  # its slot was not released
         old_assignment.renew_lease(now=now, expires_at=expires_at)
         new_assignment = old_assignment

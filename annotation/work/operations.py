@@ -6,7 +6,9 @@ those that the design does not have, ``open_slots`` of those that are offered no
 offered because their answers are not needed. The other slots are taken.
 
 The first half of the module has the changes, which other modules also call. In the second half, operations make them
-available to people: they add the parameters, the command and a sentence about the result.
+available to people: they add the parameters, the command and a sentence about the result. Changes that can cost money
+are orders: ``commit_as_one_order`` checks the budget and the limits, and rolls back a change that exceeds them;
+``with_confirmation`` lets it wait for a second person if it is too expensive for one.
 """
 
 from __future__ import annotations
@@ -100,7 +102,6 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
 
 
 def _lock_and_reload(study: Study) -> None:
-    """Lock the row of a study, and read it again."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     study.refresh_from_db()
 
@@ -193,11 +194,9 @@ def _hit_ids_of(study: Study, keys: Collection[str] | None) -> list[int]:
 
 
 def _offer_slots(study: Study, hits: list[int], workers: int, *, why: str, by: User | None) -> None:
-    """Ask the crowd to offer the slots that were added to HITs. If the study is paused, resuming offers them.
+    """Ask the crowd to offer the ``workers`` slots that were added to each of ``hits``, which are row ids.
 
-    Args:
-        hits: row ids of the HITs.
-        workers: the number of slots that were added to each.
+    If the study is paused, resuming offers them.
     """
     backend = backend_of(study)
     if study.paused_at is not None or Ability.PUBLISH not in backend.can or not study.platform:
@@ -313,7 +312,7 @@ def reopen_units(
     For each unit, workers are added to one HIT that has it; they judge all units of this HIT. In an arena a unit may
     be in several HITs, and adding workers to all of them would ask for more judgments than ``votes``.
     """
-    hit_key_by_unit: dict[str, str] = {}
+    hit_key_by_unit: dict[str, str] = {}  # ``places`` of a unit are its rows of ``HITUnit``, one for each HIT
     for units_of_query in batched(sorted(set(units)), KEYS_PER_QUERY):
         judged_units = study.units.filter(key__in=units_of_query, control=False, places__isnull=False)
         hit_key_by_unit.update(judged_units.values_list("key", "places__hit__key"))

@@ -97,7 +97,7 @@ add_operation(
     has_button=lambda study: study.state == Study.State.OPEN,
     leads_to=lambda study: "results",  # the next step is to look at results
 )
-add_operation(invite, label="Create invitations", fields=())
+add_operation(invite, label="Create invitations", fields=())  # (): a template has the form
 
 # these operations have forms in ``run_study.html``, which is on the dashboard if that feature is on
 add_operation(pause, label="Pause")
@@ -146,6 +146,7 @@ def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpRespon
         "control_count": sum(unit.control for unit in units),
         "items": [_describe_unit(unit, item, kind) for unit, item in shown.units],
         "shows_picture": kind.page.shows_picture or design.source.show,
+        # pages that manual changes have added, and one more, on which an item can be put
         "manual_page_numbers": range(1, max((change.hit for change in design.by_hand), default=0) + 2),
         "image_names": study.dataset.items.values_list("name", flat=True)[:MAX_IMAGES],
     }
@@ -220,6 +221,7 @@ def _work_context(hit: HIT, units: Sequence[Unit], kind: Kind) -> dict[str, Any]
     rows = Judgment.objects.filter(assignment__in=assignments, replaced_by=None).order_by("pk")
     names = {assignment.pk: assignment.worker.name for assignment in assignments}
     for unit, assignment, value, answer in rows.values_list("unit_id", "assignment_id", "value", "answer"):
+        # a judgment has a number (``value``) or, for an open question such as a caption, an ``answer``
         description = kind.describe_answer(value if answer is None else answer)
         answers[unit].append((names[assignment], description))
     leases = Assignment.objects.filter(hit=hit).with_lease(timezone.now())

@@ -24,7 +24,8 @@ class QualificationTest:
     Attributes:
         test, answer_key: arguments of CreateQualificationType, as XML.
         questions: the number of questions.
-        required_score: the accuracy in percent, which is the qualification's value, from which a worker passes.
+        required_score: the percentage of right answers from which a worker passes. A worker's own percentage is their
+            value of the qualification.
     """
 
     test: str

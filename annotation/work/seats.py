@@ -35,8 +35,8 @@ SEATS_ALWAYS_ALLOWED = 5  # seats that an address may hold in any study, for a h
 # a returned seat still counts for this time, so that it cannot be taken repeatedly
 RELEASED_SEAT_PERIOD = timedelta(minutes=5)
 HASH_DIGITS = 32  # hexadecimal digits of the hash of an address
-# Beginnings of the addresses of the server itself. Visitors have such an address in a trial, or behind a proxy that
-# hides theirs. It is never refused a seat, but its seats may be freed for others like any seat.
+# Beginnings of the addresses of the server itself; ::/48 is the network of ::1. Visitors have such an address in a
+# trial, or behind a proxy that hides theirs. It is never refused a seat, but its seats may be freed like any seat.
 LOCAL_NETWORKS = ("127.", "::/48")
 
 
@@ -57,7 +57,7 @@ def take_pause_lock(study: Study) -> None:
 def _take_advisory_lock(statement: str, first_key: int, second_key: int) -> None:
     """Take a PostgreSQL advisory lock until the transaction ends. SQLite needs none, since it has only one writer.
 
-    If two studies or addresses share their keys, one only waits for the other.
+    Keys have 31 bits and a sign. If two studies or addresses share their keys, one only waits for the other.
     """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
@@ -117,6 +117,7 @@ def people_at_same_address(relation: str) -> Subquery:
         relation: the field of ``Seat`` for the rows: "assignment" or "session".
     """
     now = timezone.now()
+    # one OuterRef leads to the row of ``same_address``, the second to the row of the caller's query
     address = Seat.objects.filter(**{relation: OuterRef(OuterRef("pk"))}).values("address")[:1]
     same_address = Seat.objects.filter(
         _takes_seat(now, now - RELEASED_SEAT_PERIOD), study=OuterRef("study"), address=address
@@ -138,7 +139,7 @@ def _address_hash(study: Study, *, exempt_prefixes: tuple[str, ...] = ()) -> str
     No limit applies if an address may hold all seats, or if it begins with one of ``exempt_prefixes``. The hash of
     an IPv6 address begins with the hash of its /48.
     """
-    networks = rate_limits.visitor_networks()
+    networks = rate_limits.visitor_networks()  # an IPv4 address, or the /64 and the /48 of an IPv6 address
     if not networks or networks[-1].startswith(exempt_prefixes) or design_of(study).access.address_share == 1:
         return ""
     hashes = (keyed_hash("seat", str(study.pk), network) for network in reversed(networks))

@@ -2,12 +2,15 @@
 
 Code that changes judgments or slots of a study with early stopping calls ``update_outcomes``,
 ``update_study_outcomes``, ``settle_submission`` or ``reopen_slots`` in the same transaction. These functions update the
-outcome bounds of units, then the candidate pairs, then the slots of each HIT:
+outcome bounds of units, then the candidate pairs, then the slots of each HIT. The bounds (``OutcomeBounds``) are the
+lowest and the highest outcome that the votes to come can still give, where 1 is the first answer, -1 the second, and 0
+a tie. If they are equal, the unit is decided (``done``), unless it must get all its votes (``full_depth``).
 
-    open slots = the most votes that one of its units needs, not counting assignments in progress
+    open slots = the most votes that one of its units needs, without those that assignments in progress will give
     live assignments + open slots + saved slots = required
 
-Saved slots (``HIT.spared``) are those that are no longer needed. ``required`` grows only in one case: an assignment
+Live assignments are in progress or finished. Saved slots (``HIT.spared``) are no longer needed. ``required`` grows only
+in one case: an assignment
 that left out a unit took the slot that this unit now needs. To avoid deadlocks, locks are taken in the order
 assignments, pairs, HITs, each by id.
 """
@@ -122,6 +125,7 @@ def free_slot(hit_id: int) -> int:
 
 def decided_units(hit_id: int, units: Sequence[Unit]) -> frozenset[int]:
     """Return the ids of the HIT's units that need no more judgments, and of their repetitions."""
+    # ``places`` of a unit are its rows of ``HITUnit``, one for each HIT that shows it
     decided_bounds = OutcomeBounds.objects.filter(unit__places__hit=hit_id, done=True)
     decided_ids = set(decided_bounds.values_list("pk", flat=True))
     decided_keys = {unit.key for unit in units if unit.pk in decided_ids}

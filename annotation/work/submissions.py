@@ -118,7 +118,7 @@ def advice_on(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> d
     """Return sentences about answers that the worker may want to improve, by position. The answers are valid, too."""
     kind = KINDS[assignment.study.protocol]
     design = design_of(assignment.study)
-    key = answer_key(kind)
+    key = answer_key(kind)  # "answer" for open answers, "value" for numbers
     advice = {answer["position"]: kind.advise(answer[key], design) for answer in answers if key in answer}
     return {position: sentence for position, sentence in advice.items() if sentence}
 
@@ -206,7 +206,6 @@ def _submit_answers(checked_answers: CheckedAnswers) -> SubmissionResult:
 
 
 def _require_complete(submission: SubmissionResult) -> None:
-    """Raise AnswersMissing if positions have no answer."""
     if submission.missing_positions:
         raise AnswersMissing(submission.missing_positions)
 
@@ -220,7 +219,7 @@ def _run_detectors(submission: SubmissionResult) -> bool:
 
 def _refuse_other_answers(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -> None:
     """Raise AlreadyEnded if the answers differ from those that were submitted."""
-    key = answer_key(KINDS[assignment.study.protocol])
+    key = answer_key(KINDS[assignment.study.protocol])  # "answer" or "value"
     is_same = all(
         assignment.answers.get(position, {}).get(key) == answer.get(key)
         for position, answer in answers.items()

@@ -121,7 +121,6 @@ def _add_page_counts(worker: Worker, summaries: dict[int, WorkerSummary]) -> Non
 
 
 def _add_judgment_totals(worker: Worker, summaries: dict[int, WorkerSummary]) -> None:
-    """Count the worker's judgments, and sum their times."""
     judgments = Judgment.objects.current().filter(assignment__worker=worker, assignment__study__in=summaries)
     totals = judgments.order_by().values_list("assignment__study")
     for study, judgment_count, seconds in totals.annotate(n=Count("pk"), total_seconds=Sum("seconds")):
@@ -160,7 +159,7 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
     """Yield the current answers of an assignment, each with what the page showed."""
     design = design_of(assignment.study)
     kind = KINDS[design.protocol].for_design(design)
-    key = answer_key(kind)
+    key = answer_key(kind)  # "answer" for open answers, "value" for numbers
     current_judgments = Judgment.objects.filter(assignment=assignment, replaced_by__isnull=True)
     judgments = {judgment.unit_id: judgment for judgment in current_judgments}
     for page_unit in page_units_of(assignment):
@@ -176,6 +175,7 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
             "position": page_unit.position,
             "question": design.question,
             "shown": _without_picture(texts_shown(page_unit, design=design, kind=kind, picture_url="")),
+            # a judgment refers to the options in the order of the unit, which the worker may have seen reversed
             key: kind.sides.from_canonical(getattr(judgment, key), side=page_unit.side),
             "comment": judgment.comment,
             "seconds": judgment.seconds,

@@ -17,7 +17,7 @@ from judgments.models import CandidatePair, Study, SystemPair, Unit
 from judgments.studies.designs import draws_at_claim
 from quorum.statistics.aggregation.pair_answers import FIRST, SECOND, side_of
 
-# the counter of a system pair that an answer increases, by its side; all other answers are ties
+# the counter of a system pair that an answer increases, by its side; all other answers, and missing ones, are ties
 COUNTER_BY_SIDE = {FIRST: "wins", SECOND: "losses"}
 
 # the number of answers by first system, second system and counter, such as ``{(4, 7, "wins"): 12}``
@@ -76,12 +76,11 @@ def counts_for_pair(tally: AnswerTally, first: int, second: int) -> dict[str, in
 
 
 def _counter_of(value: float | None) -> str:
-    """Return the counter that an answer increases, by its side."""
-    return COUNTER_BY_SIDE.get(side_of(int(value or 0)), "ties")
+    answer = int(value or 0)  # 0 stands for no difference
+    return COUNTER_BY_SIDE.get(side_of(answer), "ties")
 
 
 def _add_counts(study: Study, tally: AnswerTally) -> None:
-    """Add a tally of answers to the counters of the study's system pairs."""
     systems: set[int] = set()
     for first, second, _counter in tally:
         systems |= {first, second}

@@ -54,7 +54,9 @@ def resolve_host(host: str, port: int, *, private: bool) -> str:
     addresses = [str(entry[4][0]) for entry in entries]
     if not private:
         for address in addresses:
-            _refuse_private(ipaddress.ip_address(address.partition("%")[0]))
+            _refuse_private(
+                ipaddress.ip_address(address.partition("%")[0])
+            )  # without a zone, as in fe80::1%eth0
     return addresses[0]
 
 

@@ -176,10 +176,8 @@ class Client:
                 wait = 0.0
             else:
                 wait = reply.wait_seconds
-                may_repeat = (
-                    repeatable or reply.status == HTTPStatus.TOO_MANY_REQUESTS
-                )  # nothing was carried out
-                if not (reply.is_temporary and may_repeat):
+                was_refused = reply.status == HTTPStatus.TOO_MANY_REQUESTS  # so nothing was carried out
+                if not (reply.is_temporary and (repeatable or was_refused)):
                     return reply
                 if attempt == retries.tries or wait > retries.max_pause:
                     return reply

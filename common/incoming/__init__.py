@@ -32,9 +32,8 @@ class _ByteBudget:
     bytes_left: int
 
 
-_byte_budget: ContextVar[_ByteBudget | None] = ContextVar(
-    "byte_budget", default=None
-)  # None outside a request
+# None outside a request
+_byte_budget: ContextVar[_ByteBudget | None] = ContextVar("byte_budget", default=None)
 
 
 def limits() -> IncomingLimits:

@@ -22,17 +22,17 @@ from common.amounts import thousands
 from common.errors import QuorumError
 from common.incoming import MAX_REQUEST_BYTES, UNLIMITED_GROWTH_BYTES, check_request_size, count_bytes, limits
 
-SMALL_ARCHIVE = (
-    100 * UNLIMITED_GROWTH_BYTES
-)  # unpacked bytes of an archive to which no limit of growth applies
-MAX_LISTED_BYTES = 330  # bytes of a file's entry in the table of contents, which is read as a whole
+SMALL_ARCHIVE = 100 * UNLIMITED_GROWTH_BYTES  # unpacked bytes up to which no limit of growth applies
+# Bytes of a file's entry in the table of contents, which is read as a whole: 46 bytes and a name of up to 255, with
+# some bytes for times and owners.
+MAX_LISTED_BYTES = 330
 ENTRY_SIGNATURE = b"PK\x01\x02"  # begins an entry of the table of contents
 END_SIGNATURE = b"PK\x05\x06"  # begins the end record
 END_RECORD_BYTES = 22  # without a comment
 ZIP64_LOCATOR_SIGNATURE = b"PK\x06\x07"
 ZIP64_LOCATOR_BYTES = 20
 ZIP64_RECORD_BYTES = 56
-MAX_END_BYTES = 2**16 + 200  # bytes of the end of an archive: records and a comment
+MAX_END_BYTES = 2**16 + 200  # bytes of the end of an archive: records, and a comment of less than 2**16 bytes
 CHUNK_BYTES = 2**20
 ENCRYPTED = 0x1  # flag of an entry
 MAX_NAME_LENGTH = 255  # bytes of a path component in common file systems
@@ -74,7 +74,6 @@ def unpack_archive(
     Raise UploadRefused if the archive is unsafe, damaged, or larger than it declares.
 
     Args:
-        target: the folder.
         name: the name of the archive, for messages.
         suffixes: the endings that files must have, such as {".png"}; None for any.
         skipped_suffixes: the endings of files that are not unpacked.
@@ -175,12 +174,7 @@ def _open_archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFil
 def _members_to_unpack(
     archive: zipfile.ZipFile, name: str, suffixes: set[str] | None, archive_size: int
 ) -> list[zipfile.ZipInfo]:
-    """Return the files of an archive. Raise UploadRefused if one may not be unpacked.
-
-    Args:
-        suffixes: the endings that files must have; None for any.
-        archive_size: the bytes of the whole archive.
-    """
+    """Return the files of an archive of ``archive_size`` bytes. Raise UploadRefused if one may not be unpacked."""
     members = archive.infolist()
     archive_limits = limits()
     total_bytes = sum(member.file_size for member in members)
@@ -189,7 +183,7 @@ def _members_to_unpack(
             gettext("%(name)s would have %(total)s bytes when unpacked; at most %(most_bytes)s are read.")
             % {"name": name, "total": thousands(total_bytes), "most_bytes": thousands(archive_limits.bytes)}
         )
-    # else the archive has many small zip bombs, or entries that share data
+    # The limit of each file (``_describe_problem``) does not stop many small zip bombs, or entries that share data.
     if total_bytes > max(SMALL_ARCHIVE, archive_limits.growth * archive_size):
         raise UploadRefused(
             gettext(
@@ -224,11 +218,12 @@ def _describe_problem(member: zipfile.ZipInfo, inner_path: PurePosixPath, suffix
     if any(len(part.encode("utf-8", "surrogateescape")) > MAX_NAME_LENGTH for part in inner_path.parts):
         return gettext("has a name that is too long; please rename it")
     parts = inner_path.parts
+    # on Windows, a backslash separates folders, and a colon follows the letter of a drive
     leads_out = inner_path.is_absolute() or ".." in parts or "\\" in member.filename or ":" in parts[0]
     if leads_out or re.search(r"[\x00-\x1f]", member.filename):
         return gettext("has a path outside the folder of the archive; nothing was read")
     unix_mode = member.external_attr >> 16
-    if stat.S_IFMT(unix_mode) not in (0, stat.S_IFREG):
+    if stat.S_IFMT(unix_mode) not in (0, stat.S_IFREG):  # 0: the archive has no Unix modes
         return gettext("is a link or a device; expected only files")
     if member.flag_bits & ENCRYPTED:
         return gettext("needs a password; expected an archive without one")

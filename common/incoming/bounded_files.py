@@ -100,13 +100,12 @@ class _BoundedFile(io.RawIOBase):
         data = self._source.read(min(len(buffer), READ_SIZE))
         buffer[: len(data)] = data
         self._bytes_read += len(data)
-        self._lines_read += max(data.count(b"\n"), data.count(b"\r"))
+        self._lines_read += max(data.count(b"\n"), data.count(b"\r"))  # lines end with LF, CR LF, or CR
         count_bytes(len(data))
         self._check_bounds()
         return len(data)
 
     def _check_bounds(self) -> None:
-        """Raise LimitExceeded if more was read than the limits allow."""
         bounds = self._limits
         if self._bytes_read > bounds.bytes:
             raise LimitExceeded(f"more than {bounds.bytes:,} bytes", "fewer (the setting INCOMING_BYTES)")

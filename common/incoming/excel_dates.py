@@ -14,9 +14,9 @@ BUILT_IN_FORMATS = {
     14: "m/d/yyyy", 15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm",
     21: "h:mm:ss", 22: "m/d/yyyy h:mm", 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0",
 }  # fmt: skip
-# The parts of a format, such as "[h]:mm" or "d mmm yy": quoted and escaped text, blanks, elapsed time in brackets,
-# other brackets (colours and conditions), the mark of the half of the day, tokens of dates and times, and other
-# characters.
+# The parts of a format, such as "[h]:mm" or "d mmm yy": quoted and escaped text, blanks ("_" or "*" with a character,
+# which gives their width), elapsed time in brackets, other brackets (colours and conditions), the mark of the half of
+# the day, tokens of dates and times, and other characters.
 _PART = re.compile(
     r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|(?P<blank>_.|\*.)|\[(?P<elapsed>h+|m+|s+)\]|(?P<ignored>\[[^\]]*\])'
     r"|(?P<half>AM/PM|A/P)|(?P<token>y+|m+|d+|h+|s+(?:\.0+)?)|(?P<other>.)",
@@ -42,7 +42,8 @@ def shown_date(number: str, code: str, *, since_1904: bool = False) -> str:
         return number
     # other formats for negative numbers and zero may follow
     parts = list(_PART.finditer(code.partition(";")[0]))
-    decimals = max((len((part.group("token") or "").partition(".")[2]) for part in parts), default=0)
+    tokens = [part.group("token") or "" for part in parts]
+    decimals = max((len(token.partition(".")[2]) for token in tokens), default=0)  # of seconds, as in "ss.00"
     seconds = round(serial * _SECONDS_PER_DAY, decimals)
     max_days = _MAX_DAYS - _DAYS_TO_1904 if since_1904 else _MAX_DAYS
     if serial < 0 or not seconds < max_days * _SECONDS_PER_DAY:  # "not" refuses nan, too
@@ -101,7 +102,7 @@ def _format_token(token: str, moment: datetime, *, is_minutes: bool, twelve_hour
     if token[0] == "s" and "." in token:
         decimals = len(token.partition(".")[2])
         return f"{moment.second + moment.microsecond / 1e6:0{length}.{decimals}f}"
-    hour = (moment.hour - 1) % 12 + 1 if twelve_hours else moment.hour
+    hour = (moment.hour - 1) % 12 + 1 if twelve_hours else moment.hour  # 12, 1, ..., 11
     month_or_minute = moment.minute if is_minutes else moment.month
     value = {"d": moment.day, "m": month_or_minute, "h": hour, "s": moment.second}[token[0]]
     return f"{value:0{min(length, 2)}d}"

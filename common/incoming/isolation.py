@@ -67,7 +67,7 @@ def parquet_rows(path: Path) -> Iterator[list[Any]]:
             exit_code = reader.wait()
         finally:
             reader.kill()
-    if exit_code == -signal.SIGXCPU:
+    if exit_code == -signal.SIGXCPU:  # the script limits its own processor time
         raise LimitExceeded(
             f"more than is read in {incoming_limits.seconds:,} s", "less (the setting INCOMING_SECONDS)"
         )

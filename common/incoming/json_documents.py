@@ -201,7 +201,11 @@ class JSONStream:
 
     def _is_broken(self, error: ValueError) -> bool:
         """Return whether the value is invalid, even if more text follows the buffer."""
-        if not isinstance(error, json.JSONDecodeError) or error.msg.startswith("Unterminated"):
+        if not isinstance(
+            error, json.JSONDecodeError
+        ):  # a number is too long; ``max_length`` ends the reading
+            return False
+        if error.msg.startswith("Unterminated"):  # the error is at the beginning of the string
             return False
         return error.pos + _MAX_TOKEN_LENGTH < len(self._buffer)
 

@@ -60,6 +60,7 @@ def workbook_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
         for name in {"xl/styles.xml", "xl/workbook.xml"}.intersection(members):
             formats.parse(archive, name)
         cell_parser = _SheetParser(strings.texts, formats.date_formats, since_1904=formats.since_1904)
+        # sheet1.xml is the first name; without a sheet, opening it raises KeyError, one of WORKBOOK_ERRORS
         yield from cell_parser.parse_rows(archive, min(sheets, default=FIRST_SHEET))
 
 
@@ -184,7 +185,7 @@ class _SheetParser:
         self._depth -= 1
         if tag == "si":
             self.texts.append("".join(self._text_pieces))
-            self._text_bytes += getsizeof(self.texts[-1]) + 8
+            self._text_bytes += getsizeof(self.texts[-1]) + 8  # and the list's pointer to it
             if self._text_bytes > MAX_SHARED_BYTES:
                 raise LimitExceeded(f"shared texts of more than {MAX_SHARED_BYTES:,} bytes", "fewer")
         elif tag == "c":
@@ -241,7 +242,7 @@ class _FormatParser(_SheetParser):
             number = _read_number(attributes, "numFmtId")
             self._codes[number] = attributes.get("formatCode", "")[:MAX_FORMAT_LENGTH]
         elif tag in ("cellXfs", "cellStyleXfs"):
-            self._is_in_cell_styles = tag == "cellXfs"
+            self._is_in_cell_styles = tag == "cellXfs"  # cells do not refer to those of cellStyleXfs
         elif tag == "xf" and self._is_in_cell_styles:
             number = _read_number(attributes, "numFmtId")
             code = self._codes.get(number) or BUILT_IN_FORMATS.get(number, "")

@@ -35,7 +35,7 @@ def large_cache() -> Iterator[None]:
 
     With the usual 2 MB, it writes index pages to the disk and reads them again thousands of times.
     """
-    with _with_pragma("cache_size", -CACHE_KIB):
+    with _with_pragma("cache_size", -CACHE_KIB):  # negative for KiB, positive for pages
         yield
 
 

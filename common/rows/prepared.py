@@ -123,7 +123,7 @@ class PreparedQuery(Generic[Row]):
 
 
 class PreparedUpdate:
-    """A guarded update with ``query_parameter`` values. A call returns the number of changed rows.
+    """An update of the rows of a query with ``query_parameter`` values. A call returns the number of changed rows.
 
     Its SQL is generated once. If it were generated at each call, a submission would take 1.15 times as long.
     """

@@ -107,7 +107,7 @@ def insert_repeated(
             [(index, *values, *defaults) for index, values in enumerate(converted_lists)],
         )
         # One integer stands for a row: its key times the number of lists, plus the number of its list. The statement
-        # gets both back by division and remainder.
+        # gets both back by division and remainder. CROSS JOIN makes SQLite loop over the integers first.
         cursor.execute(
             f"INSERT INTO {target.sql} SELECT packed.value / %s, {', '.join(columns)} "  # noqa: S608 - our own names
             "FROM json_each(%s) AS packed CROSS JOIN repeated ON repeated.number = packed.value %% %s",
@@ -222,7 +222,7 @@ def _literal_of(column: list[Any]) -> str:
     # SQLite would turn a larger literal into a float
     if isinstance(value, int) and -MAX_BIGINT <= value <= MAX_BIGINT:
         return str(int(value))
-    return f"'{value}'" if value in ("", "{}") else ""
+    return f"'{value}'" if value in ("", "{}") else ""  # other texts might need escapes
 
 
 def _insert_into_postgresql(into: str, columns: Sequence[list[Any]], row_count: int) -> None:

@@ -43,6 +43,7 @@ def declared_names() -> Iterator[tuple[Any, str, str]]:
                 yield field, "help_text", str(field.help_text)
     for model_admin in admin.site._registry.values():
         for column in (*model_admin.list_display, *model_admin.readonly_fields):
+            # a column is a function, or the name of a method or (without ``display``) of a model's field
             display = getattr(type(model_admin), column, None) if isinstance(column, str) else column
             if text := getattr(display, "short_description", ""):
                 yield display, "short_description", str(text)

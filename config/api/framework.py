@@ -32,16 +32,11 @@ from judgments.access.tokens import KEY_PREFIX, authenticate_key
 from judgments.api.bodies import refuse_compressed
 from judgments.cached_figures import FiguresPending
 
-OLD_KEY_LENGTH = 40  # characters of old keys without scopes; workers' tokens have 43
-KEY_LENGTH = len(KEY_PREFIX) + 43
+OLD_KEY_LENGTH = 40  # characters of keys from releases without scopes, which an upgrade keeps for 90 days
+KEY_LENGTH = len(KEY_PREFIX) + 43  # 32 random bytes in Base64 have 43 characters, as do workers' tokens
 RETRY_SECONDS = 5  # seconds after which a client may ask again for figures that a job is computing
 TOO_DEEP = "The body is nested too deeply."
-ERROR_MEMBERS = (
-    "missing",
-    "field",
-    "quiz",
-    "consent",
-)  # attributes of errors that the problem document has, too
+ERROR_MEMBERS = ("missing", "field", "quiz", "consent")  # attributes of errors that the document has, too
 
 
 class APIEncoder(NanAsNullEncoder, JSONEncoder):

@@ -118,6 +118,7 @@ class CursorPages(BasePagination):
         page = rows[: self.size]
         if is_backward:
             page.reverse()
+        # a page that is read backward from a cursor has the cursor's row after it; another page has it before it
         self.has_next = bool(page) and (is_backward or has_more)
         self.has_previous = bool(page) and (has_more if is_backward else cursor is not None)
         self.edge_keys = (self._key(page[0], field), self._key(page[-1], field)) if page else None

@@ -124,7 +124,7 @@ class DocsView(ProblemErrors, APIView):
     """The pages about the API: the overview, or the calls of a tag."""
 
     permission_classes = (NoWorker,)
-    schema = None
+    schema = None  # the document does not describe this view
 
     def get(self, request: HttpRequest, tag: str = "") -> HttpResponse:
         with override("en"):

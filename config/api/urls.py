@@ -157,5 +157,5 @@ urlpatterns = [
     path("schema/", SchemaView.as_view(), name="schema"),
     path("docs/", DocsView.as_view(), name="docs"),
     path("docs/<slug:tag>/", DocsView.as_view(), name="docs"),
-    re_path(r"^[\s\S]*\Z", unknown_address),
+    re_path(r"^[\s\S]*\Z", unknown_address),  # any other address, even with line ends, which "." excludes
 ]

@@ -39,8 +39,9 @@ class Effort:
 def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
     """Return the effort of an assignment of each study, by study row id.
 
-    It is the largest effort among the first HIT, the last HIT, and the first without withdrawn control items. If
-    documents stay whole, it is the effort of the largest page. Before HITs are generated, it comes from the design.
+    It is the largest effort among the first HIT, the last HIT, which may be shorter, and the first HIT of version 0.
+    A HIT of a higher version has lost control items, or had its units drawn by an arena. Before HITs are generated, the
+    effort comes from the design.
     """
     study_list = list(studies)
     hits_of_study = HIT.objects.filter(study=OuterRef("pk"))
@@ -91,12 +92,14 @@ def _effort_of_page(
     Args:
         items_by_hit: the examined HITs, by row id; empty before HITs are generated.
         notes: the study's notes, which the draw of its units wrote. They have the numbers of units and of screens of
-            the largest page (``LARGEST_PAGE``, ``SCREENS``) where these do not follow from the design.
-        has_changed: whether a HIT lost a control item, or an arena drew its units.
+            the largest page (``LARGEST_PAGE``, ``SCREENS``) where documents stay whole, and the former in an arena.
+        has_changed: whether a HIT has a version above 0.
     """
     is_grouped = KINDS[design.protocol].grouped  # a step is an image with all its captions instead of a unit
-    if max_units := notes.get(LARGEST_PAGE, 0):  # documents stay whole, so pages differ in length
-        is_maximum = not design.arena.pages and len(items_by_hit) > 1  # documents are in random order
+    if max_units := notes.get(LARGEST_PAGE, 0):
+        # Where documents stay whole, pages differ in length. The examined HITs need not be the largest ones, since
+        # documents are in random order. All pages of an arena have the same length.
+        is_maximum = not design.arena.pages and len(items_by_hit) > 1
         return Effort(notes.get(SCREENS, max_units), max_units * design.seconds_per_unit, is_maximum)
     if items_by_hit:
         step_counts = [len(set(items)) if is_grouped else len(items) for items in items_by_hit.values()]
@@ -111,11 +114,7 @@ def _effort_of_page(
 
 
 def describe_effort(study: Study, effort: Effort | None = None) -> dict[str, Any]:
-    """Return the ``size``, ``duration`` and ``pay`` of an assignment in words, and its ``seconds``.
-
-    Args:
-        effort: the effort of an assignment of the study; None to compute it.
-    """
+    """Return the ``size``, ``duration`` and ``pay`` of an assignment in words, and its ``seconds``."""
     design = design_of(study)
     effort = effort or efforts_of([study])[study.pk]
     n = effort.steps

@@ -43,6 +43,7 @@ def preview_picture_url(item: Item) -> str:
 def add_sizes(content: dict[str, Any], item: Item | None) -> dict[str, Any]:
     """Add the sizes of the scaled picture to the image of a unit's content, so that the browser can choose one."""
     image = content.get("image") or {}
+    # only an uploaded picture is scaled; a picture at an address outside (``item.url``) is not
     if item is not None and item.picture and image.get("url") not in (None, "", item.url):
         image |= img_attributes(item, image["url"])
     return content

@@ -27,11 +27,7 @@ def read_design(study: Study) -> StudyDesign:
 
 
 def script_words(*, pictures: bool) -> dict[str, str]:
-    """Return translated sentences by the names that scripts in static/js use.
-
-    Args:
-        pictures: whether a step is a picture, so that steps are counted as pictures.
-    """
+    """Return translated sentences by the names that scripts in static/js use. ``pictures``: each step is a picture."""
     return {
         "here": _("Picture {here} of {all}") if pictures else _("{here} of {all}"),
         "later": _("{n} to answer later"),

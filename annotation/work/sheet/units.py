@@ -95,4 +95,5 @@ def screens_of(page_units: Sequence[PageUnit], kind: Kind) -> Iterator[list[Page
 
 
 def _picture_key(unit: Any) -> object:
-    return unit.image if isinstance(unit, UnitSpec) else unit.item_id, unit.control_kind == REPEATED
+    item = unit.image if isinstance(unit, UnitSpec) else unit.item_id  # a ``UnitSpec`` is a unit of a preview
+    return item, unit.control_kind == REPEATED

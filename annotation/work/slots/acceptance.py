@@ -51,7 +51,8 @@ def claim_slot(
     Args:
         reserve: whether to reserve the HIT for the time after the worker's current HIT, instead of accepting it.
         session: a session to which the crowd gave the HIT. The worker then gets it even if its outcome is decided.
-        allow_closed: whether to claim the slot also in a closed study.
+        allow_closed: whether to claim the slot also in a closed or paused study, to store answers that the crowd has
+            already accepted (``annotation.crowds.claims``).
 
     Raises:
         AddressFull: the visitor's address holds its share of the seats.
@@ -133,7 +134,8 @@ def _units_and_decided_ids(
         if not drawings:  # the feature is off
             raise NotAdmitted(_("This study is not open for answers."))
         captions = set(own_captions(study, worker).values_list("caption", flat=True))
-        decided_ids = drawings[0](study=study, hit=hit, worker=worker, own_captions=captions)
+        draw_page = drawings[0]
+        decided_ids = draw_page(study=study, hit=hit, worker=worker, own_captions=captions)
         # read the units that were just drawn; do not cache them, since this transaction may be rolled back
         units = units_of_hit(hit.pk)
     if all(unit.control or unit.pk in decided_ids for unit in units):

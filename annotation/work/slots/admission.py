@@ -1,7 +1,7 @@
 """Prepared queries: whether a study gives a worker work now, and the update that takes a slot in such a study.
 
 ``STUDIES_TAKING_WORK`` and ``TAKE_SLOT`` have two forms each, under the keys ``ONLY_OPEN`` (a study must be open) and
-``ALSO_CLOSED`` (it may also be closed).
+``ALSO_CLOSED`` (it may also be closed or paused, to store answers that a crowd has already accepted).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ STUDY_OF_CLAIM, WORKER_OF_CLAIM = query_parameter("study"), query_parameter("wor
 
 
 def _studies_taking_work(allow_closed: bool) -> QuerySet[Study]:
-    """Return the study of the claim if it gives the worker work now. With ``allow_closed``, it may also be closed."""
+    """Return the study of the claim if it gives the worker work now; ``allow_closed`` is a key of the two forms."""
     is_admitted = Q(
         participations__worker=WORKER_OF_CLAIM, participations__standing=Participation.Standing.ACTIVE
     )

@@ -128,14 +128,14 @@ def prepare_candidate(
             return None
     if has_reached_limit(study=study, design=design, worker=worker):
         return None
-    may_end_silent = ignored_assignment is None and not attempt
+    may_end_silent = ignored_assignment is None and not attempt  # not for a HIT that is only reserved
     hits = _find_or_free_hits(study, worker, participation, expired_leases, end_silent=may_end_silent)
     if not hits:
         return None
     may_repeat = participation.has_begun and may_repeat_controls(study)
     items_by_hit = seen_control_items(study, worker) if may_repeat else {}
     seen_items = set(chain.from_iterable(items_by_hit.values()))
-    if seen_items and not participation.used_up_controls:
+    if seen_items and not participation.used_up_controls:  # the worker may find a HIT whose controls are new
         hits = prefer_new_controls(study, worker, participation, hits, seen_items)
     hit = _choose_hit(study, worker, hits, attempt)
     units = cached_units_of(hit)

@@ -64,7 +64,7 @@ def next_open_hits(study: Study, worker: Worker, participation: Any) -> list[HIT
         hits_without_own_captions(study, worker, participation).filter(open_slots__gt=0).order_by("position")
     )
     new_hits = open_hits.filter(~Exists(own_assignments))
-    if participation.wrote_captions:
+    if participation.wrote_captions:  # for others, the prepared query above has looked from the cursor on
         window = list(new_hits.filter(position__gte=participation.cursor)[:size])
     if not window and participation.cursor:
         window = list(new_hits[:size])  # HITs before the cursor whose slots were released
@@ -84,12 +84,7 @@ def prefer_new_controls(
     window: list[HIT],
     seen_items: Collection[RecognitionKey],
 ) -> list[HIT]:
-    """Return HITs whose control items are all new to the worker: those of ``window``, else later ones, else ``window``.
-
-    Args:
-        window: the next open HITs, in order.
-        seen_items: the control items that the worker has seen.
-    """
+    """Return HITs whose control items are all new to the worker: of ``window``, else later ones, else ``window``."""
     suitable_hits = hits_with_new_controls(study, window, seen_items)
     if suitable_hits:
         return suitable_hits

@@ -18,8 +18,8 @@ from annotation.work.slots.release import release_slots
 from judgments.models import Study
 from judgments.studies.designs import design_of, stops_early
 
-# A lease without an answer may end after the duration of a page. If the worker answered other pages, it lasts at
-# least this long.
+# A lease without an answer may end after the duration of a page. If the worker answered other pages, and nobody else
+# works at the same address, it lasts at least this long.
 MIN_UNANSWERED_TIME = timedelta(minutes=5)
 # Answers count as stopped after this time or, if that is longer, after the duration of this many items.
 MIN_PAUSE = timedelta(minutes=1)
@@ -94,10 +94,10 @@ def _silence_limit(lease: Any, study: Study) -> timedelta:
     """
     if lease.answers:
         return longest_pause(study)
-    item_count = len(lease.order) or len(cached_units_of(lease.hit))
+    item_count = len(lease.order) or len(cached_units_of(lease.hit))  # an empty order is the HIT's own
     page_time = max(longest_pause(study), item_count * timedelta(seconds=design_of(study).seconds_per_unit))
-    # nobody else works at the same address; None: no address is stored
-    is_trusted = lease.worker_answered and (lease.people_at_address or 1) == 1
+    is_alone = lease.people_at_address in (None, 1)  # None: no address is stored
+    is_trusted = lease.worker_answered and is_alone
     return max(page_time, MIN_UNANSWERED_TIME) if is_trusted else page_time
 
 

@@ -78,7 +78,7 @@ def _texts_in(content: Any) -> Iterator[str]:
 
 def may_repeat_controls(study: Study) -> bool:
     """Return whether a control item may be in two HITs. The draw of the control items has stored this."""
-    pool = study.notes.get("control_pool")
+    pool = study.notes.get("control_pool")  # missing in a study without control items
     return bool(pool["comes_again"]) if pool else False
 
 
