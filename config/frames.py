@@ -78,7 +78,7 @@ class FramedPagesMiddleware(Middleware):
             return
         match = request.resolver_match
         is_available = match is not None and match.view_name in FRAMED_PAGES
-        # the address of a page without ``slug`` has the id of an assignment, which the view checks
+        # the address of a picture has no slug, but an assignment's id, which the view checks
         if not is_available or kwargs.get("slug", frame.session.study.slug) != frame.session.study.slug:
             raise Http404("This page is not part of the work.")
 
