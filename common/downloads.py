@@ -145,7 +145,7 @@ def _range_of(request: HttpRequest, size: int, etag: str, modified: int) -> tupl
     elif last and int(last) < int(first):
         return None  # the header is invalid; ignore it
     else:
-        start, end = int(first), min(int(last or size), size - 1)
+        start, end = int(first), min(int(last or size), size - 1)  # without ``last``, to the end of the file
     if start >= size:
         raise RangeNotSatisfiable
     return start, end

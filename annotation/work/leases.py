@@ -1,4 +1,4 @@
-"""The lease of an assignment: reserve the next HIT, extend the lease, and reclaim a HIT whose lease expired."""
+"""The lease of an assignment, until whose end it holds its slot: reserve the next HIT, extend and renew the lease."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def parquet_rows(path: Path) -> Iterator[list[Any]]:
     incoming_limits = limits()
     limits_of_reader = asdict(incoming_limits)
     limits_of_reader["memory"] = int(DATA_SHARE * incoming_limits.memory)
-    limits_of_reader["seconds"] = max(incoming_limits.seconds, 1)
+    limits_of_reader["seconds"] = max(incoming_limits.seconds, 1)  # the least limit of processor time
     # A library that reads files of strangers must not get secrets of the environment. Arrow must use the system's
     # allocator, so that the limit applies.
     environment = {

@@ -45,9 +45,9 @@ def draw_layout(
     """Draw the order of a HIT's units, and the sides of their options, for a worker.
 
     The draw depends only on the seed, the HIT and the worker's name, so that a HIT that the worker takes back looks the
-    same. The units of a passage (``Kind.passage``) keep the HIT's order. Units of one screen (``screen_of``) stay
-    together; their order is drawn once for a whole passage. A unit and its repetition are kept apart; if that is
-    impossible, the repetition is left out.
+    same. The units of a passage (``Kind.passage``), such as a document, keep the HIT's order. Units of one screen
+    (``screen_of``) stay together; their order is drawn once for a whole passage. A unit and its repetition are kept
+    apart; if that is impossible, the repetition is left out.
 
     Args:
         left_out: row ids of units to leave out.
