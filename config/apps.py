@@ -9,9 +9,7 @@ from django.contrib.admin.checks import check_admin_app, check_dependencies
 from django.core.checks import CheckMessage, Tags, register
 from django.http import HttpRequest
 
-SIGN_IN_ATTRIBUTE = (
-    "signed_in"  # attribute of a request during which somebody signed in, for ``config.sign_in``
-)
+SIGN_IN_ATTRIBUTE = "signed_in"  # of a request during which somebody signed in; ``config.sign_in`` reads it
 
 
 class ConfigConfig(AppConfig):

@@ -1,4 +1,4 @@
-"""The lease of an assignment, until whose end it holds its slot: reserve the next HIT, extend and renew the lease."""
+"""The lease of an assignment, the time for which it holds its slot: reserve the next HIT, extend or renew the lease."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def people_at_same_address(relation: str) -> Subquery:
         relation: the field of ``Seat`` for the rows: "assignment" or "session".
     """
     now = timezone.now()
-    # one OuterRef leads to the row of ``same_address``, the second to the row of the caller's query
+    # two OuterRefs, since this subquery is within ``same_address``, which is within the caller's query
     address = Seat.objects.filter(**{relation: OuterRef(OuterRef("pk"))}).values("address")[:1]
     same_address = Seat.objects.filter(
         _takes_seat(now, now - RELEASED_SEAT_PERIOD), study=OuterRef("study"), address=address

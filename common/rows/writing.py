@@ -15,9 +15,7 @@ from common.rows.ids import MAX_BIGINT
 from common.rows.prepared import server_side_plans
 from quorum.numeric.arrays import Ints
 
-MAX_PREPARED_ROWS = (
-    30  # most rows for which PostgreSQL gets a prepared statement, and SQLite one statement each
-)
+MAX_PREPARED_ROWS = 30  # most rows for PostgreSQL's prepared statement, and for a statement each with SQLite
 ROWS_PER_STATEMENT = 100  # rows that SQLite inserts by one statement
 MAX_CACHED_VALUES = 20_000
 # fields whose Python values are already those that the database takes
