@@ -8,7 +8,7 @@ offered because their answers are not needed. The other slots are taken.
 The first half of the module has the changes, which other modules also call. In the second half, operations make them
 available to people: they add the parameters, the command and a sentence about the result. Changes that can cost money
 are orders: ``commit_as_one_order`` checks the budget and the limits, and rolls back a change that exceeds them;
-``with_confirmation`` lets it wait for a second person if it is too expensive for one.
+``with_confirmation`` makes a change wait for a second person if it is too expensive for one.
 """
 
 from __future__ import annotations

@@ -102,6 +102,7 @@ def check_may_work(*, study: Study, design: StudyDesign, worker: Worker) -> None
     """
     if not worker.is_person:
         return
+    # a panel with an API checks the other requirements itself
     check_requirements(requirements=design.requirements_checked_here, worker=worker)
     if asks_anything(design.quiz):
         quiz_backend().check_passed(study=study, design=design, worker=worker)

@@ -9,10 +9,9 @@ a tie. If they are equal, the unit is decided (``done``), unless it must get all
     open slots = the most votes that one of its units needs, without those that assignments in progress will give
     live assignments + open slots + saved slots = required
 
-Live assignments are in progress or finished. Saved slots (``HIT.spared``) are no longer needed. ``required`` grows only
-in one case: an assignment
-that left out a unit took the slot that this unit now needs. To avoid deadlocks, locks are taken in the order
-assignments, pairs, HITs, each by id.
+Live assignments are in progress, or finished with answers that are used. Saved slots (``HIT.spared``) are no longer
+needed. ``required`` grows only in one case: an assignment that left out a unit took the slot that this unit now needs.
+To avoid deadlocks, locks are taken in the order assignments, pairs, HITs, each by id.
 """
 
 from __future__ import annotations
