@@ -65,7 +65,7 @@ def _take_advisory_lock(statement: str, first_key: int, second_key: int) -> None
 
 
 def lock_address(study: Study) -> None:
-    """Let only one transaction at a time take seats for the address. Call it before locking rows, to avoid deadlocks."""
+    """Let one transaction at a time take seats for the address. Call it before locking rows, to avoid deadlocks."""
     if connection.vendor != "postgresql":
         return
     address_hash = _address_hash(study, exempt_prefixes=LOCAL_NETWORKS)
