@@ -123,7 +123,7 @@ def start_weighing(
     *, study: Study, metrics: Collection[str] = USUAL_METRICS, tokenizer: str = DEFAULT_TOKENIZER
 ) -> dict[str, Any]:
     """Start a job that estimates the results of metrics and systems on all items from the answers to chosen items."""
-    choice_of_study(study)
+    choice_of_study(study)  # refuses a study that judges all items
     check_imported(study.dataset, metrics)
     return {"metrics": list(metrics), "tokenizer": tokenizer}
 

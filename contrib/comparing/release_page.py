@@ -39,7 +39,7 @@ def start_release_comparison(*, study: Study, before: str, after: str) -> dict[s
     if before == after:
         raise ReleaseError(_("Choose two different releases to compare."))
     for version in (before, after):
-        release_file(find_release(study, version))
+        release_file(find_release(study, version))  # raises an error if there is no such file
     return {"before": before, "after": after}
 
 

@@ -29,7 +29,7 @@ class SpanLines(ConsensusEncoding):
 
 
 def _why_unfit(study: Study) -> str:
-    """Return a clause about what a study lacks to be written in this format; "" if it marks errors."""
+    """Return "" if the study marks errors, or else what this format holds, as a clause about the format."""
     return "" if marks_errors(study) else "it holds marked errors"
 
 

@@ -40,6 +40,7 @@ class JudgmentTableUse(TableUse):
         if not has_design:  # a design may state another scale
             scale_of_rows = _scale_of_first_rows(table, str(args.get("protocol") or ""))
         return {
+            # settings of a ``ColumnMapping``: the column of criteria, whether workers are unknown, and the time zone
             **{name: earlier_mapping.get(name, "") for name in ("criterion", "workers", "zone")},
             "is_folder": table.is_folder,
             # what words of the file stand for, such as "yes=1, no=0"
@@ -68,10 +69,7 @@ class JudgmentTableUse(TableUse):
 
 
 def _scale_of_first_rows(table: UploadTable, protocol: str) -> str:
-    """Return the scale that fits the answers in a table's first rows, in words.
-
-    Return "" if the answers are not numbers, or if the protocol has no scale.
-    """
+    """Return the scale of the answers in the first rows, in words; "" without numbers, or if the protocol has none."""
     kind, column = KINDS.get(protocol), table.chosen.get("value")
     if kind is None or kind.scale is None or column not in table.names:
         return ""

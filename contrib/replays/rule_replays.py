@@ -116,7 +116,7 @@ class _StudyWorkers:
     Attributes:
         simulated: the workers of rehearsals.
         judgment_counts: numbers of judgments in finished work.
-        slot_counts: numbers of slots that their live work takes.
+        slot_counts: numbers of slots that their live work takes; imported work without a HIT takes none.
         standing: standing of those who have one in the study.
     """
 

@@ -387,14 +387,14 @@ def _originals_of(captions: _ListedCaptions, item: Ints, caption: Ints, text: In
     """Return ``Proposals.original`` of N outputs.
 
     In a list of images, an image is original if the query was written for it. In a list of captions, a caption is
-    original if a caption of the same words was written for the image.
+    original if a caption of the same words was written for the image. A caption that was written for no image, such as
+    a system's own, has NO_ORIGINAL; then its list has no original to find.
     """
     has_image = captions.item > 0
     written_for = captions.item[places_in(captions.pk, caption)]
     width = len(captions.pk) + 1
     has_same_words = np.isin(item * width + text, captions.item[has_image] * width + captions.text[has_image])
     is_original = np.where(is_search, written_for == item, has_same_words)
-    # The others are captions written for no image, and lists of captions for images for which none was written.
     has_original = (written_for > 0) & (is_search | np.isin(item, captions.item[has_image]))
     return np.where(has_original, is_original, NO_ORIGINAL)
 

@@ -53,7 +53,7 @@ class SpanMarks(ErrorMarks):
         return ". ".join(sentences) + "."
 
     def read_reply(self, reply: str, *, text: str) -> dict[str, Any]:
-        """Return the answer in a model's reply, with the offsets of its quotes in the text."""
+        """Return the unchecked answer in a reply, with its quotes as offsets. Any error means that it has none."""
         # Models often put JSON into a code block of Markdown.
         content = load_json(reply.removeprefix("```json").removeprefix("```").removesuffix("```"))
         spans, search_starts = [], Counter[str]()

@@ -91,7 +91,7 @@ class BundleReader:
 
     Attributes:
         names, sizes: names of the files, and their sizes by name.
-        digests: SHA-256 by name, of the files that ``problems`` has read.
+        digests: SHA-256 by name, of the files that ``problems`` has read; a phrase for files that cannot be read.
     """
 
     def __init__(self, path: Path) -> None:

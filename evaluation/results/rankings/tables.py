@@ -108,7 +108,9 @@ def _original_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
 def _orders_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     words = TASKS[task]
     keys = ("people", "automatic", *ORDER_COEFFICIENTS, "systems")
-    cells = [tuple(row[key] for key in keys) for row in rows]
+    cells = [
+        tuple(row[key] for key in keys) for row in rows
+    ]  # for the columns that the table's wording states
     return rendering.table(
         "orders",
         cells,
