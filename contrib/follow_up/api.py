@@ -104,7 +104,7 @@ class FollowUpDraftView(OperationView):
     def post(self, request: Request, slug: str, **path: str) -> Response:
         if limited_token_of(request) is not None:
             raise PermissionDenied("A token of some studies creates none.")
-        return super().post(request, slug)
+        return super().post(request, slug)  # these operations are about no row, so `path` is empty
 
     def answer(self, study: Study, outcome: Outcome) -> Response:
         draft = find_study(outcome.value.slug)

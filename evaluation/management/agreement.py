@@ -89,7 +89,7 @@ class AgreementExtension(Protocol):
 
 
 class Agreement(QuorumCommand):
-    workers_option = "--workers"
+    workers_option = "--workers"  # of the base class: the number of processes
     help = HELP
     example = "manage.py agreement judgments.jsonl --level ordinal --output agreement.json"
     named_errors = (QuorumError, StatisticsError)
@@ -142,7 +142,7 @@ class Agreement(QuorumCommand):
 
     def _measure(self, options: dict[str, Any]) -> None:
         names = _read_coefficient_names(options["coefficient"])
-        has_mapping = mapping_of(options, options["path"]) is not None
+        has_mapping = mapping_of(options, options["path"]) is not None  # so it has no open answers
         open_kind = None if has_mapping else open_kind_of(options["path"], encoding=options["encoding"])
         if open_kind is not None:
             self._measure_open_answers(open_kind, options)
@@ -173,7 +173,7 @@ class Agreement(QuorumCommand):
             coefficient_in_both_orders(Alpha(level), exchange),
             **bootstrap_options,
             clusters=clusters,
-            control_items=CONTROL_ITEMS in table.excluded_counts,
+            control_items=CONTROL_ITEMS in table.excluded_counts,  # whether the study has check questions
         )
         figures = _alpha_figures(result, level, result.judgments)
         if exchange:

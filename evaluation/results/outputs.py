@@ -239,9 +239,7 @@ class Outputs:
         # Without its only rater, an output has no score (nan). Then its item does not count, and its influence is lost.
         is_lost = np.bincount(group, np.isnan(score_decreases), minlength=len(item)) > 0
         decreases[is_lost] = influence[item[is_lost]]
-        value = np.where(
-            is_lost, math.nan, decreases
-        )  # `widen` takes the decreases, and only the nan of these
+        value = np.where(is_lost, math.nan, decreases)  # `widen` uses only its nan
         item_deletions = RaterDeletions(item, renumber_codes(rater), value, deletions.has_means)
         widened_spread, _clusters = item_deletions.widen(spread, items, lambda: decreases)
         return widened_spread

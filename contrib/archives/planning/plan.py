@@ -127,7 +127,7 @@ def plan_deposit(
     authors, related_papers = read_creators(statements["creators"]), read_papers(statements["papers"])
     subjects = [" ".join(part.split()) for part in statements["keywords"].split(",") if part.strip()]
     subjects = subjects or [*KEYWORDS, release.study.protocol]
-    # The archive's id of the licence; "" if the archive has none.
+    # The archive's id of the licence, usually its SPDX id in lower case; "" if LICENCES says that there is none.
     licence = LICENCES[release.licence].get(to, release.licence.lower())
     with closing(open_bundle(bundle, release)) as reader:
         facts = collect_facts(release, reader, creators=authors, keywords=subjects, papers=related_papers)

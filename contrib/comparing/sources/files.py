@@ -98,7 +98,7 @@ def _content_of_row(row: JudgmentRow) -> UnitContent:
 
 
 def _read_table(path: Path, protocol: str | None, **options: Any) -> SourceJudgments:
-    """Read a judgments file in CSV or JSON lines."""
+    """Read a judgments file in CSV or JSON lines. If a protocol was asked for, values must be numbers."""
     table = read_judgment_table(path, numeric=protocol is not None, read_content=_read_content, **options)
     if protocol is not None and table.protocol not in (None, protocol):
         raise ImportProblem(

@@ -135,7 +135,7 @@ def _read_systems(study: Study) -> dict[int, CreditedSystems]:
     names = dict(System.objects.of_study(study).values_list("pk", "name"))
     systems: dict[int, CreditedSystems] = {}
     for pk, credits in loaders.systems_of_units(study).items():
-        if pk is not None:
+        if pk is not None:  # always so; the type lets other callers look up None
             # A credit can be NO_SYSTEM, which `credited_systems` leaves out.
             systems[pk] = (
                 tuple(sorted(names[system] for system in credited_systems(credits, ()) if system in names)),

@@ -58,7 +58,7 @@ def write_answer(assignment: Assignment, person: Person, text: str, seed: int) -
     """
     design, name = design_of(assignment.study), person.worker.name
     hit_key = assignment.hit.key if assignment.hit else ""
-    # the program that wrote the text read the page, and used the word that the page's hidden line names
+    # the program that wrote the text read the page, and used the word of its hidden line, as in "..., albeit so"
     if design.writing.hidden_line and person.sort == "pasting":
         text = f"{text}, {hidden_word(seed=design.seed, hit=hit_key, worker=name)} so"
     rng = rng_for(seed, f"writing {hit_key} {name} {text}")

@@ -544,7 +544,7 @@ def included_votes(
 ) -> Iterator[tuple[int, int, str, Any]]:
     """Yield (unit, worker, worker's name, answer) of the judgments that count in consensus and agreement.
 
-    They are ordered by unit and worker name. Every judgment, included or not, is added to ``tally``.
+    They are ordered by unit and worker name. Others are also added to ``tally``, except revised and invalidated ones.
 
     Args:
         moment: the snapshot of judgments to read; None for the present judgments.
@@ -559,7 +559,7 @@ def included_votes(
     else:
         excluded_ids, invalidated, unconfirmed = (
             moment.workers_below_pass_mark,
-            frozenset(moment.invalidating_rules),
+            frozenset(moment.invalidating_rules),  # the assignments, which are the keys
             moment.unconfirmed_assignments,
         )
         judgments = moment.judgments(study, units=units)

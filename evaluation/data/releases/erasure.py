@@ -1,4 +1,4 @@
-"""Receivers of the signals of erasure, which change results, exports and releases when a person is erased.
+"""Receivers of signals: a person is erased, or a study's pages of work are discarded.
 
 An earlier release keeps the person's rows under a pseudonym. The person's receipt can still prove that these rows were
 in the study (`origin`).

@@ -108,9 +108,7 @@ def _original_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
 def _orders_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     words = TASKS[task]
     keys = ("people", "automatic", *ORDER_COEFFICIENTS, "systems")
-    cells = [
-        tuple(row[key] for key in keys) for row in rows
-    ]  # for the columns that the table's wording states
+    cells = [tuple(row[key] for key in keys) for row in rows]  # the wording states the columns
     return rendering.table(
         "orders",
         cells,
