@@ -145,7 +145,7 @@ def own_submissions(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @require_POST
 def make_token(request: HttpRequest, slug: str) -> HttpResponse:
-    """Create a token for the account's programs, and show it once. The previous token from this page is revoked."""
+    """Create a token for the account's programs, and show it once. The earlier one, known by its name, is revoked."""
     challenge, user = _find_challenge(slug), _signed_in_user(request)
     if user is None:
         return _see_other("challenges:own", slug)

@@ -65,7 +65,7 @@ def _documents(names: set[str], material: Material, images: Mapping[str, Image])
 def _pair_population(
     batch: Batch, material: Material, images: Mapping[str, Image], items: Mapping[str, int]
 ) -> Population:
-    """Return the pairs of a draft's batch, with the winner 0, since people have not judged them.
+    """Return the pairs of a draft's batch. They have no rows and no winners (0) yet, so they are numbered from 0.
 
     ``images`` and ``items`` have the images, and the images' row ids, by name.
     """
@@ -90,7 +90,7 @@ def _pair_population(
 def _caption_population(
     batch: Batch, material: Material, images: Mapping[str, Image], items: Mapping[str, int]
 ) -> Population:
-    """Return the captions of a draft's batch, as ``_pair_population`` does for pairs. People's scores are nan."""
+    """Return the captions of a draft's batch, as ``_pair_population`` does for pairs. Units are None, scores nan."""
     units, captions, systems = [], [], []
     for unit in chain.from_iterable(hit.units for hit in batch.hits):
         # A filtered caption is shown only to fill up a group, and is not judged.

@@ -54,7 +54,7 @@ class ReadyTextsRequest(Parameters):
 
 def write_consent(design: StudyDesign, case: str, language: str) -> str:
     """Return the ready consent text of a case in a language: Markdown, filled in from the design."""
-    items = items_in_groups(design, KINDS[design.protocol].hit_size(design))
+    items = items_in_groups(design, KINDS[design.protocol].hit_size(design))  # on a page of work
     currency = design.named_currency
     with override(language):
         context = {

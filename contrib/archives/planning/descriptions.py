@@ -56,7 +56,7 @@ class ReleaseFacts:
         is_about_pictures: whether pictures were judged, and not texts alone.
         size_category: one of the size categories of the Hugging Face Hub.
         doi_elsewhere: the DOI of this release at another archive, or "".
-        earlier_dois: the DOI of the release before, if it is public; otherwise [].
+        earlier_dois: the DOI of the newest earlier release that has a public one, alone in a list; otherwise [].
         bundle_name: the name of the bundle's file.
     """
 
