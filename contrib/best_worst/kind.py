@@ -86,7 +86,7 @@ class BestWorst(OpenKind):
         kind.page = replace(
             self.page, template="annotation/kinds/best_of.html", keys=((("1", "…"), kind.wording.keys[0]),)
         )
-        kind.rehearsal = BestWorstRehearsal((BEST,))
+        kind.rehearsal = BestWorstRehearsal((BEST,))  # its ends are those of all answers with this setting
         return kind
 
     def extend_setting(self, setting: str | None, answer: Any) -> str:

@@ -139,7 +139,7 @@ def _compare_captions(
             imported=imported,
         )
         signatures |= {name: metric.signature for name, metric in scored_captions.scores.items()}
-        caption_scores = {name: metric.images for name, metric in scored_captions.scores.items()}
+        caption_scores = {name: metric.images for name, metric in scored_captions.scores.items()}  # (N,)
     people_scores = np.array([caption.people for caption in captions], dtype=np.float64)
     clusters = caption_clusters(study, judgments.table, judgments.consensus, captions)
     _, deletions = columns_and_deletions(clusters)

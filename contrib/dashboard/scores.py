@@ -122,7 +122,7 @@ def _score_captions(study: Study, metrics: list[str], tokenizer: str) -> _Scored
     captions, _ = caption_texts(study, scored_captions, references)
     documents = references.documents()
     scored = score_captions(captions, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
-    scores = {name: result.images for name, result in scored.scores.items()}
+    scores = {name: result.images for name, result in scored.scores.items()}  # one score per caption
     return _ScoredRows([(caption.unit, caption.item) for caption in captions], scores)
 
 

@@ -1,4 +1,4 @@
-"""Declare what the feature “ethics” adds to the platform."""
+"""Declare what the feature “ethics” adds: pages, calls, and commands of `quorum` with their names for `manage.py`."""
 
 from config.features import Feature
 

@@ -1,4 +1,4 @@
-"""Declare what the feature “judges” adds to the platform."""
+"""Declare what the feature “judges” adds, such as commands of `quorum`, each with its name for `manage.py`."""
 
 from __future__ import annotations
 

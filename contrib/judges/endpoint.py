@@ -48,7 +48,7 @@ def _endpoint_address() -> str:
 
 
 class AskLater(Exception):
-    """Raised if the endpoint is busy or broken.
+    """Raised if the endpoint is busy or broken. The message is a clause about it, such as "it answers 503".
 
     Attributes:
         may_have_charged: whether the model may have replied, and charged for it.
@@ -95,7 +95,7 @@ class Endpoint(Client):
         """Send one request.
 
         Args:
-            options: the model, and the settings of ``CALL_OPTIONS``.
+            options: the fields of the body besides the prompt: the model, and ``prompts.CALL_OPTIONS``.
             call_id: identifies the call, for endpoints that never repeat an identified call.
 
         Raises:

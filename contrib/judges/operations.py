@@ -139,7 +139,7 @@ def check_asking(study: Study, own_systems: list[str]) -> None:
 
 @background_operation(
     "ask-judge", "Ask a model", job="ask_judge", parameters=AskJudgeRequest, right=Right.CHANGE, scope="studies",
-    once="always",
+    once="always",  # two jobs would spend one budget
 )  # fmt: skip
 def start_judge_run(*, study: Study, **values: Any) -> dict[str, Any]:
     """Ask a model at the installation's endpoint about every unit, in both orders, within the budget."""

@@ -13,7 +13,7 @@ from judgments.importers.records.sources import JudgmentSource
 
 
 class BadRows:
-    """The file of the rows that an import of a table leaves out. All criteria of the table share one file."""
+    """The file of the rows that an import of a table leaves out. Its criteria, each of them a study, share one file."""
 
     def __init__(self, path: Path) -> None:
         check_writable_path(path)

@@ -1,4 +1,4 @@
-"""Declare what the feature “registration” adds to the platform."""
+"""Declare what the feature “registration” adds, such as a command of `quorum`, with its name for `manage.py`."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def _main_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 def _power_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the sentence about the power at each difference. All rows are about systems, or all about metrics."""
-    # by whether pairs are compared, and by what is ranked
+    # by whether pairs are compared, and by what is ranked; power for metrics is computed only for pairs
     sentences = {
         (True, "systems"): _(
             "Suppose that the better of two systems wins %(differences)s of the pairs. Then %(powers)s of "

@@ -147,7 +147,7 @@ def sort_into_lists(
 ) -> Proposals:
     """Return the rows sorted into lists. A repeated item is kept once, at its best position.
 
-    ``documents`` has the name of the first image of an image's document, for images of documents.
+    ``documents`` has, by the name of each image of a document, the name of the document's first image.
     """
     is_search = rows.query_caption >= 0
     query = np.where(is_search, rows.query_caption, rows.image)

@@ -106,7 +106,7 @@ def _alpha(
         ratings,
         level=level,
         exchange=exchange_of(kind),
-        control_items=control_items,
+        control_items=control_items,  # without these, a note may warn of careless raters
         **resampling.options(**clusters),
     )
 

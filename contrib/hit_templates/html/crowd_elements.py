@@ -150,7 +150,7 @@ def _read_categories(text: str, tag: str) -> list[str]:
 
 
 def name_radio_group(element: Element) -> str | None:
-    """Give all buttons of a group the same name, as radio buttons of one question have in plain HTML.
+    """Give the buttons of a group one name, as radio buttons in plain HTML have, before plain ones replace them.
 
     Amazon allows buttons with different names. The chosen button's value is then the answer or, if values are missing
     or equal, its name. Return a sentence about this, or None if the names did not differ.

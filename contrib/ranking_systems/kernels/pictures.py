@@ -74,7 +74,7 @@ def histograms_of(pictures: Iterable[Points], codebooks: Mapping[str, Floats]) -
 
 def _regions(positions: Floats, per_side: int) -> Ints:
     """Return the region of each point, if the picture is divided into ``per_side`` x ``per_side`` regions."""
-    # The minimum is for positions on the last edge. Regions are numbered row by row.
+    # Positions are fractions of the sides; the minimum is for those on the last edge. Regions are numbered by row.
     cells = np.minimum((positions * per_side).astype(np.int64), per_side - 1)
     rows, columns = cells.T
     return rows * per_side + columns

@@ -147,7 +147,7 @@ class ReleasedRows:
         self.proposals.append({**OLD_PROPOSAL, **row})
 
     def add_judgment(self, row: Row) -> None:
-        """Add a judgment. Invalidated judgments are only counted."""
+        """Add a judgment. Invalidated ones are only counted. The tally hashes open answers in their form in files."""
         self.judgment_count += 1
         if row["invalidated"]:
             self.invalidated_count += 1

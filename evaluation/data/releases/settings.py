@@ -54,8 +54,8 @@ class ReleaseSettings:
     both_orders: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """Return the settings for the manifest, without those that have their default, as in older bundles."""
-        optional = {setting.name for setting in fields(self) if setting.default is not MISSING}
+        """Return the settings for the manifest, without single values that have their default, as in older bundles."""
+        optional = {setting.name for setting in fields(self) if setting.default is not MISSING}  # no mappings
         return {name: value for name, value in asdict(self).items() if name not in optional or value}
 
     @property

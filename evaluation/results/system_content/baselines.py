@@ -128,7 +128,7 @@ def _make_source(name: str, ranks: Sequence[BoxRanks], k: int, **fields: Value) 
 
 def keyword_baselines(
     units: Sequence[Any], people: People, cluster: Ints, seed: int
-) -> Iterator[SelectionSource]:
+) -> Iterator[SelectionSource]:  # `cluster` is not used; `box_baselines` is called in the same way
     stop_words = smart_stop_words()
     texts = [keyword_terms(SENTENCE_END.split(unit.content["text"]), stop_words=stop_words) for unit in units]
     documents = [list(chain.from_iterable(text)) for text in texts]

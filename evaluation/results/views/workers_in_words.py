@@ -75,7 +75,7 @@ MODEL_WORKERS_SHOWN = 50
 def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the template context of models other than Dawid and Skene's.
 
-    ``models`` are sentences on each model. ``rows`` have a row for each participant, with a cell for each of
+    In it, ``models`` are sentences on each model. ``rows`` have a row for each participant, with a cell for each of
     ``columns``.
     """
     model_entries: list[dict[str, str]] = []
