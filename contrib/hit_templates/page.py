@@ -112,7 +112,7 @@ def upload_template(request: HttpRequest, context: Context) -> HttpResponse:
                 checked = check_template(source=cleaned["template"], inputs=files.path)
             context |= _store_preview(request, upload, design_values, checked)
         except RequestBytesExceeded:
-            # Too large for a preview. A job creates the draft, which can be discarded.
+            # The stored upload is too large for a preview. A job creates the draft, which can be discarded.
             return _start_job(request, {"upload": upload, **design_values})
         except QuorumError as error:
             form.add_error(None, str(error))

@@ -49,7 +49,7 @@ class Replay:
     """The findings of one detector. The HTTP interface uses the same names.
 
     Attributes:
-        applies: false if the detector does not fit the kind, or if no answer has the data that it needs.
+        applies: false if the detector does not fit the kind, or if there are answers, but none has the data it needs.
         unrecorded: whether a detector of texts found no answer with the data that it needs.
         workers: number of the study's workers.
         judgments, slots: numbers of judgments that the exclusion of all flagged workers would invalidate, and of slots

@@ -123,7 +123,7 @@ def _contents(source: SourceJudgments) -> Sequence[UnitContent]:
 
 
 def _judges_by_system(source: SourceJudgments, **key_options: bool) -> bool:
-    """Return whether some units differ only in the systems that they credit."""
+    """Return whether some units differ only in the systems that they credit, so that keys must have these."""
     plain_keys, keys_with_systems = (
         {key for content in _contents(source) for key, _ in content.keys(**key_options, by_system=by_system)}
         for by_system in (False, True)

@@ -176,7 +176,7 @@ def study_units(study: Study) -> StudyUnits:
     table = unit_columns(study, ("pk", "key", "kind", "pair", "position", "control"))
     pk, position = table["pk"].to_numpy(), table["position"].to_numpy()
     units, control = Units.of_columns(table), table["control"].to_numpy()
-    # Blocks have the units in the order of row ids, which usually is the order of positions.
+    # The table has the units in the order of row ids, which usually is the order of positions.
     if not ((np.diff(position) > 0) | (np.diff(position) == 0) & (np.diff(pk) > 0)).all():
         order = np.lexsort((pk, position))
         units, control = units.units_at(order), control[order]

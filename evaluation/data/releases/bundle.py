@@ -87,7 +87,7 @@ def _format_sums(hashes: Mapping[str, str]) -> str:
 class BundleReader:
     """Reads the files of a bundle, and checks them against its checksums.
 
-    Methods raise VerificationError if the bundle is defective, except ``problems``, which describes the defects.
+    Methods raise VerificationError if the bundle is defective; ``problems`` only if SHA256SUMS cannot be read.
 
     Attributes:
         names, sizes: names of the files, and their sizes by name.

@@ -291,7 +291,7 @@ def _models_context(study: Study, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _workers_context(aggregation: Analysis) -> dict[str, Any]:
-    result, pass_mark = aggregation.result, aggregation.settings.get("controls")
+    result, pass_mark = aggregation.result, aggregation.settings.get("controls")  # or AS_IMPORTED
     # Participants whose judgments are not used come first.
     workers = sorted(result["workers"], key=lambda row: (row["used"], -row["judgments"], row["worker"]))
     seen_count = sum(row["controls_seen"] for row in workers)
