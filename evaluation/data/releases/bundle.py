@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -113,8 +114,8 @@ class BundleReader:
 
     def problems(self) -> list[str]:
         """Return a sentence about each contradiction between the bundle's files and its checksums."""
-        repeated = [name for name in set(self.names) if self.names.count(name) > 1]
-        problems = [f"{name} is there more than once." for name in repeated]
+        name_counts = Counter(self.names)
+        problems = [f"{name} is there more than once." for name, count in name_counts.items() if count > 1]
         if CHECKSUMS not in self.names:
             return [*problems, f"{CHECKSUMS} is missing."]
         text = self.text(CHECKSUMS)
