@@ -263,7 +263,7 @@ class AppealAnswer(Parameters):
     """The answer to a worker's appeal. It is about the first of ``assignments``."""
 
     note = serializers.CharField(max_length=reviews.MAX_NOTE_LENGTH)
-    assignments = serializers.ListField(
+    assignments = serializers.ListField(  # the page has one set of checkboxes for notes and for decisions
         child=serializers.UUIDField(),
         min_length=1,
         error_messages={"required": NO_WORK_CHOSEN, "min_length": NO_WORK_CHOSEN},

@@ -16,7 +16,7 @@ BoardAnswer = Annotated[Paragraph, Field(json_schema_extra={"rows": 3})]
 class Access(DesignTable):
     """The settings of who may join the study."""
 
-    omitted = frozenset({"address_share"})
+    omitted = frozenset({"address_share"})  # while it has its default, so that earlier designs stay the same
 
     join: Literal["open", "code", "invited"] = Field(
         "open",

@@ -21,8 +21,8 @@ from quorum.numeric.names import nearest_name
 class SourceChecks:
     """Checks the sources of a mapping: in a table at its first record, and in other formats after the last one.
 
-    ``sources`` are those of each of Quorum's columns, and ``columns`` those that the caller expects. ``mapped_only``
-    says whether the reader drops columns that are neither mapped nor named like one of Quorum's.
+    ``sources`` are those of each of Quorum's columns, and ``columns`` those that the caller expects. ``mapped_only`` is
+    set for files of judgments, of which only columns are read that are mapped or have a name of Quorum's.
 
     Attributes:
         first_values: the values of the first record; {} before it was read.
@@ -76,7 +76,7 @@ class SourceChecks:
                     raise ImportProblem(self._path, record.line, source, "letters of places", expected)
         else:
             self._columns.check({*self._sources, *values}, self._path, record.line, self._notes)
-        if record.textual:
+        if record.textual:  # the record is of a table, so it has all columns
             self._check_sources(record, {*values, *button_groups})
 
     def _note_inclusion_columns(self, values: Mapping[str, Any]) -> None:
@@ -85,7 +85,7 @@ class SourceChecks:
         They are read all the same, because they have the names of Quorum's columns.
         """
         is_export = {"study", "protocol", "assignment"} <= values.keys()
-        is_layout = bool(self._mapping.title)  # a layout's columns are all foreign
+        is_layout = bool(self._mapping.title)  # a layout reads no column only because of its name
         if is_layout or is_export:
             return
         for name in INCLUSION_COLUMNS:
@@ -102,8 +102,8 @@ class SourceChecks:
             raise self.unknown_column_error(worker_sources[0], record.file)
         for source in sorted(self._required_sources):
             column = source.partition(".")[0]  # the first part of a path into nested values
-            is_sparse = bool(self._mapping.sparse) and source.startswith(self._mapping.sparse)
-            if NUMBER_PLACEHOLDER not in source and not is_sparse and not {source, column} & columns:
+            may_be_absent = bool(self._mapping.sparse) and source.startswith(self._mapping.sparse)
+            if NUMBER_PLACEHOLDER not in source and not may_be_absent and not {source, column} & columns:
                 raise self.unknown_column_error(source, record.file)
 
     def unknown_column_error(self, source: str, file: Path | None = None) -> ImportProblem:
@@ -116,10 +116,7 @@ class SourceChecks:
         )
 
     def check_all_seen(self) -> None:
-        """Raise ImportProblem if a mapped column was in no row, or if no row fulfilled the condition.
-
-        Call this after the last row.
-        """
+        """Raise ImportProblem if a mapped column was in no row, or if no row fulfilled the condition."""
         if not self.first_values:
             return
         missing_sources = self._unseen_sources & set(self._mapping.where)
