@@ -93,7 +93,7 @@ def replay_erasures(path: Path) -> ReplayResult:
                     study=study,
                     worker=person,
                     way=row["way"],
-                    withdraw=row["content"].get("withdrawn", False),
+                    withdraw=row["content"].get("withdrawn", False),  # files of releases
                     # if the row is stored although the person is here again, this is one more erasure
                     listed_row=None if is_stored else row,
                     # "retention" marks the scheduled removal of names, which keeps texts

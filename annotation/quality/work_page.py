@@ -54,8 +54,7 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         state = ""  # work in any of these states
     # paginate row ids only: for a late page, the database would read the whole rows of all pages before it
     pages = Paginator(finished_work.order_by("submitted_at", "pk").values_list("pk", flat=True), PAGE_SIZE)
-    # already counted, so the paginator must not count again
-    pages.count = counts[state] if state else sum(counts.values())
+    pages.count = counts[state] if state else sum(counts.values())  # so that it does not count again
     page = pages.get_page(request.GET.get("page"))
     rows = Assignment.objects.filter(pk__in=page.object_list).select_related("worker", "hit", "exclusion")
     shown_work = list(rows.prefetch_related("appeal_notes__by").order_by("submitted_at", "pk"))
@@ -70,6 +69,7 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     }
     cached_tallies = cached_figures(study, CONTROL_TALLIES)
     workers = {assignment.worker_id for assignment in shown_work}
+    # a flag that proves nothing is an objection on this page only, where a person decides
     objections = find_objections(study, workers, tallies=cached_tallies.value, with_signs=True)
     pending_call_count = 0
     if study.platform:

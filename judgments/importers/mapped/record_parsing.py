@@ -40,7 +40,7 @@ class RecordParser:
         return values
 
     def _add_form_answers(self, record: Record, values: dict[str, Any]) -> None:
-        """Add the answers of forms to ``values``, from the remaining cells of the row and from columns with JSON."""
+        """Add to ``values`` the answers in remaining cells, with ``sparse`` as prefix, and in columns with JSON."""
         mapping = self._mapping
         column_of_error = mapping.rest
         try:

@@ -45,7 +45,7 @@ def _h13_tokens(caption: str) -> list[str]:
 
 
 def _rouge_tokens(caption: str) -> list[str]:
-    # The script lower-cases ASCII letters, and replaces every byte that is not an ASCII letter or digit by a blank.
+    # ROUGE's script lower-cases ASCII letters, and replaces every byte that is not an ASCII letter or digit by a blank.
     return _ASCII_ALPHANUMERIC.findall(caption.translate(_ASCII_LOWER))
 
 

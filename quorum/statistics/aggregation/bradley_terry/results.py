@@ -49,7 +49,7 @@ class ItemStrengths(Result):
         reason: str,
         clusters: Clusters | None,
     ) -> ItemStrengths:
-        """Return the strengths of a fit, with intervals by t with (K,) degrees of `freedom`; nan if `fit` is None."""
+        """Return the strengths of a fit, with intervals by t with degrees of `freedom`; nan if `fit` is None."""
         item_count = len(items)
         order = np.empty(0, dtype=np.int64)
         if fit is None:
@@ -77,7 +77,7 @@ class ItemStrengths(Result):
             low=fit.theta - half_width,
             high=fit.theta + half_width,
             covariance=covariance,
-            freedom=freedom[:item_count],
+            freedom=freedom[:item_count],  # without those of nu and of the order effect, if any
             order=order,
             log_likelihood=fit.log_likelihood,
             confidence=float(confidence),
@@ -105,8 +105,8 @@ class BradleyTerryResult(ItemStrengths):
 
     strength: (K,) with sum 1. prior, tie_model: the options. comparisons: number of comparisons. groups: (K,) number of
     the item's group; within a group, chains of wins or ties lead from each item to every other one, and strengths are
-    defined only if there is a single group. nu: 0 without ties, nan for "half". order_effect: log of the factor for
-    being shown first.
+    defined only if there is a single group. nu: Davidson's parameter of ties, 0 without ties, nan for "half".
+    order_effect: log of the factor for being shown first.
     """
 
     strength: Floats
