@@ -140,7 +140,7 @@ def _parts_of_columns(table: UploadPart, columns: Sequence[str], tallies: _Talli
     if people_columns:
         people_tally = _merge_tallies([tallies["", column] for column in people_columns])
         parts.insert(0, people_tally.make_part(table, columns=tuple(people_columns)))
-    elif "text" in columns:
+    elif ("", "") in tallies:  # there are source texts
         parts.insert(0, tallies["", ""].make_part(table, sources=True))
     return parts
 

@@ -138,6 +138,12 @@ class TestUploading:
         outputs = Output.objects.values_list("system__name", "item__name", "caption__text")
         assert sorted(outputs) == [("one", "a.jpg", "A dog ."), ("one", "b.jpg", "")]
 
+    def test_a_column_of_source_texts_may_be_empty_beside_columns_of_systems(self, designer: Client) -> None:
+        self.send(designer, upload("sheet.csv", "image,text,one,two\na.jpg,,A dog .,A cat .\n"))
+        assert run_job(Job.objects.get().pk)
+        outputs = Output.objects.values_list("system__name", "item__name", "caption__text")
+        assert sorted(outputs) == [("one", "a.jpg", "A dog ."), ("two", "a.jpg", "A cat .")]
+
     @pytest.mark.parametrize(
         ("language", "said"),
         [
