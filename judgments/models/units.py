@@ -240,7 +240,7 @@ class OutcomeBounds(models.Model):
     high = models.SmallIntegerField(default=1)
     done = models.BooleanField(
         default=False, help_text="No more judgments are wanted; later copies leave it out."
-    )
+    )  # a copy is the page of work as it is shown to a later worker
 
     class Meta:
         verbose_name_plural = "outcome bounds"

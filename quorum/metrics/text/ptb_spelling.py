@@ -64,7 +64,7 @@ def spelled_tokens(matched: str, text: str, end: int) -> list[str]:
         return ["..."]
     if _DASHES.fullmatch(matched):
         return ["--"]
-    lower = lower.replace("&apos;", "'").replace("&amp;", "&").replace(" ", "\xa0")
+    lower = lower.replace("&apos;", "'").replace("&amp;", "&").replace(" ", "\xa0")  # "5 1/2" is one token
     if _AUXILIARY.fullmatch(lower):
         lower = lower.replace("\u2019", "'").replace("\x92", "'").replace("\u2018", "`")
     if len(lower) > 1:  # a telephone number or a smiley

@@ -190,9 +190,7 @@ class DesignForm(forms.Form):
     def design_to_preview(self) -> StudyDesign | None:
         """Return a design to preview, with a placeholder for a missing name or slug; None if the design is invalid."""
         if not self.is_bound:
-            values = deepcopy(self.base) | {
-                "dataset": self.get_initial_for_field(self.fields["dataset"], "dataset")
-            }
+            values = deepcopy(self.base)
         elif self.errors.keys() <= {"name", "slug"}:
             values = self.values
         else:
