@@ -193,7 +193,7 @@ def keyword_message(what: str) -> str:
     """Return the message about a keyword that is not accepted. The page's script replaces {word} by the keyword.
 
     Args:
-        what: "missing" for a word that the text lacks, "phrase" for a phrase that the text lacks.
+        what: "missing" for a word that the text lacks, "phrase" for a phrase that the page does not offer.
     """
     return str({"missing": WORD_NOT_IN_TEXT, "phrase": PHRASE_NOT_OFFERED}[what]) % {"word": "{word}"}
 

@@ -75,7 +75,7 @@ FORMS = [
         setting="screen_outs",
     ),
     CrowdForm(
-        "qualify-worker",
+        "qualify-worker",  # for all crowds, since Quorum stores qualifications itself
         gettext_noop("Give a qualification"),
         gettext_noop(
             "The design of a study can require this qualification, or exclude participants who "
