@@ -98,8 +98,7 @@ def kappa(
 ) -> AgreementResult:
     """Return Cohen's kappa of two columns of answers to the same units, or of the judgments of two workers.
 
-    Units judged by only one of the two workers are left out. For judgments of more than two workers, return Fleiss'
-    kappa.
+    Units judged by only one of the two are left out. For judgments of more than two workers, return Fleiss' kappa.
     """
     if not is_table(first):
         if second is None:
@@ -116,6 +115,7 @@ def kappa(
     answers[ratings.rater, ratings.unit] = ratings.code
     judged_by_both = (answers >= 0).all(axis=0)  # -1 stands for no answer
     codes, other_codes = answers[:, judged_by_both]
+    # Unless the caller passes clusters, the interval is for other units, but for these two workers alone.
     options = {"labels": ratings.labels, "clusters": {"item": np.flatnonzero(judged_by_both)}, **options}
     return kappa_interval(ratings.labels[codes], ratings.labels[other_codes], weights, **options)
 

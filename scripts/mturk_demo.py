@@ -67,7 +67,7 @@ def main() -> None:
                 site=site,
                 worker=secrets.token_hex(4).upper(),
                 crowd=crowd,
-                account=services.account_lines(account).splitlines()[0],
+                account=services.account_lines(account).splitlines()[0],  # without the line for participants
             )
         )
         services.keep_running(processes, installation)

@@ -139,7 +139,7 @@ def _unconfirmed_work(study: Study, worker: Worker) -> QuerySet[Assignment]:
     """Return the assignments that the crowd has not confirmed, which nobody can confirm after the erasure."""
     work = Assignment.objects.filter(study=study, worker=worker)
     if not study.platform or Ability.LIST not in backend_of(study).can:
-        return work.none()  # without a list of its sessions, the crowd confirms nothing
+        return work.none()  # work at such a crowd needs no confirmation, since the crowd lists none
     return work.filter(session__confirmed=False)
 
 

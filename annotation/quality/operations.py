@@ -284,7 +284,7 @@ class WithdrawalRequest(Parameters):
     """The keys of the control items to withdraw, because they mislead careful workers."""
 
     units = KeysField(
-        min_length=1,
+        min_length=1,  # the page's forms name only items that are not withdrawn yet
         error_messages={"required": "Nothing was withdrawn: the items named were withdrawn before."},
     )
 

@@ -51,7 +51,7 @@ class CiderVariant:
     scale: float = 1.0
 
 
-@declare
+@declare  # for `map_parts`, which may send it to other processes
 class WeightedNgrams(NamedTuple):
     """The n-grams of one order in all texts, and their weights.
 

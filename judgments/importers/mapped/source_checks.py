@@ -40,7 +40,7 @@ class SourceChecks:
         mapped_only: bool,
     ) -> None:
         self._mapping, self._path, self._sources, self._notes = mapping, path, sources, notes
-        self._columns = replace(columns, lenient=True, strict=False)
+        self._columns = replace(columns, lenient=True, strict=False)  # mapped files may have more
         self._mapped_only = mapped_only
         required_sources = chain.from_iterable(sources.get(name, ()) for name in mapping.required_columns())
         value_source = mapping.columns.get("value", (NUMBER_PLACEHOLDER,))[0]

@@ -54,7 +54,7 @@ def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = No
     """Draw the batch of a study.
 
     Args:
-        maker: row id of the study's author; None for a command.
+        maker: row id of the study's author, who may use unpublished systems of their own; None for a command.
 
     Raises:
         DesignError: the dataset cannot supply the batch.

@@ -82,10 +82,10 @@ def write_candidate(data: MatchingData, candidate: CandidateWords, text: int) ->
         word = data.tokens[position]
         candidate.next_position[position - begin] = candidate.first_position[word]
         candidate.first_position[word] = position - begin
-        node = 0
+        node = 0  # the root of the trie, which has a single owner, 0
         for next_word in range(position, end):
             node = child(phrases.trie, phrases.bits, 0, node, data.tokens[next_word], -1)
-            if node < 0:  # no phrase goes on with this word
+            if node < 0:  # no phrase goes on with this word (`child` returns the -1, and stores no node)
                 break
             phrase = phrases.phrase_of_node[node]
             if phrase >= 0:
