@@ -21,7 +21,7 @@ from annotation.crowds.publishing import ask_to_expire, plan_publications, refus
 from annotation.crowds.sync.endings import close_if_all_refused
 from annotation.crowds.sync.schedule import queue_sync_if_calls_wait
 from annotation.models import Budget, at_crowd
-from annotation.money.ledger import budget_of, set_budget
+from annotation.money.ledger import set_budget
 from annotation.money.limits import commit_as_one_order
 from annotation.quality.rules import copy_rules
 from annotation.work.seats import take_pause_lock
@@ -146,7 +146,7 @@ def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
         ("requirements", partial(_refuse_unsupported_requirements, study, design)),
         ("quiz", partial(refuse_absent_quiz, study=study)),
     ]
-    if study.state != Study.State.DRAFT:  # these checks read the HITs
+    if study.state != Study.State.DRAFT:  # a draft has no HITs to check or to pay for, and no platform
         checks += [
             ("crowd", partial(backend.refuse, study, design)),
             ("crowd", partial(_refuse_another_platform, study, backend.platform(design))),
@@ -208,7 +208,6 @@ def _bind_to_platform(study: Study, backend: CrowdBackend) -> None:
         study.platform = platform
         study.save(update_fields=["platform"])
         if design.crowd.budget_cents and backend.sends_people:
-            budget_of(study, platform)
             set_budget(study=study, platform=platform, cents=design.crowd.budget_cents)
 
 

@@ -1,4 +1,4 @@
-"""The crowds' own ids of people ("raw ids"): keep them out of stored messages, and delete them."""
+"""Keep "raw ids", a crowd's ids of people (``session`` is None) and sessions, out of messages, and delete them."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def records_from_tallies(
     right_values_by_expected: dict[str, int] = {}  # a cache, since a slider has a hundred values
     for worker, answer, expected, control_kind, answer_count in tallies:
         answer_counts[worker][control_kind] += answer_count
-        if answer is not None and kind.is_right(answer, expected):
+        if answer is not None and kind.is_right(answer, expected):  # an answer that a file lacks is not right
             right_counts[worker][control_kind] += answer_count
         expected_text = repr(expected)  # expected answers can be lists, which are no keys of a dict
         if expected_text not in right_values_by_expected:

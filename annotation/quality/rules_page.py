@@ -86,7 +86,7 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
                 "false_alarms": _(rule.false_alarms) if rule.false_alarms else "",
                 "only_flags": rule.only_flags,
                 "applies": applies,
-                # the detector is for texts, but the pages of this study do not record the data that it needs
+                # detectors that only flag examine how texts were written, which pages may not record
                 "lacks_data": answer_format.is_text and rule.only_flags and not applies,
                 "row": row,
                 "starts_at_opening": name in rules_from_opening,

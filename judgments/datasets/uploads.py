@@ -171,7 +171,7 @@ def discard_upload(upload: str) -> None:
 def discard_leftovers() -> list[str]:
     """Remove uploads that no job needs. Return their names.
 
-    Pictures of unknown datasets are not removed, since the database may have been restored from an older copy.
+    Pictures of datasets, in another folder, are kept even if no dataset is known: the database may be an older copy.
     """
     return remove_stale_files(_root(), "*", kept_names=_uploads_of_jobs())
 
@@ -215,7 +215,7 @@ def inspect_stored_upload(
     progress: Progress = no_progress,
     maps: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> InspectedUpload:
-    """Detect the contents of a stored upload, as ``inspect_upload`` does. Pictures are only listed, not read.
+    """Detect the contents of a stored upload by ``inspect_upload``, which describes the arguments. Only list pictures.
 
     Raises:
         UploadRefused: the upload no longer exists, or an archive is unusable.

@@ -27,7 +27,6 @@ ANSWERS = "instance_id_to_label_to_value"
 ORDERS = "instance_id_to_presentation_order"
 BEHAVIOUR = "instance_id_to_behavioral_data"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-# labels of answers about two texts
 LETTER_LABEL = "selection"  # the letter of the better text
 SCALE_LABEL = "scale_value"  # a number whose sign says which text is better
 
@@ -43,7 +42,8 @@ def read_potato(path: Path, columns: Columns, notes: ImportNotes, encoding: str 
 def is_letter_shown(values: Mapping[str, Any], source: str) -> bool:
     """Return whether a column of a table has letters of shown positions, so that the judged texts are unknown.
 
-    Of ``values``, a row of the table, only the names of the columns matter.
+    Of ``values``, a row of the table, only the names of the columns matter. ``source`` is the column of the answer, or
+    the scheme if its labels have columns of their own, such as "better.selection" or "better:::selection".
     """
     if "instance_id" not in values or not values.keys() & {"user_id", "user"}:
         return False

@@ -104,7 +104,7 @@ def _choose_controls(
     # only check questions of SPLIT_CONTROLS are made from items that are then not judged
     if not reserve_fitter.checks_per_page or not set(controls["kinds"]) & set(SPLIT_CONTROLS):
         return FittedDesign(reserve_fitter.values, reserve_fitter.sentences)
-    # compare with the design without check questions, and with one that repeats items
+    # ``checks_per_page`` are wanted; ``per_hit`` are those for which the dataset has enough texts, perhaps none
     omit_fitter = DesignFitter(values, reader, per_hit=0)
     lost_items = omit_fitter.item_count - reserve_fitter.item_count
     if controls["per_hit"] and lost_items <= 0:

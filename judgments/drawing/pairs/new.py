@@ -86,7 +86,7 @@ def _next_pair(
 def _options_of_image(
     image: Image, kind: str, images: Sequence[Image], rng: np.random.Generator
 ) -> dict[SystemNames, Iterator[_Option]]:
-    """Return the options of an image for pairs of a kind, by the names of the systems that they compare."""
+    """Return an image's options for a kind by their systems; of several outputs of a system, one random output."""
     references = shuffle(image.references, rng)
     outputs = shuffle(image.outputs, rng)
     if kind == "HC":

@@ -42,7 +42,6 @@ MODELS = ("full", "one-coin")
 # Smaller probabilities are replaced by this before their logarithm is taken. It is too small to change a posterior.
 _MIN_PROBABILITY = 1e-300
 
-# Number of EM steps before the first extrapolation.
 _STEPS_BEFORE_EXTRAPOLATION = 50
 
 # An extrapolation reduces a probability at most to this share of its value, because a probability of zero could never
@@ -105,6 +104,7 @@ def dawid_skene(
     fit = _Fit(answers, model, smoothing)
     fit.climb(max_iterations, tolerance)
     solution, has_several = fit.solution(), False
+    # Only rounding errors can tell apart labels or workers that were equal early, so take the mean over such ones.
     if fit.early_solution is not None:
         (posterior, accuracy, confusion, prior), has_several = average_equal_solutions(
             solution, fit.early_solution
