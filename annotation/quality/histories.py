@@ -39,7 +39,7 @@ WRITTEN_COLUMNS = (*OPEN_COLUMNS, "answer", "assignment__hit__key", "assignment_
 def answer_format_of(study: Study) -> AnswerFormat:
     """Return the form of a study's answers, which says which detectors apply."""
     kind = kind_of(study)
-    # read the stored JSON, as in rules._with_design_settings
+    # the stored JSON of a study that is older than this table of the design lacks it
     writing = study.design.get("writing", {})
     return AnswerFormat.from_values(
         kind.outcomes,
@@ -56,6 +56,7 @@ class JudgmentReader:
     """A converter of judgments' database rows (tuples of the columns ``columns``) into ``OwnJudgment``.
 
     Attributes:
+        kind: the study's kind without its settings, which do not change how answers are read.
         assignment_numbers: the number of each assignment, from 0 in the order read, by the row id of its HIT.
         seed: the seed of the study if its pages have a hidden line, else None.
     """
@@ -108,10 +109,7 @@ def count_submitted_pages(study: Study, worker: int) -> int:
 
 
 def count_worker_judgments(study: Study, worker: int) -> int:
-    """Return the number of a worker's submitted judgments, whether they are used or not.
-
-    A revised judgment counts once.
-    """
+    """Return the number of a worker's submitted judgments, whether they are used or not. A revised one counts once."""
     finished = Assignment.objects.filter(study=study, worker=worker, submitted_at__isnull=False)
     return Judgment.objects.filter(assignment__in=finished, replaces__isnull=True).count()
 

@@ -37,14 +37,14 @@ class ImageCaptionKind(ChoiceKind):
 
     Attributes:
         right_caption_answer: the answer, or range of answers, that control items expect for a caption of the image.
-        wrong_caption_answer: the answer, or range of answers, that they expect for a damaged caption or a caption of
-            another image.
+        wrong_caption_answer: what they expect for a damaged caption or a caption of another image.
     """
 
     right_caption_answer: Any
     wrong_caption_answer: Any
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
+        # ``sampling.only`` lists the keys of units
         draw = draw_captions(design, material, partial(self.unit_keys, design))
         groups = [
             Group(captions.image.name, units)

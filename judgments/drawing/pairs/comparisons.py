@@ -22,7 +22,7 @@ class AcceptedPairs:
     Attributes:
         min_references: number of references that a pair needs.
         allow_no_references: whether ``draw_new`` may draw a pair of an image without references.
-        by_kind: the drawn pairs by kind.
+        by_kind: the drawn pairs by kind, which the caller of ``accept`` adds.
         skipped_pairs: number of pairs that were not accepted because of too few references.
     """
 
@@ -33,7 +33,7 @@ class AcceptedPairs:
     skipped_pairs: int = 0
 
     def accept(self, pair: Pair) -> bool:
-        """Return whether the pair has enough references and was not compared before; if so, record it."""
+        """Return whether the pair has enough references and was not compared before; if so, record the comparison."""
         if texts_compared(pair) in self.comparisons:
             return False
         if len(pair.references) < self.min_references:
