@@ -169,7 +169,7 @@ class ErasePerson(QuorumCommand):
             self.say("  The person takes part in other studies too, which keep their name.")
         if not options["yes"]:
             raise WrongState("Nothing was erased, and nothing could be brought back: say --yes to erase.")
-        worker = people_of(study).get(pk=worker.pk)
+        worker = people_of(study).get(pk=worker.pk)  # an erasure from an earlier study may have changed it
         erasure = erase_person(study=study, worker=worker, way=options["way"], withdraw=options["withdraw"])
         assert erasure.job is not None
         run_job(erasure.job.pk)

@@ -90,7 +90,7 @@ def _has_lost_worker(job: Job) -> bool:
         max_silence *= 2
     silent_before = Now() - timedelta(seconds=max_silence)
     return (
-        job.owner not in local_owners
+        job.owner not in local_owners  # this process runs their jobs
         and (has_process_ended is None or _seconds_awake() > max_silence)
         and Job.objects.filter(pk=job.pk, owner=job.owner, heartbeat__lt=silent_before).exists()
     )

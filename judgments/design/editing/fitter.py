@@ -251,10 +251,8 @@ class DesignFitter:
         wanted = requested or dict.fromkeys(PAIR_LABELS, DEFAULT_PER_KIND)
         # pairs are made from texts of the dataset unless it has published pairs
         if not work_material.published_pairs or sampling["source"] == "references":
-            # A study of systems compares every two of them on every image. Triplets, whose pages show no picture,
-            # evaluate metrics instead.
-            all_system_pairs = KINDS[design.protocol].page.shows_picture
-            wanted = _pairs_per_image(wanted, requested, images, all_system_pairs=all_system_pairs)
+            asks_once = KINDS[design.protocol].page.shows_picture  # a triplet asks once for each reference
+            wanted = _pairs_per_image(wanted, requested, images, asks_once=asks_once)
         available = self._count_available_pairs(design, work_material, images, wanted)
         if not any(available.values()):
             return
@@ -390,16 +388,16 @@ def _pairs_per_image(
     requested: Mapping[str, int],
     images: Sequence[Image],
     *,
-    all_system_pairs: bool,
+    asks_once: bool,
 ) -> dict[str, int]:
     """Return the number of pairs of each kind, at most one per image, so that no kind outweighs the others.
 
     Args:
         requested: the numbers of pairs that the design states; a kind may be missing.
-        all_system_pairs: whether pairs of systems (MM) are exempt, to compare every two systems on every image.
+        asks_once: whether a pair is one question. If so, every two systems (MM) may be compared on every image.
     """
     pairs = {name: min(count, max(1, len(images))) for name, count in pair_counts.items()}
-    if "MM" in pairs and all_system_pairs:
+    if "MM" in pairs and asks_once:
         contests = count_pairs_of_systems(images)
         pairs["MM"] = min(requested.get("MM", contests), contests)
     return pairs

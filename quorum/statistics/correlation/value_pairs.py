@@ -19,7 +19,7 @@ _ROUNDING = 1e-12
 class ValuePairs:
     """The function that returns (B,) coefficients from (B, P) weights of the P distinct pairs of values of two vectors.
 
-    B resamples of N observations then need only weights of pairs, and no new sorting.
+    B resamples of N observations then need only weights of pairs, and no new sorting. No vector may be constant.
 
     rows, columns: (P,) codes of both values of each pair, ascending by `rows`; `columns` are those of the vector with
     fewer different values. frequency: (P,) number of observations with each pair. pattern: (N,) pair of each
