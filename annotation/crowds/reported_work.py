@@ -148,7 +148,12 @@ def _store_missing_answers(
     Raises:
         IncompleteWork: neither the crowd nor the draft has all answers.
     """
-    assignment = Assignment.objects.filter(session=session).order_by("-accepted_at").first()
+    work_of_session = Assignment.objects.filter(session=session).order_by("-accepted_at")
+    if publication.hit is None:  # workers of a panel do several HITs, and their pages show what is missing
+        for excluded in work_of_session.filter(state=Assignment.State.APART):
+            _restore_excluded(excluded)
+        return
+    assignment = work_of_session.first()
     if assignment is not None and assignment.state == Assignment.State.APART:
         _restore_excluded(assignment)
         return
@@ -158,8 +163,6 @@ def _store_missing_answers(
     if crowd_answers is not None:
         _submit_crowd_answers(session, publication, crowd_answers)
         return
-    if publication.hit is None:
-        return  # workers of a panel do several HITs, and their pages show what is missing
     if assignment is None:
         raise IncompleteWork("Nothing was ever answered here under that assignment.")
     if not _is_complete(assignment):
@@ -204,7 +207,6 @@ def _submit_draft(assignment: Assignment) -> None:
             locked.renew_lease(now=now, expires_at=expires_at)
             Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.ACCEPTED)
             update_outcomes(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
-    recount_system_pairs(locked.study)
     # the answers are in the draft, so none are added
     submit_assignment(assignment=Assignment.objects.select_related("study").get(pk=assignment.pk), answers=[])
 
@@ -265,3 +267,4 @@ def _restore_excluded(assignment: Assignment) -> None:
     _take_slot(locked)
     Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.SUBMITTED)
     update_outcomes(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
+    recount_system_pairs(locked.study)

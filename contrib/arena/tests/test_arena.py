@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotation.crowds import backend_of
+from annotation.crowds.base import CrowdWork
+from annotation.crowds.opening import open_study
+from annotation.crowds.reported_work import exclude_unknown_work, record_work
 from annotation.models import Assignment, Judgment, Worker
 from annotation.privacy.erasing import erase_person
 from annotation.quality.exclusions import exclude_worker, lift_exclusion
@@ -25,9 +29,11 @@ from evaluation.data.integrity import check_integrity
 from judgments.design.reading.checking import make_design
 from judgments.models import DrawState, HITUnit, Study, SystemPair
 from judgments.studies.designs import design_of
+from judgments.studies.generation.hits import generate_hits
 from judgments.studies.generation.plans import plan_study
 from tests.annotation.arenas import arena
 from tests.annotation.casting import joined
+from tests.annotation.crowds.panels import ADA, do_page, pages, session, start
 from tests.annotation.leasing import claimed
 
 pytestmark = pytest.mark.django_db
@@ -89,6 +95,24 @@ def test_answers_are_counted_whichever_side_they_were_for() -> None:
     before = counts(study)
     recount_system_pairs(study)
     assert (counts(study), check_integrity().problems) == (before, [])
+
+
+def test_all_answers_of_a_session_that_the_panel_names_after_all_are_counted_again() -> None:
+    crowd = {"backend": "external", "reward_cents": 50, "budget_cents": 100_000}
+    study = arena(opened=False, crowd=crowd, panel={"preset": "prolific", "hits": 2, "signature": ""})
+    generate_hits(study=study)
+    open_study(study=study)
+    study.refresh_from_db()
+    browser, _ = start(study, ADA)
+    for _ in range(2):
+        do_page(study, browser)
+    before, one = counts(study), session(study)
+    assert sum(map(sum, before)) == 8
+    assert exclude_unknown_work(session=one) == 2
+    assert sum(map(sum, counts(study))) == 0
+    work = CrowdWork(one.external_id, ADA["PROLIFIC_PID"], "submitted")
+    record_work(backend=backend_of(study), publication=one.publication, work=work)
+    assert (counts(study), pages(study, "submitted"), check_integrity().problems) == (before, 2, [])
 
 
 def test_a_whole_arena_can_be_drawn_again_from_what_is_stored() -> None:
