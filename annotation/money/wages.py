@@ -107,7 +107,7 @@ def pay_and_overclaims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
         time = times.get(pk)
         if time is None:
             continue
-        if time.exceeds_tolerance:
+        if time.exceeds_tolerance:  # then all that the server observed is paid
             overclaims.append(Overclaim(pk, worker, time.claimed_seconds, time.paid_seconds))
         if not time.paid_seconds:
             continue

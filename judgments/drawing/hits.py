@@ -146,7 +146,7 @@ def build_hits(
     *,
     design: StudyDesign,
     size: int,
-    repeat_images: bool,
+    shows_picture: bool,
     balance_lengths: bool,
     control_images: Sequence[Image],
     makers: ControlMakers,
@@ -157,18 +157,18 @@ def build_hits(
     In an arena, pairs are drawn when a worker accepts a page, so its HITs have only control items.
 
     Args:
-        repeat_images: as for ``pack_groups``; only for protocols that do not show the image.
+        shows_picture: whether the page shows the image. Only a page without it may repeat an image.
         balance_lengths: as for ``pack_groups``.
     """
     dealer = ControlDealer(
-        design, control_images, makers=makers, known_items=known_items, shows_picture=not repeat_images
+        design, control_images, makers=makers, known_items=known_items, shows_picture=shows_picture
     )
     pages: Sequence[Sequence[Group]] = [()] * design.arena.pages  # [] without an arena
     pages = pages or pack_groups(
         groups,
         per_hit=size - design.controls.per_hit,
         rng=rng_for(design.seed, "packing"),
-        repeat_images=repeat_images,
+        repeat_images=not shows_picture,
         balance_lengths=balance_lengths,
     )
     return tuple(

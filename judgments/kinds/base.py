@@ -558,7 +558,7 @@ class Kind(ABC):
             groups,
             design=design,
             size=self.hit_size(design),
-            repeat_images=not self.page.shows_picture,
+            shows_picture=self.page.shows_picture,
             balance_lengths=self.balances_page_lengths,
             control_images=control_images,
             makers=self.control_items(design),

@@ -94,7 +94,7 @@ def _pairs_of_known_words(table: Paraphrases, is_known: Flags) -> tuple[Ints, In
     `is_known` has a flag for each word of the table's vocabulary. The phrases are renumbered; also return the table's
     number of each.
     """
-    # Take the targets of known sources before testing the targets, of which there are many more.
+    # Test the sources, which are the table's first phrases, before the targets, of which there are many more.
     known_sources = np.flatnonzero(
         _have_known_words(np.arange(table.target_starts.size - 1), table, is_known)
     )

@@ -37,9 +37,8 @@ from quorum.statistics.inputs import (
 from quorum.statistics.judges.cluster_column import single_column
 from quorum.statistics.resampling import Seed, generator_of
 
-MIN_CURVE_LENGTH = (
-    5  # fewest units that people judge, and fewest that they do not judge, in a simulated study
-)
+# Fewest units that people judge, and fewest that they do not judge, in a simulated study.
+MIN_CURVE_LENGTH = 5
 _MAX_DF = 1e9  # stands for infinitely many degrees of freedom
 TOO_FEW_LABELS = "people judged {n} of the units, expected two or more"
 NO_UNLABELLED_ITEMS = "people judged all items, so there are no items that only the judge answered"
@@ -127,6 +126,7 @@ def prediction_powered_mean(
         half, people_half = spread.half_width(confidence), people_spread.half_width(confidence)
         limits, people_limits = (value - half, value + half), (mean - people_half, mean + people_half)
         effective = n * people_spread.variance / spread.variance if spread.variance > 0 else math.nan
+        # Without unlabelled units, the estimate is people's mean. The reason says why the judge's answers do not help.
         reason = "" if len(unlabelled) else NO_UNLABELLED_ITEMS
     return PredictionPoweredResult(
         value=value,

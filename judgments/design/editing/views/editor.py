@@ -233,7 +233,7 @@ def _editor_from_form(
             form.design.model_dump(mode="json"), dataset, maker=request.user.pk
         )
         form = filled_form(base=base, datasets=datasets)
-        form.is_valid()
+        form.is_valid()  # sets ``form.values``
     return EditorPage(
         form=form,
         base=base,
