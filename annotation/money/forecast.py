@@ -73,7 +73,7 @@ def forecast_of(study: Study) -> Forecast:
         screen_out_cents += screen_outs * publication.screen_out_cents
     paid_screen_outs = LedgerEntry.objects.filter(publication__study=study, what="screened-out")
     screen_out_cents += paid_screen_outs.aggregate(cents=Sum("spent_cents"))["cents"] or 0
-    if not any(priced.place_count for priced in places):  # nothing is published yet
+    if not any(priced.place_count for priced in places):  # nothing is published, held or paid
         screen_out_cents += _screen_out_cents(design, backend)
         places = _planned_places(study, backend)
     return _sum_forecast(design, places, screen_out_cents, seconds=_seconds_of_a_hit(study))

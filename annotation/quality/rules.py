@@ -35,7 +35,7 @@ RECOMMENDED_RULES: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 def _with_design_settings(study: Study, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a detector. For ``ControlAccuracy``, the design's pass mark is the default."""
+    """Return a detector's settings. Defaults of ``ControlAccuracy`` are the pass mark and ``controls.after``."""
     if name != ControlAccuracy.name:
         return dict(settings)
     # read the stored JSON: validating the whole design takes longer than examining a worker

@@ -20,7 +20,7 @@ def quorum_makes_links(values: Mapping[str, Any]) -> bool:
     crowd, panel = values.get("crowd"), values.get("panel", {})
     if not isinstance(crowd, dict) or not isinstance(panel, dict) or crowd.get("backend") != "external":
         return False
-    return panel.get("preset", "plain") == "plain" and not panel.get("session")
+    return panel.get("preset", "plain") == "plain" and not panel.get("session")  # only panels have sessions
 
 
 def worker_parameter(panel: Panel) -> str:

@@ -172,7 +172,7 @@ def settle_session(
 ) -> bool:
     """Book that the crowd paid or rejected a session, and update its assignments. Return False if nothing changed.
 
-    ``status`` replaces the stored one, except that a paid session stays paid.
+    ``status`` replaces the stored one if it is one of DECIDED_STATUSES, except that a paid session stays paid.
 
     Args:
         decided_at: when the crowd decided; default: now.

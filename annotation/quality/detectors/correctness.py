@@ -53,7 +53,7 @@ class Disagreement(SequentialRule):
         only a worker who answers against the others is found; with 0.5, also one who answers at random.
         """
         level = self.alpha_now(history)
-        if not level:
+        if not level:  # no look is due
             return None
         central_answers = _central_answers(history)
         has_both = ~np.isnan(central_answers) & ~np.isnan(history.value)

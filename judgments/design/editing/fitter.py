@@ -283,7 +283,7 @@ class DesignFitter:
         options: dict[str, Any] = {
             "source": design.sampling.source,
             "seed": design.seed,
-            "allow_no_references": KINDS[design.protocol].page.shows_picture,
+            "allow_no_references": KINDS[design.protocol].page.shows_picture,  # as in ``draw_batch``
         }
         available = count_pairs(material, images, pair_counts=wanted, references=references, **options)
         if references == "all" or sum(available.values()) >= sum(wanted.values()):

@@ -204,7 +204,7 @@ class RowsWidget(InputRows):
         context = {
             "name": name,
             "id": (attrs or {}).get("id", f"id_{name}"),
-            "unshown_row_count": len(rows) if len(rows) > MAX_ROWS else 0,
+            "unshown_row_count": len(rows) if len(rows) > MAX_ROWS else 0,  # all or none are shown
             "rows": [_row_context(name, shown_columns, str(number), row) for number, row in enumerate(rows)],
             "blank_row": _row_context(name, shown_columns, BLANK_NUMBER, {}),
             # an empty row at the end, for browsers without scripts

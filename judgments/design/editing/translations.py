@@ -96,7 +96,7 @@ class TranslationsWidget(InputRows):
         )
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
-        unshown_row_count = value.max_rows if value.max_rows > MAX_ROWS else 0
+        unshown_row_count = value.max_rows if value.max_rows > MAX_ROWS else 0  # all or none are shown
         parts = [
             (
                 gettext(TITLES[part]),

@@ -14,7 +14,7 @@ from judgments.design.tables.participants import MIN_CODE_LENGTH, Access
 def refuse_guessable_code(access: Access) -> None:
     """Raise DesignError if the access code of a new design can be guessed. Older studies keep their codes."""
     code = access.code.strip()
-    if code and access.is_guessable:
+    if code and access.is_guessable:  # by its length
         raise DesignError(
             gettext(
                 "access.code is too short (number of characters: %(n)s); expected at least %(shortest_code)s. If it "

@@ -39,7 +39,7 @@ def read_json_list(
     for key, number, value, line in read_document(path, encoding):
         if key:
             raise ImportProblem(path, line, None, "an object", "a list of objects")
-        if number is None:  # the beginning of the list
+        if number is None:  # the beginning of the list, or a document that is a single value
             continue
         if not isinstance(value, dict):
             raise ImportProblem(path, line, None, quote_value(value), "a list of objects")

@@ -214,7 +214,7 @@ class PairChoiceKind(ChoiceKind):
         pair_counts = {str(kind): count for kind, count in design.sampling.pairs.items()}
         options: dict[str, Any] = {
             "references": design.sampling.references,
-            "allow_no_references": self.page.shows_picture,
+            "allow_no_references": self.page.shows_picture,  # then people need no reference
             "source": design.sampling.source,
             "seed": design.seed,
         }

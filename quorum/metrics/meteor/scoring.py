@@ -126,7 +126,7 @@ def pooled_statistics(statistics: MeteorStatistics) -> MeteorStatistics:
 
 def _is_perfect(counts: NDArray[np.int64]) -> Flags:
     """Return flags of candidates whose words all match all words of the reference, in one chunk."""
-    matched_in_candidate = counts[:, MATCHED:CHUNKS:2].sum(axis=1)
+    matched_in_candidate = counts[:, MATCHED:CHUNKS:2].sum(axis=1)  # columns of both texts alternate
     matched_in_reference = counts[:, MATCHED + 1 : CHUNKS : 2].sum(axis=1)
     all_match = (matched_in_candidate == counts[:, CANDIDATE_LENGTH]) & (
         matched_in_reference == counts[:, REFERENCE_LENGTH]

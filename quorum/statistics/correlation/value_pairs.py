@@ -55,11 +55,11 @@ class ValuePairs:
         return kendall_groups(self.rows, self.columns, weights, self._bounds, self._levels)
 
     def _spearman(self, weights: Floats) -> float:
-        ranks = []
+        centred_ranks = []
         for codes in (self.rows, self.columns):
             totals = np.bincount(codes, weights=weights)
-            ranks.append((np.cumsum(totals) - totals / 2 - weights.sum() / 2)[codes])
-        x, y = ranks
+            centred_ranks.append((np.cumsum(totals) - totals / 2 - weights.sum() / 2)[codes])
+        x, y = centred_ranks
         spread = float(weights @ x**2) * float(weights @ y**2)
         return float(weights @ (x * y)) / math.sqrt(spread) if spread > 0 else math.nan
 

@@ -196,7 +196,7 @@ def _gains_of_vote(counts: tuple[int, ...], vote: float) -> Floats:
     """Return the (2,) mean of `_gains` over all sets of other votes left out, times the share of votes that remain.
 
     counts: numbers of votes for the first, the second, and neither, of which `vote` (1, -1 or 0) is one. A set has
-    `jackknife_size` votes.
+    `jackknife_size` votes. One vote decides more among fewer votes; the share that remains makes up for this.
     """
     # Sum over all numbers of other votes, for the first, the second and neither, that are left out, with their chances.
     vote_count = sum(counts)
