@@ -106,7 +106,7 @@ class CaptionRehearsal(Rehearsal):
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> str:
         """Return a varied reference if ``right`` is true, its first four words if false, a stock caption if None.
 
-        If hard rules of English, as the stock captions are, refuse the changed reference, return the reference itself.
+        If hard rules of English, the stock captions' language, refuse the changed reference, return it unchanged.
         """
         if right is None:
             return CARELESS_CAPTIONS[int(rng.integers(len(CARELESS_CAPTIONS)))]

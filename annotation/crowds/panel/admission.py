@@ -278,7 +278,7 @@ def _create_session(
 ) -> CrowdSession:
     """Create the session of a submission, and the worker of its person if they are new."""
     worker = worker_for_crowd_id(study=study, crowd_id=ids.worker, id_name=worker_parameter(design.panel))
-    # a guarded update: a worker who came before keeps their token
+    # the token depends only on the person, so it is stored once, when they first come
     Worker.objects.filter(pk=worker.pk, token_hash="").update(
         token_hash=hash_secret(worker_token(worker.platform, worker.name))
     )
