@@ -142,6 +142,6 @@ def _json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
         yield json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-# the buttons of the page "Access"
+# the buttons of the page "Access", which shows errors above all forms and not beside one
 for _operation in (grant_role_operation, revoke_role_operation):
     add_operation(_operation, label=_operation.summary, inline=False, leads_to=lambda study: "people")

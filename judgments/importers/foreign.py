@@ -18,7 +18,7 @@ from common.texts import one_text
 
 ANSWER_SEPARATOR = "|"  # between several answers
 KEY_COLUMN = "key"  # the column with the key or index of the member that a row was made from
-RECORD_PATH = "*"  # the path of the record itself
+RECORD_PATH = "*"  # the path of the record itself; as a step of a longer path, the only member (``_member``)
 _FLAG_WORDS = ("true", "false")
 _UNSELECTED_STATES = (None, "", False, "false")
 _SPAN_TAG = re.compile(r"</?v>")

@@ -16,7 +16,7 @@ TOKENS_PER_PART = 1 << 21  # words of references in one part of the work
 
 @declare
 class TextGroups(NamedTuple):
-    """Input of a kernel that works group by group. `tokens` and `starts` are as in `TokenizedTexts`.
+    """Input of a kernel that works group by group. Text t has the words `tokens[starts[t]:starts[t + 1]]`, as numbers.
 
     Group g has the reference texts `reference_starts[g]` to `reference_starts[g + 1] - 1` and the candidate texts
     `candidates[candidate_starts[g]:candidate_starts[g + 1]]`.
@@ -48,7 +48,7 @@ def select_groups(groups: TextGroups, first: int, end: int) -> TextGroups:
 
 
 class TextPairs(NamedTuple):
-    """Input of a kernel that works candidate by candidate. `tokens` and `starts` are as in `TokenizedTexts`.
+    """Input of a kernel that works candidate by candidate. `tokens` and `starts` are as in `TextGroups`.
 
     Candidate c is text c. Its pairs are `pair_starts[c]` to `pair_starts[c + 1] - 1`; pair p compares it with the
     text `references[p]`.
