@@ -57,7 +57,7 @@ class UnitRegister:
 
     def _check_pair(self, record: Record, row: JudgmentRow, content: tuple[object, ...]) -> None:
         """Raise ImportProblem if the row's pair had other content in an earlier row."""
-        if row.pair is None or row.control:
+        if row.pair is None or row.control:  # check questions do not count for a pair
             return
         content_digest = hash(content)
         if self._pair_contents.setdefault(hash(row.pair), content_digest) != content_digest:

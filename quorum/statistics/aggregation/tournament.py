@@ -195,7 +195,7 @@ class _SystemComparisons:
         )
 
         def fractions(weights: Floats) -> Floats:
-            sums = weights @ cluster_sums
+            sums = weights @ cluster_sums  # the largest array: its width is passed to `bootstrap`
             return ratio(sums[:, :systems], sums[:, systems:])
 
         frequency = np.ones(cluster_count, dtype=np.int64)

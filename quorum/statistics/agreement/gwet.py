@@ -146,8 +146,8 @@ class Gwet:
         expected_effects = slopes[label] / patterns.sizes()[pattern] / units
         # The derivative of AC = (p_a - p_e) / (1 - p_e).
         values = percent.values / (1 - expected) - (1 - observed) / (1 - expected) ** 2 * expected_effects
-        counts = np.ones(len(patterns.frequency), dtype=np.bool_)
-        return PatternInfluences(values, counts, percent.judges, chance_of_difference=1 - expected)
+        is_counted = np.ones(len(patterns.frequency), dtype=np.bool_)  # units judged once count in p_e, too
+        return PatternInfluences(values, is_counted, percent.judges, chance_of_difference=1 - expected)
 
 
 @dataclass(frozen=True, slots=True)

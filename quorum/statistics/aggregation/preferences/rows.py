@@ -100,8 +100,8 @@ class PreferenceRows:
         """Return the (R, K + P) design matrix, and the (R, C) weighted counts of comparisons by level.
 
         A row of the design has 1 for the first item, -1 for the second, and then the covariates, so that its product
-        with (strengths, coefficients) is d. Without covariates, comparisons of the same two items in the same order
-        share a row. With covariates, each comparison has a row (R = N).
+        with (strengths, coefficients) is the d of the module `models`. Without covariates, comparisons of the same two
+        items in the same order share a row. With covariates, each comparison has a row (R = N).
         """
         item_count, covariate_count = len(self.items), self.covariates.shape[1]
         if covariate_count:

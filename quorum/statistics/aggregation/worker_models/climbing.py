@@ -11,7 +11,7 @@ import scipy  # its submodules load at first use
 
 from quorum.numeric.arrays import Floats
 
-# After this number of steps, parameters that differ in the end already differ, and rounding errors are still small.
+# After so many steps, parameters that the data do not distinguish are still equal; rounding separates them later.
 EARLY_STEPS = 6
 
 # A start reaches the highest optimum if its value has a smaller relative difference from the highest value. Of values
@@ -27,8 +27,8 @@ _CORRECTIONS = 30
 class Optimum:
     """The highest optimum that was found.
 
-    point: its parameters. early: the point a few steps after the first start. objective, gradient: the value there,
-    and the largest absolute partial derivative. starts_at_optimum: number of starts that led to this value.
+    point: its parameters. objective, gradient: the value there, and the largest absolute partial derivative. early: the
+    point EARLY_STEPS after the first start. starts_at_optimum: number of starts that led to this value.
     """
 
     point: Floats
