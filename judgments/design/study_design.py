@@ -1,7 +1,7 @@
 """The design of a study: a frozen, validated value with the keys of the study file (docs/study-files.md).
 
 A field has a label for the form (``title``), a help text (``description``) and, under ``words``, labels of its choices.
-A study stores its complete design, so changing a preset does not change existing studies.
+A study stores its complete design (without ``omitted`` fields that have their default), so no preset changes it later.
 """
 
 from __future__ import annotations

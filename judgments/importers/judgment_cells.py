@@ -41,7 +41,7 @@ def empty_outputs(record: Record, checker: AnswerChecker | None) -> dict[str, st
     values = record.values
     return {
         column: ""
-        for column in output_columns(checker.plain_kind)
+        for column in output_columns(checker.plain_kind)  # the kind with default options
         if values.get(column) == "" and values.get(column.removesuffix("_text")) in (None, EMPTY_TEXT_KEY)
     }
 

@@ -18,7 +18,7 @@ from quorum.numeric.names import nearest_name
 class AnswerOptions(DesignTable):
     """Optional parts of an answer: ties, strength and confidence for pairs, and the worst text for lists."""
 
-    omitted = frozenset({"worst"})
+    omitted = frozenset({"worst"})  # left out of the stored design if it has its default
 
     no_difference: bool = Field(
         False,

@@ -53,7 +53,7 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
     editor = edit_design(request, store, base=base, saved_presets=saved_presets, fitted_design=fitted_design)
     if not isinstance(editor, EditorPage):
         return editor
-    if "problem" in editor.numbers:
+    if "problem" in editor.numbers:  # the design could not be drawn to count its numbers
         context["blocked_step"] = generate.name
     return TemplateResponse(
         request, "judgments/study/design.html", context | form_context(editor, saved_presets)
@@ -71,4 +71,4 @@ def show_file(request: HttpRequest, study: Study, context: dict[str, Any]) -> Ht
 
 @study_page("change", "Settings", order=10, section=StudySection.DESIGN, help="designing.md")
 def _redirect_to_change_page(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
-    return redirect(study_page_address(study, "change"))
+    return redirect(study_page_address(study, "change"))  # for the tab; the admin serves this address itself
