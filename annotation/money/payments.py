@@ -65,7 +65,7 @@ def decide_session(
     # a new key is needed to approve after a rejection, and to repeat a cancelled call
     ended_calls = CrowdCall.objects.filter(session=session, kind=kind, state__in=ENDED_STATES)
     number = ended_calls.count() + 1
-    # the rejection released the money of the session, so reserve it again; Mechanical Turk must be told to override
+    # after a rejection, callers only approve: reserve again the money that it released, and tell the crowd to override
     overrides_rejection = session.status == Status.REJECTED
     return write_message(
         study=session.study,

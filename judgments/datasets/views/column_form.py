@@ -129,7 +129,7 @@ def posted_arguments(
     args["mapping"] = mapping.model_dump(mode="json", exclude_defaults=True) | {
         "columns": columns,
         "values": parse_pairs(answers, field_label, option="", example="left=1,right=2") if answers else {},
-        "zone": mapping.zone,
+        "zone": mapping.zone,  # always in the arguments, unlike other defaults
         # this import reads one table, so only one file has corrections
         "fixes": _merge_fixes(old_mapping.get("fixes", {}), next(iter(fixes.values()), {})),
     }

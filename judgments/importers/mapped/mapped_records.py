@@ -92,7 +92,7 @@ def read_criteria(mapping: ColumnMapping, read: RecordReader, path: Path, encodi
     reader = _MappedFileReader(mapping, path, Columns((), MAPPABLE_COLUMNS), ImportNotes(), mapped_only=True)
     names: dict[str, None] = {}
     for record, values in reader.raw_rows(read, encoding):
-        reader.checks.first_values = reader.checks.first_values or values
+        reader.checks.first_values = reader.checks.first_values or values  # for `unknown_column_error`
         name = foreign.cell_text(foreign.look_up(values, mapping.criterion))
         if not name and foreign.look_up(values, mapping.criterion) is None:
             raise reader.checks.unknown_column_error(mapping.criterion)
@@ -188,7 +188,7 @@ class _MappedFileReader:
         """Yield each row to read as a pair of its record and its values.
 
         A record with nested lists may have several rows (`foreign.explode_rows`). If ``checked`` is set, check the
-        first record of each file for the mapped columns.
+        first record of each file for the mapped columns, which may be groups of radio buttons (``button_groups``).
         """
         mapping = self.mapping
         for file in self.files():
