@@ -95,7 +95,7 @@ class TableJudgments(JudgmentSource):
     @property
     def setting(self) -> str:  # type: ignore[override]
         checker = self._checkers.get(self.protocol or "")
-        return (checker.setting if checker else None) or ""
+        return (checker.setting if checker else None) or ""  # the options that the answers so far need
 
     @property
     def states_scale(self) -> bool:
@@ -126,7 +126,7 @@ class TableJudgments(JudgmentSource):
             return
         checker = self._checkers.get(row.protocol or "")
         if checker is not None and row.image is not None:  # a missing image is reported elsewhere
-            for text_column in output_columns(checker.plain_kind):
+            for text_column in output_columns(checker.plain_kind):  # the kind with default options
                 id_column = text_column.removesuffix("_text")
                 if getattr(row, text_column) is None and getattr(row, id_column) is None:
                     raise record.problem(text_column, "nothing", TEXT_EXPECTED.format(id_column))

@@ -197,7 +197,7 @@ class MTurkBackend(CrowdBackend):
         """Return whether the crowd confirms the work; None if it does not respond.
 
         The service returns an assignment only after its submission. While somebody works on it, the service responds
-        with a specific error, which does not name the worker; this counts as a confirmation.
+        with a specific error, which does not name the worker; this counts as a confirmation. ``at_work`` is ignored.
         """
         try:
             return client_of(publication.platform, visitor_waits=True).get_assignment(work).worker == worker

@@ -130,7 +130,7 @@ def load_tables() -> MeteorTables:
 @cache
 def _load_tables(files: TableFiles) -> MeteorTables:
     members = files.read_jar(JAR_MEMBERS)
-    checksum = sha256(files.read_gzip_trailer())
+    checksum = sha256(files.read_gzip_trailer())  # identifies the paraphrases without reading them
     for name in JAR_MEMBERS:
         checksum.update(members[name])
     digest = checksum.hexdigest()[:8]

@@ -142,8 +142,8 @@ def alpha_influences(patterns: UnitPatterns, level: str) -> PatternInfluences | 
     sum of the distances over their ordered pairs.
 
     A judgment changes O by 2 D / (m - 1) - P / (m (m - 1)), where D is the sum of its distances from the unit's
-    other m - 1 judgments. The factor m / (m - 1) is held constant. At the ordinal level, a judgment also changes the
-    ranks of higher values.
+    other m - 1 judgments. The factor m / (m - 1), which corrects for pairs of a judgment with itself, is held constant.
+    At the ordinal level, a judgment also changes the ranks of higher values.
     """
     from quorum.statistics.kernels.distances import fill_value_distances
 

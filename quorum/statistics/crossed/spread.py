@@ -30,10 +30,10 @@ class Spread:
     """The variance of an estimate, and the degrees of freedom `df` of its t statistic.
 
     by_raters: the variance that raters add, which is included in `variance`. within: the variance by raters that the
-    noise of single answers explains. items, raters: effective numbers of items and of raters; inf if the variance is
-    not over them, and nan for items if only the degrees of freedom are known. rater_count: the number of raters, who
-    may have given different numbers of answers. independent_rows: if the estimate is a share of independent zeros and
-    ones, their number; else nan.
+    noise of single answers explains, which `by_raters` leaves out. items, raters: effective numbers of items and of
+    raters; inf if the variance is not over them, and nan for items if only the degrees of freedom are known.
+    rater_count: the number of raters, who may have given different numbers of answers. independent_rows: if the
+    estimate is a share of independent zeros and ones, their number; else nan.
     """
 
     variance: float

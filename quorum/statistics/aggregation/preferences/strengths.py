@@ -32,12 +32,7 @@ from quorum.statistics.crossed import (
     quantile_of,
 )
 from quorum.statistics.inference import signed
-from quorum.statistics.inputs import (
-    BadValue,
-    check_positive_int,
-    is_real,
-    one_of,
-)
+from quorum.statistics.inputs import BadValue, check_positive_int, is_real, one_of
 
 CONFOUNDED_REASON = (
     "the effect of a covariate cannot be separated from the strengths of the items or from another covariate"
@@ -169,7 +164,8 @@ def _fit_rows(rows: PreferenceRows, name: str, stopping_rule: StoppingRule) -> t
     start = np.r_[np.zeros(linear_count), model.start_cuts(counts.sum(axis=0))]
     if not _is_identified(derivatives(evaluate(start))[1], items):
         return None, CONFOUNDED_REASON
-    fit = maximise(evaluate, derivatives, start, np.ones(len(start), dtype=np.bool_), items, stopping_rule)
+    all_free = np.ones(len(start), dtype=np.bool_)
+    fit = maximise(evaluate, derivatives, start, all_free, items, stopping_rule)
     if not np.diag(fit.covariance).max() < _MAX_VARIANCE:  # larger, or nan
         return None, RISING_REASON
     # Remove the variance of the mean log-strength, which `invertible_information` fixed by adding this number to each

@@ -90,7 +90,6 @@ def glad(
         max_iterations=max_iterations,
         tolerance=tolerance,
     )
-
     judgments = np.bincount(answers.worker, minlength=n_workers)
 
     def solution_at(point: Floats) -> tuple[Floats, ...]:
@@ -99,6 +98,7 @@ def glad(
         hits = np.bincount(answers.worker, weights=scipy.special.expit(logit), minlength=n_workers)
         return answers.posterior(logit + log_wrong_count)[0], hits / judgments, ability, 1.0 / easiness
 
+    # Numbers that are equal at the early point are not distinguished by the answers, so they are averaged.
     (posterior, accuracy, ability, difficulty), has_several = average_equal_solutions(
         solution_at(optimum.point), solution_at(optimum.early)
     )
