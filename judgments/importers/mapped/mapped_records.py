@@ -44,7 +44,8 @@ MAX_CRITERIA = 50
 def mapped_reader(mapping: ColumnMapping, read: RecordReader, *, mapped_only: bool = False) -> RecordReader:
     """Return a reader of the files that ``read`` reads, whose records have Quorum's columns.
 
-    If ``mapped_only`` is set, the reader drops the file's other columns.
+    If ``mapped_only`` is set, as for judgments, the reader drops the file's other columns, and the apostrophes by which
+    exports guard cells against spreadsheet formulas.
     """
 
     def records(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
@@ -170,7 +171,6 @@ class _MappedFileReader:
         return files
 
     def _fulfils_condition(self, values: Mapping[str, Any]) -> bool:
-        """Return whether a row fulfils the condition of ``where``."""
         cells = {column: foreign.look_up(values, column) for column in self.mapping.where}
         self.checks.mark_seen(*(column for column, cell in cells.items() if cell is not None))
         is_fulfilled = all(foreign.cell_text(cells[name]) == text for name, text in self.wanted_cells.items())

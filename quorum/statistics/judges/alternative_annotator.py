@@ -138,7 +138,7 @@ def alternative_annotator_test(
     nearness, judge_nearness = _nearness(unit, answers, judge, scoring)
     # A single unit has no variance, so at least two are needed.
     min_units = max(check_positive_int(least_units, "least_units"), 2) if few == LEAVE_OUT else 2
-    cluster_name, cluster = single_column(clusters, unit, "a row")
+    cluster_name, cluster = single_column(clusters, unit, "a row")  # messages say "a row"
     # Leave out rows whose unit nobody else judged, and people with few units.
     has_nearness = ~np.isnan(nearness) & ~np.isnan(judge_nearness)
     unit_counts = np.bincount(rater[has_nearness], minlength=len(names))
