@@ -58,7 +58,7 @@ class PairControls:
         return self._compare(slot, image, reference, right=caption, wrong=foreign, control_kind=REFERENCE)
 
     def _damaged_pair(self, slot: ControlSlot, image: Image) -> Group | None:
-        """Return a control item that compares a reference with a copy in which some words are replaced; None if impossible."""
+        """Return a control item of a reference and a copy with some words replaced; None if no reference allows it."""
         for caption in shuffle(image.references, slot.rng):
             damaged = degraded_text(caption, image, slot.images, slot.rng, replace_all=False)
             if damaged is None:
