@@ -69,7 +69,7 @@ def prepare_decoding(picture: PillowImage.Image, box: tuple[int, int] | None = N
 
     Args:
         box: the width and height that are needed of a JPEG, which is then decoded in a smaller size if possible. None
-            if the caller uses Pillow's `thumbnail`, which reduces the size itself.
+            if the caller uses Pillow's `thumbnail`, which reduces the size itself, to a small picture.
 
     Raises:
         PictureProblem: decoding the picture takes more memory than is allowed.

@@ -275,7 +275,7 @@ def _complete_captions(
     rows_by_item = _distinct_rows(fingerprint.hash_rows(rows), items)
     if not rows_by_item:
         raise DataConflict(f"The file holds no captions; system {system.name!r} was left as it is.")
-    # ``partly_known`` keeps the stored ranks as they are
+    # ``partly_known`` keeps the stored ranks as they are; items without stored captions have empty lists
     old_lists = stored_lists(task, systems={system.pk}, queries=set(items.values()), partly_known={system.pk})
     for (_, item), old_texts in old_lists.items():
         text_by_rank = dict(enumerate((one_text(row.text) for row in rows_by_item.get(item, ())), start=1))

@@ -57,7 +57,7 @@ def contradictions_of_panel(design: StudyDesign) -> Iterator[str]:
                     "named_by": offer.study_file_line,
                 }
     session_pay = design.crowd.reward_cents * design.panel.hits
-    if design.panel.api and design.crowd.screen_out_cents >= max(1, session_pay):
+    if design.panel.api and design.crowd.screen_out_cents >= max(1, session_pay):  # 0 is always valid
         yield (
             gettext(
                 "crowd.screen_out_cents is %(screen_out_cents)s; expected less than the pay of a "

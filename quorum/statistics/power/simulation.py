@@ -252,7 +252,7 @@ def _draw_votes(
     # Pairs are divided into blocks, which are judged by the same raters.
     block = np.arange(size.pairs) // people.pairs_each
     place_count = (int(block[-1]) + 1) * size.votes  # a place is a rater's share of a block
-    worker_count = people.raters or place_count
+    worker_count = people.raters or place_count  # if 0, each block has new people
     # Each block of pairs is judged by the next workers, in a random order: (S, blocks, V), and (S, P, V) by pair.
     order = rng.permuted(np.broadcast_to(np.arange(worker_count), (count, worker_count)), axis=1)
     rater = order[:, np.arange(place_count) % worker_count].reshape(count, -1, size.votes)[:, block]
