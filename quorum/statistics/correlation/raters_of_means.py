@@ -59,7 +59,9 @@ def decreases_without_raters(
         value = float(group_coefficients(x, means, np.array([0, len(x)]), coefficient, weights)[0])
         points_after_deletion = x[deletions.row], means[deletions.row] - mean_decrease
         influences = correlation_influences(x, means, coefficient, value, points_after_deletion, weights)
-        row_decreases = influences[deletions.row] - np.where(has_no_other_rater, 0.0, influences[len(x) :])
+        row_influences, influences_after_deletion = np.split(influences, [len(x)])
+        influences_after_deletion[has_no_other_rater] = 0.0
+        row_decreases = row_influences[deletions.row] - influences_after_deletion
         yield np.asarray(weights[deletions.row] * row_decreases, dtype=np.float64)
 
 
