@@ -28,7 +28,7 @@ class ChallengesConfig(Feature):
     def start(self) -> None:
         from judgments.jobs.registry import HEAVY, INTERACTIVE, READING, register
 
-        for kind, queue, is_essential in (
+        for kind, queue, is_essential in (  # essential jobs cannot be cancelled
             ("submit_captions", READING, False),
             ("score_submission", HEAVY, True),
             ("rank_submissions", INTERACTIVE, True),

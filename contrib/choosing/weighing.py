@@ -234,9 +234,9 @@ def _means_by_image(values: Floats, population: Population) -> Floats:
     Thus two systems, whose captions of an image are in different rows, can be subtracted.
     """
     has_value = ~np.isnan(values)
-    item = population.item
-    sums = np.bincount(item[has_value], weights=values[has_value], minlength=population.size)
-    counts = np.bincount(item[has_value], minlength=population.size)
+    item, item_count = population.item, population.size
+    sums = np.bincount(item[has_value], weights=values[has_value], minlength=item_count)
+    counts = np.bincount(item[has_value], minlength=item_count)
     _, first = np.unique(item, return_index=True)
     means = np.full(len(values), math.nan)
     with np.errstate(invalid="ignore"):

@@ -136,7 +136,7 @@ def _render_nodes(nodes: Sequence[Element | str], step: _Step, *, inside_label: 
             yield f"\n{escape(str(step.answer.get(step.questions[node.question_index].name, '')))}"
         elif node.built_in:
             text = "".join(part for part in node.children if isinstance(part, str))
-            yield escape(gettext(text))
+            yield escape(gettext(text))  # a text of Quorum's own, not of the template
         else:
             yield from _render_nodes(node.children, step, inside_label=inside_label or node.tag == "label")
         yield f"</{node.tag}>"

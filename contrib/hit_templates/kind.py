@@ -125,7 +125,7 @@ class HITTemplate(OpenKind):
 
     name = "template"
     title = "HIT template: your own HTML page, with ${field} for the cells of a row"
-    no_source_reason = "a HIT template shows what its own fields say"
+    no_source_reason = "a HIT template shows what its own fields say"  # why a source text cannot be shown
     defaults = {
         "question": "Please fill in this form.",
         "units_per_hit": 1,
@@ -141,7 +141,7 @@ class HITTemplate(OpenKind):
             (("Tab",), _("go to the next field")),
         ),
         shows_picture=False,
-        custom=True,
+        custom=True,  # the researcher supplies the page
     )
     comparison = MetricComparison(
         refusal=(

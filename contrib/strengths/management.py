@@ -12,7 +12,6 @@ from judgments.management.base import add_parameters, as_form_data
 from judgments.models import Study
 from judgments.studies.studies import find_study
 
-# Note on the two kinds of figures in the table.
 MAJORITY_NOTE = (
     "Strengths and ranks are of single judgments. Pairs won, and p against the best system, are of what most say of "
     "each pair, as in the verdict; the two can differ."
@@ -54,6 +53,7 @@ class Strengths(QuorumCommand):
             effect = format_cell(estimate_of(strengths["order_effect"]), "signed")
             self.say(f"Standing on the left adds {effect} to the log-odds; these are strengths without it.")
         elif is_biased(strengths["side_bias"], random_sides=study.source == Study.Source.DESIGNED):
+            # Here sides are random, since no other study is called biased.
             bias_sentence = side_sentence(strengths["side_bias"], random_sides=True)
             self.say(f"{bias_sentence} --order-effect gives strengths without this bias.")
         for pair in strengths["next"]:

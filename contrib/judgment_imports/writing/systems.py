@@ -84,7 +84,7 @@ class SystemWriter:
         texts: dict[int, str] = {}
         for pks in batched({caption.caption for caption in self.without_rank}, KEYS_PER_QUERY):
             texts.update(Caption.objects.filter(pk__in=pks).values_list("pk", "text"))
-        # in an order that does not depend on the order of the rows
+        # By text, so that the ranks of an image's captions do not depend on the order of the rows.
         ordered_captions = sorted(self.without_rank, key=lambda caption: texts[caption.caption])
         for batch in batched(ordered_captions, ROWS_PER_BATCH):
             self._add_by_task(batch)

@@ -42,7 +42,7 @@ class ExportWork:
         counts: numbers of written rows, for the manifest.
         stage: number of the encoding's stage, from 0.
         pieces: row ids of the part's pieces, in order.
-        tally: counts and hashes of the part's judgments, for the judgment signature.
+        tally: counts and hashes of the part's judgments, for the judgment signature; set while a part is written.
     """
 
     study: Study

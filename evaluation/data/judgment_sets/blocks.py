@@ -170,7 +170,7 @@ def extend_recent_blocks() -> None:
     """
     newest = Judgment.objects.aggregate(last=Max("pk"))["last"] or 0
     recent = Judgment.objects.filter(pk__gt=newest - IDS_PER_BLOCK).order_by()
-    with many_objects():
+    with many_objects():  # without passes of the garbage collector
         for study in Study.objects.filter(pk__in=recent.values("assignment__study")):
             extend_blocks(study)
 
