@@ -142,7 +142,7 @@ class CompareReleases(QuorumCommand):
             )
         for first, second in comparison["swapped"]:
             self.say(f"  {first} and {second} changed places")
-        if not comparison["plan"]:
+        if not comparison["plan"]:  # whether both releases have the same plan
             self.say("  the registered plan is another")
         for row in comparison["hypotheses"]:
             self.say(f"  {row['text']} {row['before']} to {row['after']}: {row['words']}")

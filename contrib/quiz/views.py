@@ -148,7 +148,7 @@ def _question_page(
     lacks_answer: bool = False,
     status: int = 200,
 ) -> HttpResponse:
-    """Show the next unanswered step of the attempt."""
+    """Show the next unanswered step of the attempt, or its last step if all are answered."""
     open_positions, steps = set(content.open_positions), content.steps()
     step = next((positions for positions in steps if open_positions & set(positions)), steps[-1])
     context = _steps_context(study, content, step) | {"lacks_answer": lacks_answer}

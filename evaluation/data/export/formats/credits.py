@@ -50,7 +50,7 @@ class ShownCaption(NamedTuple):
         key: id of the caption.
         image_text: the unit's image, and the caption's text.
         system: name of the compared system, if the unit is a pair.
-        file_systems: row ids of the systems that a file credits.
+        file_systems: row ids of the systems that a file credits, or NO_SYSTEM for none; empty if no file says.
     """
 
     key: str
@@ -88,7 +88,7 @@ class CreditFinder:
         for pk, captions in captions_by_unit.items():
             systems: CreditsByCaption = {}
             for caption in captions:
-                if caption.file_systems:  # if the file names no system, the list stays empty
+                if caption.file_systems:  # the list stays empty if the only entry is NO_SYSTEM
                     systems.setdefault(caption.key, [])
                 for credit in self._credits_of(caption, outputs.get(caption.image_text, ())):
                     if credit not in systems.setdefault(caption.key, []):
