@@ -143,7 +143,7 @@ def _flagged_people(
 ) -> tuple[set[int], set[int], int]:
     rng = np.random.default_rng([SEED, number, round(100 * copied)])
     pages, copying = study_of(captions, copied=copied, rng=rng)
-    found = replay_detectors(pages, rules=[rule], answers=ANSWERS)
+    found = replay_detectors(pages, rules=[rule], answer_format=ANSWERS)
     return set(found), copying, len({page.worker for page in pages})
 
 
@@ -198,7 +198,7 @@ def print_typing(folder: Path) -> None:
             OwnJudgment(0, unit, NAN, NAN, written_answer=WrittenAnswer("", signals))
             for unit, signals in enumerate(counted)
         ]
-        flagged += bool(replay_detectors([SubmittedPage(1, given)], rules=[rule], answers=ANSWERS))
+        flagged += bool(replay_detectors([SubmittedPage(1, given)], rules=[rule], answer_format=ANSWERS))
     _, high = wilson_interval(flagged, people)
     print(f"{flagged} of {people:,} people with any such sentence among {len(speeds):,} (to {high:.2%})")
     print(f"characters a second: median {np.median(speeds):.1f}, fastest {max(speeds):.1f}")

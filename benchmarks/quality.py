@@ -160,7 +160,7 @@ def print_false_alarms() -> None:
                 good = set(range(round(spam * workers), workers))
                 honest += len(good)
                 for name, given in (("", rules), ("plain threshold", [plain])):
-                    found = replay_detectors(pages, rules=given, answers=answers)
+                    found = replay_detectors(pages, rules=given, answer_format=answers)
                     for who in good & set(found):
                         accused.update(name or rule for rule in found[who])
                         accused["any of the rules"] += not name

@@ -245,7 +245,7 @@ def count_flags(habit: str, studies: int) -> tuple[int, int, int]:
             )
             for page, rows in enumerate(np.arange(len(left)).reshape(-1, PAGE))
         ]
-        flagged = set(replay_detectors(pages, rules=rules, answers=answers))
+        flagged = set(replay_detectors(pages, rules=rules, answer_format=answers))
         detected += one_sided in flagged
         others += len(flagged - {one_sided})
         people += len(np.unique(votes.person)) - 1

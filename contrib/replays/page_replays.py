@@ -33,7 +33,7 @@ class JudgmentLog:
     Workers and units are row ids.
     """
 
-    answers: AnswerFormat
+    answer_format: AnswerFormat
     _page_counts: Counter[int] = field(default_factory=Counter)  # by worker
     _unexamined_counts: Counter[int] = field(default_factory=Counter)  # judgments by worker
     _judgments: dict[int, list[OwnJudgment]] = field(default_factory=lambda: defaultdict(list))  # by worker
@@ -90,7 +90,7 @@ class JudgmentLog:
         return make_history(
             judgments,
             votes,
-            answer_format=self.answers,
+            answer_format=self.answer_format,
             total=len(judgments),
             new_count=fresh,
             others_texts=others_texts,
@@ -98,16 +98,16 @@ class JudgmentLog:
 
     def control_history(self, worker: int, *, fresh: int) -> History:
         """Return the history of a worker on control items."""
-        return control_history(self._judgments[worker], answers=self.answers, fresh=fresh)
+        return control_history(self._judgments[worker], answer_format=self.answer_format, fresh=fresh)
 
 
-def control_history(judgments: Sequence[OwnJudgment], *, answers: AnswerFormat, fresh: int) -> History:
+def control_history(judgments: Sequence[OwnJudgment], *, answer_format: AnswerFormat, fresh: int) -> History:
     """Return a history of the control items among a worker's judgments, of which the last ``fresh`` are unexamined."""
     control_judgments = [judgment for judgment in judgments if judgment.is_control]
     first_fresh = len(judgments) - fresh
     new_count = sum(judgment.is_control for judgment in judgments[first_fresh:])
     return make_history(
-        control_judgments, {}, answer_format=answers, total=len(control_judgments), new_count=new_count
+        control_judgments, {}, answer_format=answer_format, total=len(control_judgments), new_count=new_count
     )
 
 
@@ -119,7 +119,7 @@ def examine_latest_page(
     if not fresh:
         return []
     total = log.judgment_count(worker)
-    applicable_rules = [rule for rule in rules if rule.applies_to(log.answers)]
+    applicable_rules = [rule for rule in rules if rule.applies_to(log.answer_format)]
     due_rules = [
         rule
         for rule in applicable_rules
@@ -146,10 +146,10 @@ def examine_latest_page(
 
 
 def replay_detectors(
-    pages: Iterable[SubmittedPage], *, rules: Sequence[Rule], answers: AnswerFormat
+    pages: Iterable[SubmittedPage], *, rules: Sequence[Rule], answer_format: AnswerFormat
 ) -> dict[int, dict[str, Finding]]:
     """Return the first finding of each detector about each worker, by worker and by name of the detector."""
-    log = JudgmentLog(answers)
+    log = JudgmentLog(answer_format)
     findings: dict[int, dict[str, Finding]] = {}
     for page in pages:
         log.add(page)

@@ -91,7 +91,7 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
         )
     answers = answer_format_of(study)
     pages = list(pages_of(study))
-    findings = replay_detectors(pages, rules=detectors, answers=answers)
+    findings = replay_detectors(pages, rules=detectors, answer_format=answers)
     workers = _StudyWorkers.for_study(study)
     judgments = list(chain.from_iterable(page.judgments for page in pages))
     # Some detectors need data that only some pages record, such as how a text was written.

@@ -131,7 +131,7 @@ def _read_columns(file: Path) -> tuple[list[str], Floats]:
             systems += [names[code] for code in encoded_names.indices.to_numpy().tolist()]
             scores.frombytes(numbers.tobytes())
             check_size(file, _size_of_lines(systems, interned_names))
-    except (pa.ArrowInvalid, OSError, BadCell, LimitExceeded, *GZIP_ERRORS):
+    except (pa.ArrowInvalid, OSError, BadCell, LimitExceeded, *GZIP_ERRORS):  # for example, a score is ""
         return _read_by_line(file)
     return systems, np.frombuffer(scores, dtype=np.float64)
 
@@ -149,9 +149,9 @@ def _read_by_line(file: Path) -> tuple[list[str], Floats]:
         try:
             name = read_name(system, "the name of a system")
             systems.append(interned_names.setdefault(name, name))
-            scores.append(
-                np.nan if value.strip() in NO_SCORE else float(read_number(value, True, "a score, or None"))
-            )
+            has_score = value.strip() not in NO_SCORE
+            number = read_number(value, textual=True, expected="a score, or None") if has_score else np.nan
+            scores.append(number)
         except BadCell as error:
             raise ImportProblem(file, line_number, None, error.actual, error.expected) from None
         if not len(systems) % CHECK_INTERVAL:

@@ -247,8 +247,8 @@ def test_control_items_of_before_do_not_make_a_new_look() -> None:
     rule = make_rule("control-accuracy", {})
     missed = [OwnJudgment(0, unit, 1.0, 1.0, is_right=0.0) for unit in range(20)]
     others = [OwnJudgment(1, unit, 1.0, 1.0) for unit in range(20, 40)]
-    assert rule.examine(control_history(missed, answers=TRIPLET, fresh=20)) is not None
-    assert rule.examine(control_history(missed + others, answers=TRIPLET, fresh=20)) is None
+    assert rule.examine(control_history(missed, answer_format=TRIPLET, fresh=20)) is not None
+    assert rule.examine(control_history(missed + others, answer_format=TRIPLET, fresh=20)) is None
 
 
 def test_contradicting_oneself_is_found() -> None:

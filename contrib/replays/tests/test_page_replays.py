@@ -25,7 +25,7 @@ def test_the_first_finding_is_kept_with_the_answers_it_took() -> None:
         for number in range(6)
         for worker in (1, 2, 3)
     ]
-    found = replay_detectors(pages, rules=rules, answers=TRIPLET)
+    found = replay_detectors(pages, rules=rules, answer_format=TRIPLET)
     assert found[2]["side-bias"].judgments == 20
     assert 60 <= found[1]["side-bias"].judgments <= 120
     assert set(found[3]) == {"alternation"}
@@ -46,10 +46,10 @@ def test_nobody_is_seen_with_answers_that_came_later() -> None:
         )
 
     early = replay_detectors(
-        [answers(1, True), answers(2, False), answers(3, False)], rules=[rule], answers=TRIPLET
+        [answers(1, True), answers(2, False), answers(3, False)], rules=[rule], answer_format=TRIPLET
     )
     late = replay_detectors(
-        [answers(2, False), answers(3, False), answers(1, True)], rules=[rule], answers=TRIPLET
+        [answers(2, False), answers(3, False), answers(1, True)], rules=[rule], answer_format=TRIPLET
     )
     assert 1 not in early
     assert "disagreement" in late[1]

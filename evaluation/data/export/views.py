@@ -223,7 +223,7 @@ def show_exports(request: HttpRequest, study: Study, context: Context) -> HttpRe
     context |= {
         "exports": list(finished_jobs.exclude(args__format__in=withheld_formats)[:MAX_EXPORTS]),
         "formats": [_describe_format(entry) for entry in formats_for(study) if entry.right in rights],
-        "has_answers": was_opened(study),
+        "was_opened": was_opened(study),
     }
     return TemplateResponse(request, "evaluation/study_exports.html", context)
 

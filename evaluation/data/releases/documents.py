@@ -27,7 +27,7 @@ TEMPLATES.filters["json"] = lambda text: json.dumps(text, ensure_ascii=False)
 
 # Name of the licence and address of its text, by SPDX identifier.
 LICENCES: dict[str, dict[str, str]] = tomllib.loads((FOLDER / "licences.toml").read_text(encoding="utf-8"))
-# {"tables": {file: {"description": text, "columns": {name: [type, text]}}}, "others": {file: text}}
+# {"tables": {file: {"description": text, "columns": {name: [type, text]}}}, "others": {file or "folder/": text}}
 _FILES: dict[str, Any] = tomllib.loads((FOLDER / "files.toml").read_text(encoding="utf-8"))
 CROISSANT_CONTEXT: dict[str, Any] = json.loads((FOLDER / "croissant_context.json").read_text("utf-8"))
 CROISSANT_VERSION = "http://mlcommons.org/croissant/1.0"
