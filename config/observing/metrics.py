@@ -58,7 +58,7 @@ def may_read(address: str, authorization: str) -> bool:
 def metrics_response() -> HttpResponse:
     """Return the metrics of all processes, in the text format of Prometheus."""
     registry = CollectorRegistry()
-    if settings.FIGURES_FOLDER:
+    if settings.FIGURES_FOLDER:  # PROMETHEUS_MULTIPROC_DIR
         MultiProcessCollector(registry, settings.FIGURES_FOLDER)
     else:
         for metric in (REQUESTS, DURATIONS, ERRORS):
@@ -91,7 +91,7 @@ class _RowCollector(Collector):
 
 
 def _waiting_work() -> Iterator[GaugeMetricFamily]:
-    """Yield the metrics of ``WORK_MODELS``, and those of jobs by queue."""
+    """Yield the metrics of ``WORK_MODELS``, and those of jobs by queue (JOB_SECONDS has a time limit for each)."""
     work = [
         (name, apps.get_model(model)._default_manager.all(), time_field)
         for name, (model, time_field) in WORK_MODELS.items()

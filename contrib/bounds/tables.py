@@ -14,7 +14,7 @@ def rank_tables(bounds_json: Mapping[str, Any]) -> list[Table]:
     """Return two tables of ``Bounds.as_json``: rank correlations within items, and ranks of one item's captions."""
     names = bounds_json["orders"]["names"][:-1]  # the metrics; the last name is the number of words
     columns: list[tuple[str, str] | tuple[str, str, bool]] = [("caption", "text")]
-    for name in names:
+    for name in names:  # True: the heading is a name, which is not translated
         columns += [(f"{name}, rank", "count", True), (name, "coefficient", True)]
     rows = []
     for caption in bounds_json["ranked"]:

@@ -147,7 +147,7 @@ class DisagreementsView(APIView):
 
 
 def _disagreement_as_json(disagreement: MetricDisagreement) -> dict[str, Any]:
-    """Return a disagreement as ``DisagreementSerializer`` describes it."""
+    """Return a disagreement as ``DisagreementSerializer`` describes it, and the address of the picture."""
     judged_row, consensus = disagreement.row, disagreement.consensus
     second = getattr(judged_row, "second", None)
     disagreement_json: dict[str, Any] = as_json(

@@ -4,7 +4,7 @@ from django.utils.translation import gettext as _
 
 from annotation.errors import NotAdmitted, RequirementNotMet
 
-QUIZ_ADDRESS = "quiz:quiz"
+QUIZ_ADDRESS = "quiz:quiz"  # URL name of the page of the quiz
 
 
 class QuizNotPassed(NotAdmitted):

@@ -45,7 +45,7 @@ class MarkedRow:
 
 
 def marked_rows(study: Study, shared: Sequence[tuple[Segment, Segment]]) -> list[MarkedRow]:
-    """Return the texts of ``shared_segments`` with their marks. Segments whose texts have no consensus are left out."""
+    """Return the texts of both systems' segments with their marks. Segments without a consensus are left out."""
     items = Item.objects.in_bulk([segment.item for segment, _ in shared])
     # By descending position, so that the first reference of an item replaces its others in the dictionary.
     references = dict(
@@ -79,7 +79,7 @@ def _mark_text(consensus: Consensus) -> MarkedText:
         if span["start"] is not None:
             severities[span["start"] : span["end"]] = [span[SEVERITY]] * (span["end"] - span["start"])
     pieces, start = [], 0
-    for severity, run in groupby(severities[: len(text)]):
+    for severity, run in groupby(severities[: len(text)]):  # longer if a span ends after the text
         end = start + len(list(run))
         pieces.append(Piece(text[start:end], severity))
         start = end
