@@ -57,6 +57,6 @@ def _import_scores(request: HttpRequest, study: Study) -> None:
     import_or_queue(request, upload, import_file, kind="import_scores", args=args)
 
 
-add_step(
+add_step(  # the scores are the dataset's, so its editors need no right to change the study
     StudyStep(name="import-scores", label="Import", run=_import_scores, permission=Right.VIEW, inline=True)
 )

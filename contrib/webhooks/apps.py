@@ -43,8 +43,9 @@ class WebhooksConfig(Feature):
         from contrib.webhooks.models import HEARS_OF_SUBMISSIONS, Webhook
         from judgments.jobs.registry import CROWD, schedule
 
+        # An annotation of each submitted assignment, with which `note_submission` needs no query of its own.
         submission_annotations[HEARS_OF_SUBMISSIONS] = Webhook.hears_of_submissions()
-        assignment_submitted.connect(_note_submission)
+        assignment_submitted.connect(lazy_function("contrib.webhooks.events.note_submission"), weak=False)
         worker_excluded.connect(lazy_function("contrib.webhooks.events.note_exclusion"), weak=False)
         schedule(
             "contrib.webhooks.delivery.send_webhooks",
@@ -58,10 +59,3 @@ class WebhooksConfig(Feature):
         pseudonym = lazy_function("contrib.webhooks.events.pseudonym_for_webhook")
         identifying_word_wanted.connect(pseudonym, weak=False)
         person_erased.connect(lazy_function("contrib.webhooks.events.forget_people"), weak=False)
-
-
-def _note_submission(**signal: Any) -> None:
-    # imported lazily, since the models are not loaded when this module is
-    from contrib.webhooks.events import note_submission
-
-    note_submission(**signal)

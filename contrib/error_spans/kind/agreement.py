@@ -96,7 +96,7 @@ def _agreement_on_spans(
         "raters": workers,
         "lengths": [len(judgment.unit.first.text) for judgment in judgments],
         "spans": [[(span[START], span[END]) for span in spans] for spans in spans_of_judgments],
-        "items": _clusters_of(judgments),
+        "items": _clusters_of(judgments),  # what is resampled
         "resamples": RESAMPLES,
         "seed": seed,
     }

@@ -82,7 +82,7 @@ def all_units(study: Study) -> QuerySet[Any]:
 class Stage:
     """A pass over pieces (rows such as units), ordered by ``position`` and row id.
 
-    Most encodings have one stage. The file is joined from the parts of the last stage.
+    Most encodings have one stage. Later stages read the parts of earlier ones; the last stage's parts form the file.
 
     Attributes:
         suffix: suffix of a part's file.
@@ -126,7 +126,7 @@ class Encoding(ABC):
         return (Stage(self.suffix),)
 
     def load(self, work: ExportWork) -> None:  # noqa: B027 - most load nothing
-        """Load the data that all parts of ``work.stage`` share."""
+        """Load the data that all parts of ``work.stage`` share into attributes of the encoding."""
 
     @abstractmethod
     def write_part(self, work: ExportWork, file: HashedFile) -> None:

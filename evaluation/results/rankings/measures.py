@@ -156,7 +156,7 @@ def _compare_with_best(figures: Mapping[str, SystemFigures]) -> Mapping[str, flo
     queries, item = np.unique(query, return_inverse=True)
     cluster = np.zeros(len(queries), dtype=np.int64)
     cluster[item] = document
-    outputs = Outputs(names, item, system_code, cluster, precision, None).subset(is_defined)
+    outputs = Outputs(names, item, system_code, cluster, precision, deletions=None).subset(is_defined)
     return outputs.standings(MEAN).compare().compared if is_defined.any() else {}
 
 
@@ -241,11 +241,11 @@ class _SystemLists:
         queries: (Q,) numbers of the queries: images or query captions.
         query_items: (Q,) positions of the queries in ``Proposals``: images, or texts of query captions.
         documents: (Q,) documents of the images that are queries, or the query captions themselves.
-        starts: (Q + 1,) start of each list, up to its last known item.
+        starts: (Q + 1,) start of each list, and the end of the last one. A list ends with its last known item.
         list_index: (E,) list of each entry, ascending.
         positions: (E,) position of each entry in the concatenated lists.
         codes: (E,) relevance of each entry.
-        original: (E,) as ``Proposals.original``.
+        original: (E,) 1 for the original, 0 for others, NO_ORIGINAL in lists without one to find.
     """
 
     queries: Ints

@@ -197,7 +197,7 @@ def _scores_of(measures: ContentMeasures, reference: PeoplesSelections, source: 
     if source.role == PEOPLE:
         return np.array(measures.scores_of_people(people))
     draws = [measures.scores([draw[image] for image in images], people) for draw in source.draws]
-    return np.asarray(np.mean(draws, axis=0))
+    return np.asarray(np.mean(draws, axis=0))  # only random baselines have several draws
 
 
 def _outputs(
