@@ -84,7 +84,7 @@ def check_template(
     markup_counts: Counter[str] = Counter()
     empty_counts: Counter[str] = Counter()
     option_columns = _option_columns(template)
-    for row in table.rows():
+    for row in table.rows():  # ``row.image`` is the name of the row, such as "row-1"
         if not row_count:
             columns, first_row = tuple(name for name, _ in row.fields), dict(row.fields)
             _check_columns(template, columns, inputs)
