@@ -78,7 +78,7 @@ class IsParticipant(BasePermission):
 class OpenToParticipants:
     """A mixin for resources that every account may use. Their rows belong to no study, so no role restricts them.
 
-    Accounts with ``read_permission`` see all rows; for others, ``VisibleRows`` calls ``rows_for``, which returns all, too.
+    Accounts with ``read_permission`` see all rows. For others, ``VisibleRows`` calls ``rows_for``: again all rows.
     """
 
     read_permission: ClassVar[str] = "judgments.view_study"

@@ -28,7 +28,7 @@ def position_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, A
     swapped_counts = np.bincount(answers.unit_index[answers.is_swapped], minlength=unit_count)
     has_both_orders = (straight_counts > 0) & (swapped_counts > 0)
     is_counted = has_both_orders[answers.unit_index]  # by answer
-    text_counts = (~np.isnan(material.lengths)).sum(axis=1)
+    text_counts = (~np.isnan(material.lengths)).sum(axis=1)  # a missing text has no length
     # The value of an answer that names the text shown first. It is the last text if the order is reversed.
     first_text = np.where(answers.is_swapped, text_counts[answers.unit_index], FIRST)
     # For lists of texts, the same numbers are positions.
