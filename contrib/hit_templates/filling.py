@@ -216,7 +216,7 @@ def _fill_control(
         control_attributes |= _button_attributes(element, question, name, step)
     elif element.tag == "input":
         control_attributes["type"] = element.attributes.get("type", "text").lower()
-        control_attributes["value"] = (
+        control_attributes["value"] = (  # the shape "fixed" is that of a hidden constant
             question.preset if question.shape == "fixed" else str(step.answer.get(question.name, ""))
         )
         if question.control == "range" and question.name not in step.answer:

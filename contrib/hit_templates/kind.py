@@ -69,7 +69,7 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
             {
                 question.name: draw_random_answer(question, rng)
                 for question in self._kind.questions(unit)
-                if question.shape != "fixed"
+                if question.shape != "fixed"  # a hidden constant
             },
         )
 

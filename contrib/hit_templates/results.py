@@ -159,7 +159,7 @@ def question_figures(
     *,
     seed: int,
 ) -> list[dict[str, Any]]:
-    """Return the statistics of each question that is not fixed.
+    """Return the statistics of each question except hidden constants, whose shape is "fixed".
 
     They are the votes for options; mean, median, sample standard deviation and range of numbers; or the texts. For
     options and numbers, there is also alpha.
