@@ -91,7 +91,7 @@ def import_judgments(
     has_criteria = list(criteria) != [""]  # the only criterion of a file without criteria is ""
     if has_criteria:
         summary = _import_criteria(options, criteria, study, mapping, refused_rows)
-        is_repeated = False
+        is_repeated = False  # some of the criteria may be new
     else:
         is_repeated = Study.objects.filter(slug=study).exists()
         summary = _import_study(options, study, mapping, refused_rows)

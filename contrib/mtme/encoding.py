@@ -57,7 +57,7 @@ class MtmeEncoding(Encoding):
         systems = System.objects.filter(pk__in=work.preparation["systems"]).annotate(position=F("pk"))
         scoring_stage = Stage(
             SCORES_SUFFIX,
-            pieces=lambda study: systems,
+            pieces=lambda study: systems,  # a stage orders pieces by `position`
             pieces_noun="systems",
             units_per_piece=max(1, work.preparation["segments"]),
         )
@@ -85,7 +85,7 @@ class MtmeEncoding(Encoding):
                 unit: [decisions[unit]] * len(unit_answers) if unit in decisions else unit_answers
                 for unit, unit_answers in included_answers.items()
             }
-            # The value of an answer with marks is the number on which agreement is measured.
+            # An answer with marks has one part, which is called "": the number on which agreement is measured.
             if kind.is_open and not kind.names_best:
                 answers = {
                     unit: [kind.aggregation.codes(None, answer)[""] for answer in unit_answers]

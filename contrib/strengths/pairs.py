@@ -165,7 +165,7 @@ def _add_standings(
 def _judgment_weights(
     study: Study, judgments: JudgmentTable, pairs: _StudyPairs, comparisons: _Comparisons
 ) -> Floats | None:
-    """Return (N,) inverse drawing probabilities of comparisons; None if all are equal.
+    """Return (N,) weights of comparisons, proportional to 1 / drawing probability; None if all are equal.
 
     They differ if items were chosen by usefulness, or if an arena drew pairs by the answers so far.
     """
@@ -223,8 +223,8 @@ def _as_result(strengths: StrengthResult, preferences: Floats, covariates: list[
     return {
         "systems": system_rows(strengths, bands),
         "next": [] if strengths.reason else _next_comparisons(strengths, names),
-        "length": None if strengths.reason else coefficients.get("length"),
-        "order_effect": coefficients.get("order_effect"),
+        "length": None if strengths.reason else coefficients.get("length"),  # null without a fit
+        "order_effect": coefficients.get("order_effect"),  # without a fit, its values are null
         "ties": float((preferences == 0).mean()),
         **as_json(strengths, "levels", "cuts"),
         "clusters": dict(strengths.clusters),

@@ -50,7 +50,7 @@ def store_webhook(*, study: Study, url: str, events: Collection[str], by: User |
             webhook = Webhook.objects.create(
                 study=study,
                 url=url,
-                salt=secrets.token_hex(32),
+                salt=secrets.token_hex(32),  # the secret is derived from it
                 submissions=SUBMITTED in events,
                 completions=COMPLETED in events,
                 exclusions=EXCLUDED in events,
@@ -66,7 +66,7 @@ def store_webhook(*, study: Study, url: str, events: Collection[str], by: User |
 
 
 @transaction.atomic
-def write_test_message(*, webhook: Webhook, by: User | None = None) -> WebhookDelivery:
+def write_test_message(*, webhook: Webhook) -> WebhookDelivery:
     """Write a test message, which is sent even if the webhook is suspended. Raise WrongState if it is disabled."""
     if not Webhook.objects.filter(pk=webhook.pk, active=True).update(rests_until=None):
         raise WrongState(_("Nothing was sent, because the webhook is disabled."))
@@ -99,7 +99,7 @@ def add_webhook(*, study: Study, by: User | None, url: str, events: Collection[s
 @operation("ping-webhook", "Test a webhook", scope="webhooks", row="webhook")
 def ping_webhook(*, study: Study, by: User | None, webhook: str) -> Outcome:
     """Write a test message. It is sent within seconds."""
-    delivery = write_test_message(webhook=_find_webhook(study, webhook), by=by)
+    delivery = write_test_message(webhook=_find_webhook(study, webhook))
     return Outcome(
         _("A test message will be sent within seconds; reload this page to see the response."), delivery
     )

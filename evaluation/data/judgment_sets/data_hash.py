@@ -29,8 +29,8 @@ class DataHash:
     Row ids and times are not hashed.
 
     Args:
-        write: a function to which lines are passed instead of hashing them. They can be stored and hashed later by
-            ``hash_of_files``.
+        write: a function to which ``add`` passes lines instead of hashing them. They can be stored and hashed later
+            by ``hash_of_files``. ``add_coded`` always hashes.
     """
 
     def __init__(self, write: Callable[[bytes], object] | None = None) -> None:

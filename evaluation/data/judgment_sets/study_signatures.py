@@ -43,8 +43,8 @@ def signature_of_study(
 ) -> Signature:
     """Return the current signature of the study's judgments.
 
-    It is computed from ``table`` and from stored blocks of units, or from rows if no table is given. ``material`` is
-    the digest of the material, if it is already computed.
+    It is computed from ``table`` and from stored blocks of units, or from rows if no table is given. With a table,
+    ``material`` is the digest of the material, if it is already computed.
     """
     if table is None:
         return signature_from(study, material_of(study), votes_of(study), uncommon_fields(study))
@@ -159,7 +159,7 @@ def uncommon_fields(
     if sample := design_of(study).chosen:
         # such as "even,200-of-1000-images"
         fields["chosen"] = f"{sample.method},{sample.budget}-of-{sample.population}-{sample.per}"
-    least = rule_of_controls(study).least
+    least = rule_of_controls(study).least  # check questions to answer before somebody can be excluded
     if least > 1:
         fields["least"] = least
     if stops_early(study):
