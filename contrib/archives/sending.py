@@ -224,7 +224,7 @@ class PublishReleaseRequest(Parameters):
     job="publish_release",
     right=Right.OWN,
     scope="exports",
-    once="always",
+    once="always",  # refuse a second job for the study while one is queued or runs
 )
 def publish_release(*, study: Study, to: str, version: str = "", **options: Any) -> dict[str, Any]:
     """Send a release to Zenodo or Hugging Face as a draft. Without ``send``, only return what would be sent."""

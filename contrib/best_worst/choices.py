@@ -85,10 +85,7 @@ class Choices:
         return shares
 
     def standings(self) -> Standings:
-        """Compare systems by the strengths fitted to choices.
-
-        If strengths are unknown, compare how often each is the best.
-        """
+        """Compare systems by the strengths fitted to choices; if these are unknown, by how often each is the best."""
         fit, shares = self.strengths, self.shares()
         names = [str(name) for name in fit.items.tolist()]
         figures = {
@@ -100,8 +97,9 @@ class Choices:
             return self._compare_two(names[first], names[second])
 
         strength = fit.log_strength
+        # The direct comparison of two systems tells how the variance of their contrast divides among items and raters.
         contrasts = divide_variances(contrasts_of_fit(strength, fit.covariance, fit.freedom), compare)
-        # Strengths that are infinite, since a system is always the best, or have no standard errors.
+        # Strengths are unknown if they are infinite, since a system is always the best, or have no standard errors.
         if fit.reason:
             strength = np.array([figures[name]["value"] for name in names])
             contrasts = contrasts_where_compared(strength, compare)
@@ -118,7 +116,8 @@ class Choices:
     def _compare_two(self, first: str, second: str) -> Contrast:
         """Compare two systems on the lists of which the best caption is of one of them, but not of both.
 
-        The difference is the share of these lists that the first system wins, minus a half.
+        The difference is the share of these lists that the first system wins, minus a half. Its spread is that of a
+        score test: what the spread would be if both systems won equally often.
         """
         is_won_by_one = np.array([(first in systems) != (second in systems) for systems in self.winners])
         if not is_won_by_one.any() or not self.clusters:

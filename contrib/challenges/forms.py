@@ -34,7 +34,7 @@ class SubmissionForm(serializers.Serializer[Any]):
     )
     link = LinkField(label=_("A paper or a page about the system"), max_length=300, required=False)
     public = serializers.BooleanField(label=_("Show on the leaderboard"), default=True, initial=True)
-    file = serializers.FileField(label=_("Captions"), allow_empty_file=True)
+    file = serializers.FileField(label=_("Captions"), allow_empty_file=True)  # its reader refuses it
 
 
 class SubmissionBody(SubmissionForm):

@@ -220,7 +220,7 @@ class SubmissionAdmin(ReadOnlyAdmin):
     """The admin pages of submissions, which are removed from the leaderboard with a reason, but never deleted."""
 
     empty_list_text = "Participants of a challenge submit outputs of their systems."
-    filled_by = Challenge
+    filled_by = Challenge  # the button of the empty list leads to the page that adds a challenge
     list_display = ("system", "team", "user", "challenge", "state", "public", "submission_time", "remove")
     list_display_links = None
     list_filter = ("challenge", "state")

@@ -91,7 +91,7 @@ class RowMatcher:
     def _outputs(self) -> dict[tuple[int, int], str]:
         """The first text of a system for an item, by the row ids of both."""
         rows = Output.objects.filter(system__dataset=self._dataset, task=Output.Task.ANNOTATION)
-        rows = rows.order_by("system_id", "item_id", "-rank")  # rank 1 last, to replace the others
+        rows = rows.order_by("system_id", "item_id", "-rank")  # the best rank last, to replace the others
         return {
             (system, item): one_text(text)
             for system, item, text in rows.values_list("system_id", "item_id", "caption__text")

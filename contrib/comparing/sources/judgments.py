@@ -94,7 +94,7 @@ class SourceJudgments:
         value: (N,) answers: numbers, or objects if an answer is a text.
         left_out: number of rows that were left out, by reason.
         full_depth: (U,) whether the unit has all its judgments, since early stopping did not end it; None if the source
-            has no early stopping.
+            has no early stopping, and for merged or selected units.
         anonymous: whether raters are places in published totals instead of people.
     """
 
