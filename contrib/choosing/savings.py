@@ -106,7 +106,7 @@ def savings_rows(
     for done_count, method in enumerate(methods, 1):
         for budget in budgets:
             if method == UNIFORM:
-                chance = inclusion_probabilities(np.ones(size), budget, floor=1.0)
+                chance = inclusion_probabilities(np.ones(size), budget, floor=1.0)  # all equal
             else:
                 chance = inclusion_probabilities(usefulness[method], budget, floor=FLOOR)
             weights = _draw_weights(chance, population.item, draws, rng_for(seed, f"{method} {budget}"))

@@ -177,7 +177,9 @@ def earlier_figure(kind: str, results: Mapping[str, Any], *, correlated: bool) -
     for index, name in enumerate(order):
         rows = defined[name]
         colour, marker = LINE_COLOURS[index % len(LINE_COLOURS)], MARKERS[index % len(MARKERS)]
-        if leaders == [name] and rows[-1]["low"] is not None and not correlated:
+        if (
+            leaders == [name] and rows[-1]["low"] is not None and not correlated
+        ):  # an earlier tau-b has no interval
             _draw_band(axes, rows, colour, alpha=0.14)
         axes.plot(
             [row["judgments"] for row in rows], [row["value"] for row in rows], color=colour, marker=marker,

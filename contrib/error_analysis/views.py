@@ -111,7 +111,7 @@ def _disagreement_row(study: Study, metric: str, disagreement: MetricDisagreemen
 
 def _describe_people(consensus: Any, compares_pairs: bool) -> str:
     """Return people's consensus on a pair or a unit in words. ``consensus`` is its ``Consensus``, or None."""
-    if consensus is None:
+    if consensus is None or (compares_pairs and consensus.value is None):
         return _("no consensus")
     if not compares_pairs:
         if consensus.share is not None:

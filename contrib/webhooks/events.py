@@ -69,7 +69,7 @@ def _create_deliveries(webhooks: Collection[int], event: str, key: str, payload:
         WebhookDelivery.objects.bulk_create(rows)
 
 
-def pseudonym_for_webhook(study: Study, worker: Worker, **_: Any) -> str:
+def pseudonym_for_webhook(study: Study, worker: Worker, **_signal: Any) -> str:
     """Return a pseudonym of a worker. The name of a crowd's worker is a pseudonym; for others, one is derived."""
     if worker.source == Worker.Source.CROWD:
         return worker.name

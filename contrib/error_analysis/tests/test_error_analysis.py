@@ -9,7 +9,7 @@ from django.test import Client
 
 from contrib.error_analysis.ranking import certainty, quantiles, rank_captions, rank_pairs
 from contrib.error_analysis.views import side_by_side
-from evaluation.models import Analysis, MetricScore
+from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.metrics.storage import evaluate_study
 from judgments import cached_figures
@@ -165,6 +165,11 @@ def test_people_name_the_winner_of_a_pair_and_give_a_caption_a_mean(
     shown = {key: designer.get(look(study, key)) for key in people}
     assert {key: one.context["people_answer"] for key, one in shown.items()} == people
     assert {one.context["compares_pairs"] for one in shown.values()} == {compares}
+
+
+def test_a_tied_pair_has_no_consensus(pairs: StudyOf, designer: Client) -> None:
+    Consensus.objects.filter(pair__key="p1").update(value=None, tie=True)
+    assert designer.get(look(pairs.study, "p1")).context["people_answer"] == "no consensus"
 
 
 def test_captions_are_escaped(pairs: StudyOf, designer: Client) -> None:

@@ -18,7 +18,7 @@ from judgments.studies.designs import kind_of
 
 class ConsensusEncoding(Encoding):
     suffix = "jsonl"
-    tallies = True
+    tallies = True  # write_part adds all judgments to the export's signature
     count_name: str  # key of the number of lines in the counts of the manifest
 
     def __init__(self) -> None:
