@@ -160,7 +160,7 @@ def _draw_interval(
 def earlier_figure(kind: str, results: Mapping[str, Any], *, correlated: bool) -> str:
     """Plot each metric's value by number of judgments, as SVG; "" if no metric has two values.
 
-    The arguments are those of ``metrics_figure``.
+    The arguments are those of ``metrics_figure``. Earlier taus have no interval, so only accuracies have a band.
     """
     leaders = results["verdict"]["leaders"]
     defined: dict[str, list[Mapping[str, Any]]] = {}
@@ -177,9 +177,7 @@ def earlier_figure(kind: str, results: Mapping[str, Any], *, correlated: bool) -
     for index, name in enumerate(order):
         rows = defined[name]
         colour, marker = LINE_COLOURS[index % len(LINE_COLOURS)], MARKERS[index % len(MARKERS)]
-        if (
-            leaders == [name] and rows[-1]["low"] is not None and not correlated
-        ):  # an earlier tau-b has no interval
+        if leaders == [name] and rows[-1]["low"] is not None and not correlated:
             _draw_band(axes, rows, colour, alpha=0.14)
         axes.plot(
             [row["judgments"] for row in rows], [row["value"] for row in rows], color=colour, marker=marker,

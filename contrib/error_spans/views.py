@@ -73,7 +73,7 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "agreement": _labelled_agreement(figures) if figures else [],
     }
     systems = [row.system for row in scores]
-    if newest is not None and len(systems) > 1:
+    if newest is not None and len(systems) > 1:  # the marks that are shown are those of the consensus
         first, second = request.GET.get("first", ""), request.GET.get("second", "")
         first = first if first in systems else systems[0]
         second = second if second in systems else systems[1]

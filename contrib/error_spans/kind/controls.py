@@ -45,10 +45,7 @@ def reference_control(kind: Kind, slot: ControlSlot, image: Image) -> Group:
 
 
 def degraded_control(kind: Kind, slot: ControlSlot, image: Image) -> Group | None:
-    """Return a control item made from a system's text or, if there is none, from a person's.
-
-    Return None if no text can be damaged.
-    """
+    """Return a control item made from a system's text, else from a person's; None if no text can be damaged."""
     texts = [text for _, text in image.outputs] or list(image.references)
     return _damaged_control(kind, slot, image, texts, DEGRADED)
 
@@ -85,6 +82,7 @@ def _damaged_control(
         shown_texts: dict[str, Any] = {"first": damaged}
         if spans.reference and image.references:
             shown_texts["reference"] = image.references[0]
+        # The key of the damaged text is a part of the control item's key.
         units.append(kind.control_unit(slot, image, (damaged.key,), expected, control_kind, **shown_texts))
     return Group(image.name, join_on_screen(units)) if units else None
 

@@ -1,7 +1,7 @@
 """Read judgments files as columns for agreement, without a database.
 
-A judgments file is a table with the columns `unit`, `worker` and `value` or `answer` (docs/exports.md). Rows with
-`used` false, with `control` true, or without a value are left out.
+A judgments file is a table with the columns `unit`, `worker` and `value` (docs/exports.md). Open answers are in the
+column `answer`, with an empty `value`. Rows with `used` false, `control` true, or no answer are left out.
 """
 
 from __future__ import annotations
