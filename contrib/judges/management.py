@@ -30,7 +30,7 @@ class AskJudge(OperationCommand):
         self.say(answers.describe())
 
 
-BLANK = " "  # of cells without a value
+BLANK = " "  # of cells without a value, in which "" would be shown as a dash
 AGREEMENT_COLUMNS = [
     ("judge", "text"), ("agreement", "coefficient"), ("alpha with people", "coefficient"),
     ("same in both orders", "percent"), ("units", "count"),

@@ -91,7 +91,7 @@ def question_results(contents: Iterable[AttemptContent]) -> dict[str, QuestionRe
         for position, item in enumerate(content.attempt.items, start=1):
             is_right = content.is_right(position)
             if is_right is None:
-                continue
+                continue  # not answered, or without a right answer
             key = str(item.get("question") or item["unit"])
             row = rows.setdefault(key, QuestionResult(key))
             row.answer_count += 1

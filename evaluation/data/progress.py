@@ -118,7 +118,7 @@ def _count_hits(study: Study) -> dict[str, int]:
         size=_count_per_hit(HITUnit.objects.filter(hit=OuterRef("pk"))), submitted=_count_per_hit(finished)
     )
     is_complete = Q(submitted__gte=F("required") - F("spared"))
-    # Skip HITs without assignments, which can be complete only with early stopping.
+    # A HIT without submissions is complete only if early stopping saved all its slots.
     if not stops_early(study):
         is_complete &= Q(submitted__gt=0)
     if draws_at_claim(study):  # HITs that nobody has taken have no units yet

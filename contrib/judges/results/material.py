@@ -197,12 +197,12 @@ def _lengths_and_systems(study: Study, kind: Kind, unit_ids: Ints) -> tuple[Floa
     index_by_unit = {pk: index for index, pk in enumerate(unit_ids.tolist())}
     columns = ("pk", "item_id", "content", "systems", "first__text_key", "first__text", "second__text")
     pair_columns = ("pair__first_system__name", "pair__second_system__name")
-    for pk, item, content, file_credits, first_key, left, right, *pair_systems in rows.values_list(
+    for pk, item, content, file_credits, first_key, first, second, *pair_systems in rows.values_list(
         *columns, *pair_columns
     ).iterator(ROWS_PER_BATCH):
         unit_index = index_by_unit[pk]
         options = [option["text"] for option in content["options"]] if kind.names_best else []
-        for text_index, text in enumerate(options or (left, right)):
+        for text_index, text in enumerate(options or (first, second)):
             if text is not None:
                 lengths[unit_index, text_index] = len(text.split())
         for text_index, name in enumerate(pair_systems):

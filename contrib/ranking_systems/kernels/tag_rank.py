@@ -145,13 +145,13 @@ def _chi_squares(first: _Vectors, second: _Vectors) -> Floats:
     for row in range(sums.shape[0]):
         for column in range(sums.shape[1]):
             i, j = first.starts[row], second.starts[column]
-            last, end = first.starts[row + 1], second.starts[column + 1]
+            i_end, j_end = first.starts[row + 1], second.starts[column + 1]
             total = 0.0
-            while i < last or j < end:
-                if j == end or (i < last and first.stems[i] < second.stems[j]):
+            while i < i_end or j < j_end:
+                if j == j_end or (i < i_end and first.stems[i] < second.stems[j]):
                     total += first.values[i]
                     i += 1
-                elif i == last or second.stems[j] < first.stems[i]:
+                elif i == i_end or second.stems[j] < first.stems[i]:
                     total += second.values[j]
                     j += 1
                 else:
