@@ -83,7 +83,7 @@ class Population:
             )
             row_scores = np.stack([scores_by_metric[name] for name in metrics], axis=2)
         else:
-            result = score_captions(
+            result = score_captions(  # its `images` are the scores of single captions
                 self.captions, self.documents, metrics=metrics, tokenizer=tokenizer, imported=imported
             )
             row_scores = np.stack([result.scores[name].images for name in metrics], axis=1)[:, np.newaxis]

@@ -147,7 +147,7 @@ def _import_study(
         return ImportSummary(slug, created=False, counts=_count_rows(existing))
     fingerprint = Fingerprint()
     try:
-        with many_objects(), large_cache(), transaction.atomic():
+        with many_objects(), large_cache(), transaction.atomic():  # the first two speed up a large import
             rows = fingerprint.hash_rows(source.judgments(items, captions_of_dataset(dataset)))
             first_row = next(rows, None)  # read first, since it may state the protocol
             study_protocol = _protocol_of(source, first_row, options)

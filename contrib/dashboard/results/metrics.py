@@ -72,7 +72,7 @@ def _evaluate_on_pairs(
     votes: VotesInOrder, units: Units, scores: CandidateScores, decisions: dict[int, float]
 ) -> dict[str, Any]:
     pair_count = len(scores.row_ids)
-    pair = places_in(scores.row_ids, units.pair)
+    pair = places_in(scores.row_ids, units.pair)  # all pairs of the study have scores
     winners = list(winners_so_far(votes, pair, scores.images, decisions))
     kind_of_pair = np.full(pair_count, -1, dtype=np.int64)  # -1 for pairs without judged units
     kind_of_pair[pair] = units.kind
