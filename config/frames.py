@@ -85,7 +85,7 @@ class FramedPagesMiddleware(Middleware):
 
 def _refuse_ticket(request: HttpRequest) -> HttpResponse:
     """Return the page (404) for a ticket that is forged or no longer valid."""
-    mark_as_framed(request)
+    mark_as_framed(request)  # so that no link of the page leaves the frame
     # The language middleware comes later in the list, so the language is not set yet.
     with translation.override(translation.get_language_from_request(request)):
         response = render(request, "annotation/framed/no_ticket.html", status=404)

@@ -108,7 +108,7 @@ add_operation(
 add_operation(
     extend, name="more-time", label="Give more time", fields=("minutes", "why"), needed=("minutes",)
 )
-add_operation(expire, name="take-back", label="Undo", fields=("why",))
+add_operation(expire, name="take-back", label="Undo", fields=("why",))  # without ids: all overdue assignments
 add_operation(
     expire, name="expire-slots", label="Close open places", fields=("hits", "why"), needed=("hits",)
 )
@@ -145,7 +145,7 @@ def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpRespon
         "preview_address": f"{preview_address(study)}?number={shown.number}",
         "control_count": sum(unit.control for unit in units),
         "items": [_describe_unit(unit, item, kind) for unit, item in shown.units],
-        "shows_picture": kind.page.shows_picture or design.source.show,
+        "offers_other_item": kind.page.shows_picture or design.source.show,
         # pages that manual changes have added, and one more, on which an item can be put
         "manual_page_numbers": range(1, max((change.hit for change in design.by_hand), default=0) + 2),
         "image_names": study.dataset.items.values_list("name", flat=True)[:MAX_IMAGES],

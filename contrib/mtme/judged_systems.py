@@ -111,7 +111,7 @@ def collect_systems(study: Study, systems: Sequence[int]) -> JudgedSystems:
     """Return a table of the systems with these row ids and of all judged images, without answers."""
     segments = number_row_ids(judged_items(study).values_list("pk", flat=True))
     table = JudgedSystems(number_row_ids(systems), segments)
-    # If a system has several captions of an image, the one that it ranks first is read last, so that it stays.
+    # Of the captions that a system proposed for an image, the one that it ranks first is read last, so that it stays.
     outputs = Output.objects.annotations().filter(system__in=systems).order_by("-rank", "-pk")
     fields = ("system", "item", "caption", "caption__text_key")
     for system, item, caption, key in outputs.values_list(*fields).iterator(ROWS_PER_BATCH):

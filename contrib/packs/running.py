@@ -249,7 +249,7 @@ def _verdict(run: Run, number: PublishedNumber) -> NumberVerdict:
     # Packs record nothing about METEOR, as in table-1/pascal-50s/meteor/HC, if its tables are not installed.
     if "meteor" in number.id.split("/") and not computable_metrics(["meteor"]):
         return verdict_of(run.pack, number, None, missing=NO_METEOR_TABLES)
-    if number.missing:
+    if number.missing:  # pack.toml says why the number is not reproducible
         return verdict_of(run.pack, number, None)
     raise ReplicationError(
         f"{run.pack.folder / MODULE_FILE} states nothing about the number {number.id!r} of pack.toml; "

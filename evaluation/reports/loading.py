@@ -43,6 +43,7 @@ def load_inputs(
     aggregation = _aggregation_result(study, consensus)
     progress(0.3, "metrics against people")
     evaluation, why_not = load_evaluation(study, consensus, metrics, tokenizer)
+    # "audited": a sample of the captions that a filter rejected was judged; each stands for several of them.
     is_weighted = evaluation is not None and "audited" in evaluation.settings
     compares_pairs, pairs = kind.compares_pairs, CandidatePair.objects.filter(study=study)
     return ReportInputs(
@@ -120,7 +121,8 @@ def _evaluation_result(
         # Imported scores may have been replaced in the meantime.
         if settings.get("imported", "") != imported_hashes(study.dataset, settings["metrics"]):
             continue
-        scores, scored_ids = _stored_scores(analysis)  # without scores of captions that are not units
+        scores, scored_ids = _stored_scores(analysis)
+        # Scores of captions that are not units are not stored. They are computed again.
         if set(scores) != set(analysis.result["metrics"]):
             continue
         evaluation = EvaluationResult(analysis.result, settings, analysis.signature, scores, scored_ids)
@@ -158,10 +160,6 @@ def _stored_scores(analysis: Analysis) -> tuple[dict[str, Floats], list[int]]:
     ).iterator(loaders.ROWS_PER_BATCH):
         values.setdefault(metric, []).append((first,) if second is None else (first, second))
         row_ids.setdefault(metric, []).append(unit if pair is None else pair)
-    # Keep the order of the metrics in the analysis.
-    scores = {
-        name: np.array(values[name], dtype=np.float64)
-        for name in analysis.result["metrics"]
-        if name in values
-    }
+    metrics = analysis.result["metrics"]
+    scores = {name: np.array(values[name], dtype=np.float64) for name in metrics if name in values}
     return scores, next(iter(row_ids.values()), [])  # the row ids are the same for all metrics

@@ -95,8 +95,6 @@ class CountsField(KeysField):
 
 
 class ThresholdsField(KeysField):
-    """A list of numbers."""
-
     child = serializers.FloatField()
 
 
@@ -219,5 +217,6 @@ def start_evaluation(
 
     EvaluationOptions(**options).check(compares_pairs=KINDS[study.protocol].compares_pairs)
     check_imported(study.dataset, metrics)
+    # Settings and results have "clusters" only if it is not the default.
     job_options = {} if clusters == CLUSTER_OPTIONS[0] else {"clusters": clusters}
     return {"metrics": list(metrics), "tokenizer": tokenizer, **job_options, **options}

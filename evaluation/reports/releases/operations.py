@@ -76,7 +76,7 @@ class ReleaseRequest(Parameters):
     job=JOB_KIND,
     right=Right.OWN,
     scope="exports",
-    once="always",
+    once="always",  # even with other terms, no second release is made at the same time
 )
 def start_release(*, study: Study, version: str = "", **terms: Any) -> dict[str, Any]:
     """Start to make a release of a closed study, of which you must be the owner.
@@ -104,5 +104,5 @@ class VerifyRequest(Parameters):
 )
 def verify(*, study: Study, version: str) -> dict[str, Any]:
     """Compute every figure of a release again from its rows, and report the differences."""
-    release_file(find_release(study, version))
+    release_file(find_release(study, version))  # raises an error now, not in the job, if there is none
     return {"version": version}

@@ -85,15 +85,15 @@ def unit_batches(
 ) -> Iterator[OutcomeBatch]:
     """Yield the batches of units, except those that ``digests`` show to be stored already. Add their digests.
 
-    A batch has a digest only if the consensus of all its units is in columns.
+    A batch has a digest only if the columns, which the digest covers, have the whole consensus of all its units.
     """
     columns, other_outcomes = columns_and_others(consensus.of_unit)
     units = np.sort(consensus.units.pk)
     column_index = np.full(len(units), -1) if columns is None else places_in(columns.unit, units)
-    is_outside_columns = np.isin(units, list(other_outcomes)) | bool(figures.units)
+    needs_more_than_columns = np.isin(units, list(other_outcomes)) | bool(figures.units)
     for start in range(0, len(units), ROWS_PER_BATCH):
         batch = slice(start, start + ROWS_PER_BATCH)
-        if columns is not None and not is_outside_columns[batch].any():
+        if columns is not None and not needs_more_than_columns[batch].any():
             digest = columns.digest(units[batch], column_index[batch])
             if digests.add(int(units[start]), digest):
                 continue
@@ -126,7 +126,7 @@ def _outcomes_in_columns(
 
     ``column_index`` has the (M,) indices of the units in ``columns``.
     """
-    if figures.units:  # each unit has its own answer
+    if figures.units:  # each unit has an answer of its own, which is not in the columns
         outcome_index, examples = np.arange(len(column_index)), column_index
         answers = [_as_json_text(figures.units.get(pk)) for pk in columns.unit[column_index].tolist()]
     else:  # `examples` has, for each distinct outcome, the index of one of its units
