@@ -91,7 +91,7 @@ class SchemaView(ProblemErrors, SpectacularAPIView):
     """The OpenAPI document as JSON or YAML, at /api/schema/."""
 
     generator_class = CachingGenerator
-    content_negotiation_class = DefaultContentNegotiation
+    content_negotiation_class = DefaultContentNegotiation  # other views always answer in JSON
 
 
 def add_problem_responses(result: dict[str, Any], **_: object) -> dict[str, Any]:

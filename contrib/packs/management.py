@@ -17,7 +17,7 @@ ALL_PACKS = "all"
 
 
 class Replicate(QuorumCommand):
-    workers_option = "--workers"
+    workers_option = "--workers"  # the number of processes
     help = (
         "Run a protocol pack: an experiment of a paper again, from its data files to a report with a verdict for\n"
         "every published number. PACK is a shipped one (--list), the path of a folder with pack.toml and pack.py,\n"

@@ -21,7 +21,7 @@ PLAN_COLUMNS = [
 
 
 class PlanPower(QuorumCommand):
-    workers_option = "--workers"
+    workers_option = "--workers"  # the number of processes
     help = (
         "How many pairs, references and votes tell two systems or metrics apart, by simulation "
         "(contrib/planning/README.md)."

@@ -68,7 +68,7 @@ def _store_demographics(
     backend = backend_of(study)
     # The lock waits for a deletion of raw ids at the same time.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    raw_ids = RawId.objects.filter(worker=OuterRef("worker"), session=None)
+    raw_ids = RawId.objects.filter(worker=OuterRef("worker"), session=None)  # ids of people, not of sessions
     sessions = CrowdSession.objects.filter(Exists(raw_ids), study=study, submitted_at__isnull=False)
     sessions = sessions.select_related("worker")
     worker_ids = {(session.external_id, session.worker.name): session.worker_id for session in sessions}

@@ -18,7 +18,9 @@ from judgments.kinds import KINDS
 from judgments.models import HIT, HITUnit, Study
 from judgments.studies.designs import design_of
 
-HitItems = list[tuple[int, bool]]  # the item of each unit of a HIT, and whether the unit is repeated
+HitItems = list[
+    tuple[int, bool]
+]  # the item of each unit of a HIT; whether the unit is repeated, on another screen
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,4 +96,4 @@ def screens_of(page_units: Sequence[PageUnit], kind: Kind) -> Iterator[list[Page
 
 def _picture_key(unit: Any) -> object:
     item = unit.image if isinstance(unit, UnitSpec) else unit.item_id  # a ``UnitSpec`` is a unit of a preview
-    return item, unit.control_kind == REPEATED
+    return item, unit.control_kind == REPEATED  # a repeated picture has a screen of its own

@@ -213,7 +213,7 @@ def _agreement_on_all_pairs(data: FiftySentenceData, people: Floats) -> dict[str
     complete_captions = {image: texts for image, texts in captions.items() if len(texts) == len(SYSTEMS)}
     if not complete_captions:
         return {}
-    systems = sorted(SYSTEMS.values())
+    systems = sorted(SYSTEMS.values())  # the order of ``people``
     result = score_texts(
         [texts[name] for texts in complete_captions.values() for name in systems],
         [data.references[image] for image in complete_captions for _ in systems],
