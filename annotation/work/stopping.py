@@ -263,7 +263,7 @@ def _votes_of(
 
 
 def _votes_wanted(design: StudyDesign, slots: _LockedSlots) -> dict[int, int]:
-    """Return the number of judgments that the study asks for, of each unit of the HITs, by unit row id."""
+    """Return the wanted judgments of each unit, by unit row id: the design's, and those added later (``extra``)."""
     return {
         hit_unit.unit: design.judgments_per_unit + slots.hits[hit_unit.hit].extra
         for hit_unit in slots.hit_units

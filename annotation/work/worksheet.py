@@ -36,9 +36,7 @@ def shown_unit(
 def texts_shown(page_unit: PageUnit, *, design: StudyDesign, kind: Kind, picture_url: str) -> dict[str, Any]:
     """Return the texts and the picture of a unit, and its source text if the design shows it."""
     content = kind.present_unit(page_unit.unit, side=page_unit.side, picture_url=picture_url)
-    if (
-        not picture_url and "image" in content
-    ):  # an item without a picture; drop the alternative text of one, too
+    if not picture_url and "image" in content:  # without a picture, drop its alternative text, too
         content["image"] = {"url": "", "alt": ""}
     if not design.source.show:
         return content

@@ -41,7 +41,7 @@ class CallFailed(Exception):
 
     Attributes:
         was_sent: whether the service may have received the call, and carried it out.
-        is_late: whether the call took too long.
+        is_late: whether the call took too long, or its response has too many bytes.
         reason: the message of the operating system, or of the code that detected the failure.
     """
 

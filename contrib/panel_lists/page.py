@@ -77,7 +77,7 @@ def _reconcile_list(request: HttpRequest, study: Study) -> HttpResponse:
         upload = _find_list_job(request, study, request.POST["job"]).args["upload"]
         return _start_list_job(request, study, upload, columns)
     if uploaded_file is not None and MAX_REQUEST_BYTES < (uploaded_file.size or 0) <= MAX_LIST_BYTES:
-        uploaded_file.name = "list.csv"
+        uploaded_file.name = "list.csv"  # since ``store_upload`` refuses some names
         return _start_list_job(request, study, uploads.store_upload([uploaded_file]), columns)
     text = _read_list_text(request)  # refuses larger files
     try:

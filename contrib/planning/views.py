@@ -76,7 +76,7 @@ def show_plan_without_study(request: HttpRequest, context: Context) -> HttpRespo
             if plans.under_way().exists():
                 raise WrongState(_("Nothing was simulated: your last plan is still running."))
             args = {"assumptions": assumptions, **form.pilot_source()}
-            enqueue(kind="plan_power", args=args, user=user, once=True)
+            enqueue(kind="plan_power", args=args, user=user, once=True)  # refuses a simultaneous click, too
         except QuorumError as error:
             refusal, posted_values = str(error), request.POST.dict()
         else:

@@ -42,7 +42,7 @@ def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
         client.send_message(participant=person, study=panel_study_id(call), text=text)
     except CrowdProblem as problem:
         if problem.had_no_effect:
-            store_facts(call, sending=None)
+            store_facts(call, sending=None)  # None deletes the fact
         raise
     return {"sent": True}
 

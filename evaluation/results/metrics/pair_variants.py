@@ -57,10 +57,10 @@ def accuracy_over_all(
     for kind, is_of_kind in kinds_of(kinds, len(scores)).items():
         n = int(is_of_kind.sum())
         # `share` calls `credit` with people's winners, and with the winners without single participants.
-        estimate = people.share(credit, is_of_kind, include_undecided=True) if n else Inference()
+        interval = people.share(credit, is_of_kind, include_undecided=True) if n else Inference()
         value = float(credit(all_pairs, people.winners)[is_of_kind].mean()) if n else math.nan
-        accuracies[kind] = {"value": json_float(value), **as_json(estimate, "low", "high"), "n": n}
-        accuracies[kind]["reason"] = estimate.reason
+        accuracies[kind] = {"value": json_float(value), **as_json(interval, "low", "high"), "n": n}
+        accuracies[kind]["reason"] = interval.reason
     return accuracies
 
 
@@ -95,13 +95,13 @@ def accuracy_with_ties(
             resamples=0,
             seed=seed,
         )
-        estimate = _share_of_right_outcomes(metric_outcomes(scores, accuracy.epsilon), people, is_judged)
+        interval = _interval_of_right_outcomes(metric_outcomes(scores, accuracy.epsilon), people, is_judged)
         accuracies[name] = {
             "value": json_float(accuracy.value),
-            **as_json(estimate, "low", "high"),
+            **as_json(interval, "low", "high"),
             "n": accuracy.pairs,
             **as_json(accuracy, "epsilon", "tied_both", "tied_metric", "tied_people", "signature"),
-            "reason": accuracy.reason or estimate.reason,
+            "reason": accuracy.reason or interval.reason,
         }
     first_systems, second_systems = zip(*systems, strict=True)
     metric_margins = judged_scores[:, 0] - judged_scores[:, 1]
@@ -118,8 +118,8 @@ def accuracy_with_ties(
     return accuracies
 
 
-def _share_of_right_outcomes(outcomes: Ints, people: PeoplesWinners, is_judged: Flags) -> Inference:
-    """Return the share of judged pairs for which a metric's outcome is people's winner or their tie."""
+def _interval_of_right_outcomes(outcomes: Ints, people: PeoplesWinners, is_judged: Flags) -> Inference:
+    """Return the interval of the share of judged pairs for which a metric's outcome is people's winner or tie."""
 
     def credit(pairs: Ints, peoples_winners: Floats) -> Floats:
         return (outcomes[pairs] == peoples_winners).astype(np.float64)
