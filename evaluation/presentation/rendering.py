@@ -196,7 +196,7 @@ def _environments() -> dict[str, Environment]:
             comment_start_string="<#", comment_end_string="#>",
         ),
     }  # fmt: skip
-    environments["md"].filters["escaped"] = escape_markdown
+    environments["md"].filters["escaped"] = escape_markdown  # for paragraphs, which are joined after escaping
     environments["tex"].filters |= {"escaped": escape_tex, "breakable": _breakable_signature}
     return environments
 

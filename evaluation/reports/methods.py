@@ -106,7 +106,7 @@ def methods_with_citations(
             fill_template(part.methods, values) for part in parts if part.name in values["sections"]
         )
 
-    values["sentences_of_parts"] = sentences_of_parts
+    values["sentences_of_parts"] = sentences_of_parts  # a function, to keep the order of citations
     paragraphs = []
     for name in ("collection", "analysis"):
         sentences = [fill_template(template, values) for template in METHODS_SENTENCES[name]]

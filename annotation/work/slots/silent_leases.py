@@ -29,13 +29,13 @@ ITEMS_IN_PAUSE = 3
 def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
     """End one lease whose worker has sent no answer for long, so that ``worker`` gets a HIT. Return 1, or 0 for none.
 
-    A lease is chosen in this order, and then by how long it has been silent:
+    A lease with answers is due if they have stopped; one without, if the worker has had time for the whole page, since
+    without scripts all answers come at its end. Of due leases, one is chosen in this order, and then by the number of
+    people at its address, and by how long it has been silent:
 
-    1. at an address (for IPv6 the /64) where more people hold seats than in a household, if the lease's answers
-       have stopped;
-    2. without an answer, if the worker has had time for the whole page, since without scripts all answers come at
-       its end;
-    3. at an address where several people hold seats.
+    1. at an address (for IPv6 the /64) where more people hold seats than in a household;
+    2. without an answer;
+    3. with answers, at an address where several people hold seats.
     """
     if worker.source != Worker.Source.LOCAL:
         return 0  # a crowd has promised the slots to its workers
