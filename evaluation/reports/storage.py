@@ -167,10 +167,8 @@ def is_outdated_report(analysis: Analysis) -> bool:
         return True
     if judgments.filter(replaces__isnull=False, made_at__gt=stored_at).exists():
         return True
-    later_decisions = Adjudication.objects.filter(
-        Q(decided_at__gt=stored_at) | Q(withdrawn_at__gt=stored_at), study=study
-    )
-    return later_decisions.exists()
+    is_later = Q(decided_at__gt=stored_at) | Q(withdrawn_at__gt=stored_at)
+    return Adjudication.objects.filter(is_later, study=study).exists()
 
 
 def report_archive(analysis: Analysis) -> Path:
@@ -210,6 +208,7 @@ class MakeReportRequest(Parameters):
         }
 
 
+# once="always": even with other parts, no second report is made at the same time
 @background_operation("report", "Make the report", job="report", once="always", parameters=MakeReportRequest)
 def make_report(*, study: Study, **parts: bool) -> dict[str, Any]:
     """Make a report in the background. The result has `what` = `report`, and its files can be downloaded."""
