@@ -123,13 +123,13 @@ def leave_one_out_scores(
     if not groups:
         # each image has at most one caption, so the captions are as many as the images that are left out
         return LeaveOneOutScores(bounds=(), images=0, captions=0, left_out=sum(map(len, captions)), seed=seed)
-    captions_left_out = hold_out([texts for texts in captions if texts])
+    held_out = hold_out([texts for texts in captions if texts])  # counts single captions, but scores none
     replacements = {}
     if len(groups) > 1:
-        replacements[FLOOR] = draw_from_other_images(captions_left_out, np.random.default_rng(seed))
-    result = score_held_out(captions_left_out, metrics, replacements=replacements)
+        replacements[FLOOR] = draw_from_other_images(held_out, np.random.default_rng(seed))
+    result = score_held_out(held_out, metrics, replacements=replacements)
     floors, signatures = result.replacement_scores.get(FLOOR, {}), result.signatures
-    sizes = captions_left_out.counts
+    sizes = held_out.counts
     bounds = tuple(
         _upper_bound(scores, floors.get(name), sizes, metric=name, signature=signatures[name], seed=seed)
         for name, scores in result.caption_scores.items()
@@ -137,11 +137,11 @@ def leave_one_out_scores(
     return LeaveOneOutScores(
         bounds=bounds,
         images=len(groups),
-        captions=len(captions_left_out.texts),
-        left_out=captions_left_out.single_caption_images,
+        captions=len(held_out.texts),
+        left_out=held_out.single_caption_images,
         seed=seed,
         warnings=result.warnings,
-        rank_correlations=rank_correlations(result.caption_scores, captions_left_out.texts, sizes),
+        rank_correlations=rank_correlations(result.caption_scores, held_out.texts, sizes),
     )
 
 

@@ -113,7 +113,7 @@ class StudyAdmin(QuorumAdmin):
             return path(route, with_help(view, help), name=f"judgments_study_{name}")
 
         return [
-            url("numbers/<slug:key>/", "numbers", numbers.show_numbers),
+            url("numbers/<slug:key>/", "numbers", numbers.show_numbers),  # of an unsaved design
             url("compare/", "compare", partial(reuse.show_comparison, self), "designing.md#use-again"),
             url(
                 "from-file/",

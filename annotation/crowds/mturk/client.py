@@ -127,7 +127,7 @@ def assignment_of(row: Mapping[str, Any]) -> CrowdWork:
         external_id=row["AssignmentId"],
         worker=row["WorkerId"],
         status=row["AssignmentStatus"].lower(),
-        receipt=row.get("Answer") or "",
+        receipt=row.get("Answer") or "",  # the copy of the answers that Mechanical Turk stores
         feedback=row.get("RequesterFeedback") or "",
         accepted_at=row.get("AcceptTime"),
         submitted_at=row.get("SubmitTime"),

@@ -43,7 +43,7 @@ class SystemScore:
 def system_scores(segments: Segments) -> list[SystemScore]:
     """Return the scores of systems, best first."""
     outputs = outputs_of_segments(segments)
-    means = outputs.figures(MEAN) if outputs is not None else {}
+    means = outputs.figures(MEAN) if outputs is not None else {}  # None without segments
     scores = [_score_system(name, system_segments, means[name]) for name, system_segments in segments.items()]
     return sorted(scores, key=lambda score: (-score.score, score.system))
 

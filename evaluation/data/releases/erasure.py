@@ -1,7 +1,7 @@
 """Receivers of signals: a person is erased, or a study's pages of work are discarded.
 
 An earlier release keeps the person's rows under a pseudonym. The person's receipt can still prove that these rows were
-in the study (`origin`).
+in the study (`origin.py`).
 """
 
 from __future__ import annotations

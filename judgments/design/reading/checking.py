@@ -38,7 +38,7 @@ def problems_in(values: dict[str, Any]) -> list[DesignError]:
     ``make_design`` raises only the first of them, and does not check the access code: older studies keep their codes.
     """
     try:
-        design = StudyDesign.model_validate(complete_values(values, NO_PRESETS))
+        design = StudyDesign.model_validate(complete_values(values, NO_PRESETS))  # a form fills presets in
     except ValidationError as error:
         return design_errors(error)
     except DesignError as error:

@@ -66,7 +66,7 @@ def complete_values(values: dict[str, Any], saved_presets: Mapping[str, Preset])
     design_values = _with_requirements(design_values)
     if not is_complete:
         design_values = _with_usual_least(design_values, preset)
-    if not is_complete and quorum_makes_links(design_values):
+    if not is_complete and quorum_makes_links(design_values):  # it then signs them by default
         design_values["panel"] = {"signature": SIGNATURE_PARAMETER} | design_values.get("panel", {})
     if isinstance(design_values.get("name"), str):
         design_values.setdefault("slug", slugify_name(design_values["name"]))

@@ -76,7 +76,7 @@ def _find_header(path: Path, line: int, text: str, columns: Columns, separators:
 def _csv_rows(
     path: Path, lines: Iterator[tuple[int, str]], header: Header, *, quoted: bool
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield each record as a pair of its first line's number and its cells. Skip empty records."""
+    """Yield the first line and the cells of each record that is not empty. Unless ``quoted``, inner quotes are text."""
     max_length = limits().line
     record_length = 0
 
@@ -158,7 +158,7 @@ def read_csv(path: Path, columns: Columns, notes: ImportNotes, encoding: str | N
     header_row = columns.header_row or columns.line_of_header(first_rows) or first_number
     lines = dropwhile(lambda line: line[0] < header_row, chain(first_lines, lines))
     number, text = next(lines, (header_row, ""))
-    notes.count("header-row", number > first_number, detail=str(number))
+    notes.count("header-row", number > first_number, detail=str(number))  # a note only if a title is above
     if columns.header:
         header = Header(number - 1, max(separators, key=text.count), list(columns.header))
         lines = chain([(number, text)], lines)
@@ -170,7 +170,7 @@ def read_csv(path: Path, columns: Columns, notes: ImportNotes, encoding: str | N
 
 
 def _row_values(path: Path, line: int, header: Header, cells: list[str], columns: Columns) -> dict[str, Any]:
-    """Return the cells of a row by column. Raise ImportProblem for a wrong number of cells."""
+    """Return a row's cells by column (``columns.rest`` gets all cells left). Raise ImportProblem for a wrong number."""
     names, missing_count = header.names, len(header.names) - len(cells)
     if columns.rest and names[-1].lower() == columns.rest and missing_count <= 0:
         rest_position = len(names) - 1

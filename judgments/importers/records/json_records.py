@@ -104,7 +104,7 @@ def _json_problems(path: Path, line: int | None) -> Iterator[None]:
 
 
 def json_cell(record: Record, column: str) -> Any:
-    """Return the value of a cell. Parse a text as JSON if the format stores lists and objects as texts."""
+    """Return the value of a cell. Parse a text as JSON if lists are texts in the format, such as CSV or Parquet."""
     value = record.get(column)
     is_encoded = (record.textual or record.json_texts) and isinstance(value, str)
     return parse_json(value, record.file, record.line) if is_encoded else value

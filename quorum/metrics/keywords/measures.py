@@ -336,7 +336,7 @@ def _read_guesses(
         gold = [{tag: count for tag, count in tags.items() if tag in known_terms} for tags in gold]
     first_guesses: Sequence[Sequence[str]]
     if duplicates == CREDITED_ONCE:
-        # Repeated guesses are dropped first, so that further guesses take their places.
+        # Drop repeats before the cut, so that further guesses take their places. `has_repeated` still reads them.
         first_guesses = [list(dict.fromkeys(words))[:guesses] for words in annotations]
     else:
         first_guesses = annotations = [words[:guesses] for words in annotations]

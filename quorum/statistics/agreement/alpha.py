@@ -150,7 +150,7 @@ class AlphaOfParts:
         return AgreementData(
             statistic=lambda weights: alpha(weights[:, compared_unit]),
             frequency=np.ones(len(compared_units), dtype=np.int64),
-            width=max(counts.shape[1], len(compared_unit)),
+            width=max(counts.shape[1], len(compared_unit)),  # floats in memory for a resample
             units=unit_count,
             pairable=len(compared_units),
             raters=worker_count,
