@@ -212,7 +212,7 @@ def refusing_rules(language: str) -> list[dict[str, Any]]:
     """
     rules: dict[str, dict[str, Any]] = {}
     for rule in rules_for(language):
-        # "at most 50 words" needs no example; the examples of general rules are in English
+        # rules about counts, such as "at most 50 words", are not listed; the examples of general rules are in English
         example_languages = rule.languages or ENGLISH
         if rule.hard and not rule.counts and str(rule.message) not in rules:
             rules[str(rule.message)] = {"rule": rule, "shown": primary_subtag(language) in example_languages}

@@ -233,7 +233,7 @@ class BestWorst(OpenKind):
         return ", ".join(f"{names[end]}: {answer[end]}" for end in ENDS if end in answer)
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
-        options = options_of(unit)
+        options = options_of(unit)  # ``side`` is the order in which they are shown; None for the stored order
         return {
             "image": {"url": picture_url, "alt": gettext("The image to be judged")},
             "options": [{"text": options[index]["text"]} for index in side or range(len(options))],

@@ -156,7 +156,7 @@ def start_judge_run(*, study: Study, **values: Any) -> dict[str, Any]:
 
 
 def ask_judge_now(*, study: Study, **values: Any) -> Any:
-    """Ask the model within the command, without a job."""
+    """Ask the model within the command, without a job. Its user pays the endpoint, so a budget of 0 is allowed."""
     check_asking(study, values.get("own_systems", []))
     return ask_model(study=study, **{"price_in": Decimal(0), "price_out": Decimal(0), **values})
 

@@ -211,6 +211,6 @@ def _attempt_as_json(study: Study, attempt: QuizAttempt) -> dict[str, Any]:
                 "why": answer.explanation,
             }
             for answer in explained
-            if answer is not None
+            if answer is not None  # None: the position has no answer yet
         ],
     }

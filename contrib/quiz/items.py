@@ -110,7 +110,7 @@ def make_quiz_groups(design: StudyDesign, division: QuizDivision) -> tuple[Group
 def divide_for_items(
     design: StudyDesign, material: Material
 ) -> tuple[Material, Callable[[], tuple[Group, ...]]]:
-    """Return the material without the images of the quiz, and a function that creates the quiz's items."""
+    """Return the material without the images of the quiz, and a function that makes its items after the judged ones."""
     division = divide_for_quiz_items(design, material)
 
     def make_groups() -> tuple[Group, ...]:

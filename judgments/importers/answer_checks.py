@@ -90,7 +90,7 @@ class AnswerChecker:
             self._check_on_scale(value)
         elif needs_options or value == 0 or not self.kind.two_sided:
             self.clean(value)
-        else:
+        else:  # only 1 and 2, even if earlier answers need more options
             self.plain_kind.clean_answer(value, unit=None, design=None)
         self._checked_numbers.add((value, needs_options))
 

@@ -1,7 +1,7 @@
 """End the processes of a worker.
 
 A worker is a process of Celery whose child processes run jobs. The functions of this module let the worker ask its
-children to stop, end a process whose job belongs to another worker, and interrupt the main thread of a process, so that
+children to stop, end a process whose job another worker took over, and interrupt the main thread of a process, so that
 other threads can do so.
 """
 

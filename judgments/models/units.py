@@ -226,7 +226,7 @@ class HITUnit(models.Model):
 class OutcomeBounds(models.Model):
     """The lowest and highest outcome that a judged unit can still get, for early stopping.
 
-    Outcome 1 is the first answer, -1 the second, 0 a tie. Rows can be recomputed from judgments. Copies are assignments.
+    Outcome 1 is the first answer, -1 the second, 0 a tie. The rows follow from the judgments. A copy is an assignment.
     """
 
     unit = models.OneToOneField(
