@@ -152,7 +152,7 @@ def accuracy_so_far(
             "metrics": newest_rows,
             "earlier": rows_by_metric,
             "verdict": pair_verdict(metric_winners, newest_winners, is_of_kind, newest_rows),
-            **scope_fields(newest_winners.deletions),
+            **scope_fields(newest_winners.deletions),  # whether results hold for other raters, too
         }
     return results_by_kind
 

@@ -45,7 +45,7 @@ def span_agreement_section(figures: Mapping[str, Any]) -> Section:
             for name, count in counts.items()
         ],
         missing=spans["missing"],
-        without=spans["without"],
+        without=spans["without"],  # judgments without an error
     )
     if all(coefficient["value"] is None for coefficient in coefficients.values()):
         return section("spans", empty=coefficients["character F1"]["reason"])

@@ -64,7 +64,7 @@ def _erasure_context(request: HttpRequest, study: Study, context: Context) -> di
         return erasure_context | {"not_found": str(error)}
     if person is None:
         erasure = erasure_of(study, name)
-        assert erasure is not None
+        assert erasure is not None  # else ``find_person`` would have raised ObjectNotFound
         message = pgettext("staff", "The participant was already erased, on %(day)s.") % {
             "day": date_format(localtime(erasure.at))
         }

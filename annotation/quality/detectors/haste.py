@@ -43,7 +43,7 @@ class TooFast(Rule):
             return None
         is_timed = ~np.isnan(history.seconds)
         n = int(is_timed.sum())
-        if n < self.least:
+        if n < self.least:  # too few answers with a known time
             return None
         times = _page_means(history, is_timed)
         fast_count = int((times < self.seconds).sum())

@@ -38,7 +38,7 @@ def draw_texts(kind: Kind, design: StudyDesign, material: Material) -> Batch:
     if not design.spans.contrastive:
         return Batch(hits=hits, notes=drawn.notes)
     sentences = [*drawn.notes.get("sentences", []), *describe_screens(design, hits)]
-    return Batch(
+    return Batch(  # the largest number of screens on a page is shown to participants
         hits=hits, notes={**drawn.notes, "sentences": sentences, SCREENS: max(map(screen_count, hits))}
     )
 

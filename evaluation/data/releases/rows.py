@@ -101,7 +101,7 @@ class ReleasedRows:
     _person_column: array[int] = field(default_factory=lambda: array("q"))
     _flags: array[int] = field(default_factory=lambda: array("b"))
     _values: array[float] = field(default_factory=lambda: array("d"))
-    _full_values: array[float] = field(default_factory=lambda: array("d"))
+    _full_values: array[float] = field(default_factory=lambda: array("d"))  # with strength and confidence
     _seconds: array[float] = field(default_factory=lambda: array("d"))
     _answers: list[Any] = field(default_factory=list)
     _tally: JudgmentTally = field(default_factory=JudgmentTally)

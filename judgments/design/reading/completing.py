@@ -90,11 +90,11 @@ def _check_protocol_of_preset(values: dict[str, Any], preset_name: str, preset: 
 def _with_usual_least(values: dict[str, Any], preset: Preset | None) -> dict[str, Any]:
     """Return the values with a default for ``controls.least`` that suits the threshold of control items.
 
-    If the preset's paper states the threshold, it excludes workers without a minimum of answers, so no default is set.
+    A paper that states a preset's threshold excludes workers without a minimum of answers, so no default is set.
     """
     controls = values.get("controls", {})
     published_controls: dict[str, Any] = {}
-    if preset is not None and "controls.threshold" not in preset.ours:
+    if preset is not None and "controls.threshold" not in preset.ours:  # the paper states it
         published_controls = preset.values.get("controls", {})
     if not isinstance(controls, dict) or "threshold" in published_controls:
         return values

@@ -21,7 +21,7 @@ CROSSED = "crossed"  # the value of ``pairs_from`` by which each text is judged 
 class ItemSampling(DesignTable):
     """The settings of what is drawn from the dataset. ``split`` is ignored if no image has a split."""
 
-    omitted = frozenset({"not_in"})  # if empty, so that designs of earlier releases stay the same
+    omitted = frozenset({"not_in"})  # from stored designs while empty, as designs of earlier releases lack it
 
     pairs: dict[PairKind, Count] = Field(
         default_factory=dict,

@@ -40,8 +40,8 @@ class RecordParser:
         return values
 
     def _add_form_answers(self, record: Record, values: dict[str, Any]) -> None:
-        """Add to ``values`` the answers in remaining cells, with ``sparse`` as prefix, and in columns with JSON."""
-        mapping = self._mapping
+        """Add the answers of forms to ``values``, from the row's last cells, which are still guarded, and from JSON."""
+        mapping = self._mapping  # ``sparse`` is the prefix of columns with answers, such as "Answer."
         column_of_error = mapping.rest
         try:
             if mapping.rest and isinstance(cells := values.pop(mapping.rest, None), list):

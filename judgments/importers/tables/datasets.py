@@ -93,7 +93,7 @@ class TableDataset(DatasetSource):
         self._register = CaptionRegister(self.notes)
         self._first_records = {}
         self._images_without_caption = set()
-        row_lists = self._read_rows(
+        row_lists = self._read_rows(  # lists, so that all errors of a record are raised while it is read
             self._records, DATASET_COLUMNS, lambda record: list(self._rows_of(record))
         )
         yield from chain.from_iterable(row_lists)

@@ -82,7 +82,7 @@ def _csv_cell(value: Any) -> Any:
 
 class JsonLines(Encoding):
     suffix = "jsonl"
-    tallies = True
+    tallies = True  # the rows add each judgment to the tally of the part
     progress_count = "judgments"
     counts = zero_counts()
 
