@@ -44,6 +44,7 @@ class DisagreementSerializer(serializers.Serializer[Any]):
         child=serializers.ListField(child=serializers.FloatField(allow_null=True)),
         help_text="Metric -> its score of each caption.",
     )
+    picture = serializers.CharField(allow_blank=True, help_text="Address of the image's picture.")
 
 
 class DisagreementsSerializer(serializers.Serializer[Any]):
@@ -147,7 +148,7 @@ class DisagreementsView(APIView):
 
 
 def _disagreement_as_json(disagreement: MetricDisagreement) -> dict[str, Any]:
-    """Return a disagreement as ``DisagreementSerializer`` describes it, and the address of the picture."""
+    """Return a disagreement as ``DisagreementSerializer`` describes it."""
     judged_row, consensus = disagreement.row, disagreement.consensus
     second = getattr(judged_row, "second", None)
     disagreement_json: dict[str, Any] = as_json(

@@ -50,8 +50,8 @@ def power_of_means(
     low, high = relevance.ends
     step = 1.0 if high - low <= MAX_GRADES else (high - low) / MAX_GRADES
     true_means = _true_means(proposals, true_answers)
-    # the truly best system is not better than the second by the smallest of the reported differences
-    are_alike = true_means[0] - true_means[1] < min(STEPS_APART) * step
+    # no system of the rehearsal is truly better than another by the smallest of the reported differences
+    are_alike = true_means[0] - true_means[-1] < min(STEPS_APART) * step
     return [
         {
             "what": "systems",

@@ -15,6 +15,7 @@ from annotation.models import Assignment, Worker
 from common.amounts import percent
 from common.errors import WrongState
 from contrib.rehearsals.copies import copy_for_rehearsal, rehearsals_of
+from contrib.rehearsals.mean_power import power_of_means
 from contrib.rehearsals.operations import delete_rehearsal
 from contrib.rehearsals.pair_power import needed_pairs
 from contrib.rehearsals.results import compute_rehearsal
@@ -24,7 +25,8 @@ from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.metrics.storage import evaluate_study
 from judgments.jobs.claims import run_job
-from judgments.models import Job, Study, StudyEvent, StudyRole
+from judgments.models import Job, Output, Study, StudyEvent, StudyRole, System
+from judgments.studies.designs import kind_of
 from judgments.studies.study_page import PAGES
 from quorum.statistics.power import Size, TwoSystems, VoterModel
 from tests.annotation.casting import make_dataset, make_study
@@ -118,6 +120,25 @@ def test_graded_systems_that_are_alike_in_truth_are_told_so(designer: Client) ->
     for study, alike in ((apart, False), (equal, True)):
         told = Analysis.objects.get(study=rehearsed(designer, study), what="rehearsal").result
         assert [row["alike"] for row in told["power"]] == [alike] * 2
+
+
+def test_two_best_systems_that_are_alike_hide_no_worse_one(designer: Client) -> None:
+    dataset = make_dataset(images=8)
+    worse = System.objects.create(dataset=dataset, name="captioner-z")
+    for item in dataset.items.all():
+        first, second = item.outputs.order_by("system__name")
+        Output.objects.create(system=worse, item=item, caption=second.caption)
+        second.caption = first.caption
+        second.save()
+    copy = rehearsed(designer, make_study(dataset, "graded", opened=False))
+    kind, true_answers = kind_of(copy), {}
+    for unit in copy.units.filter(control=False):
+        true_answers[unit.pk] = 1 if unit.first.outputs.filter(system=worse).exists() else 4
+    assert kind.relevance is not None
+    rows = power_of_means(copy, kind.relevance, {}, true_answers)
+    assert [row["alike"] for row in rows] == [False] * 2
+    rows = power_of_means(copy, kind.relevance, {}, dict.fromkeys(true_answers, 4))
+    assert [row["alike"] for row in rows] == [True] * 2
 
 
 @pytest.mark.long
