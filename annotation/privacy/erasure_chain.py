@@ -43,7 +43,7 @@ def append_erasure(*, study: Study, row: Mapping[str, Any]) -> Erasure:
         row: the fields ``mark``, ``way`` and ``content``. A row of ``erasure_list``, which repeats an erasure after a
             backup was restored, also has its time ``at``; by default, the time is now.
     """
-    # the lock of the first row stands for the whole chain, which grows by one row at a time
+    # the lock of the first row stands for the whole chain; without a row to lock, the unique ``previous`` is the guard
     Erasure.objects.select_for_update().order_by("pk").first()
     last_erasure = Erasure.objects.order_by("-pk").first()
     erased_at = datetime.fromisoformat(row["at"]) if "at" in row else timezone.now()

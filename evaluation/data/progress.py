@@ -107,7 +107,7 @@ def _count_saved(study: Study) -> dict[str, Any]:
         "copies": slots["all"] or 0,
         "copies_spared": slots["saved"] or 0,
         "wanted": all_votes - units["saved_votes"] + controls["wanted"],
-        "expected": 1 - expected_share(design, references=units_per_pair),
+        "expected": 1 - expected_share(design, units_per_pair=units_per_pair),
     }
 
 

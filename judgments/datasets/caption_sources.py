@@ -74,8 +74,8 @@ def parts_of_table(
 ) -> tuple[list[UploadPart], set[str]]:
     """Return a part for each source of the table's captions, and the names of its images.
 
-    ``table`` is the whole table as one part, with its format, encoding and mapping. ``report_progress`` raises an error
-    if the job was cancelled. Raise ImportProblem if the table has no captions, names no items, or has too many systems.
+    ``table`` is the whole table as one part, by people, with its format and encoding. ``report_progress`` raises an
+    error if the job was cancelled. Raise ImportProblem if the table has no captions or no items, or too many systems.
     """
     tallies, images, columns = _count_captions(file, table, report_progress)
     if not tallies:
@@ -140,7 +140,7 @@ def _parts_of_columns(table: UploadPart, columns: Sequence[str], tallies: _Talli
     if people_columns:
         people_tally = _merge_tallies([tallies["", column] for column in people_columns])
         parts.insert(0, people_tally.make_part(table, columns=tuple(people_columns)))
-    elif ("", "") in tallies:  # there are source texts
+    elif ("", "") in tallies:  # source texts that are not all empty
         parts.insert(0, tallies["", ""].make_part(table, sources=True))
     return parts
 

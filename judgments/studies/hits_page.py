@@ -73,7 +73,7 @@ def count_work(study: Study) -> dict[str, Any]:
     units_per_pair = round(units["judged"] / pair_count) if pair_count else 1
     return {
         "live": is_arena,
-        "asked": expected_share(design, references=units_per_pair),
+        "asked": expected_share(design, units_per_pair=units_per_pair),
         "units": units,
         "hits": hits,
         "wanted_judgments": judgments,

@@ -54,20 +54,20 @@ def full_depth_hits(design: StudyDesign, hit_count: int) -> frozenset[int]:
     return frozenset(rng_for(design.seed, "full depth").permutation(hit_count)[:count].tolist())
 
 
-def expected_share(design: StudyDesign, *, references: int, accuracy: float = ASSUMED_ACCURACY) -> float:
+def expected_share(design: StudyDesign, *, units_per_pair: int, accuracy: float = ASSUMED_ACCURACY) -> float:
     """Return the expected share of the planned judgments that a study asks for under its stopping rule.
 
     Args:
-        references: the number of units of a candidate pair; 1 for single units.
+        units_per_pair: number of units of a candidate pair, each with another reference; 1 for single units.
         accuracy: the assumed probability that an answer is right.
     """
     stopping, votes = design.stopping, design.judgments_per_unit
-    if stopping.rule == "none" or references < 1:  # 0 if the mean number of units of a pair rounds to it
+    if stopping.rule == "none" or units_per_pair < 1:  # 0 if the mean of the pairs rounds to it
         return 1.0
     kind = KINDS[design.protocol]
-    if references > 1:
+    if units_per_pair > 1:
         share = simulate_stopping(
-            accuracy=accuracy, references=references, votes=votes, pairs=SIMULATED_PAIRS, rule=stopping.rule,
+            accuracy=accuracy, references=units_per_pair, votes=votes, pairs=SIMULATED_PAIRS, rule=stopping.rule,
             minimum=stopping.minimum, margin=stopping.margin, seed=design.seed,
         ).share  # fmt: skip
     else:

@@ -47,7 +47,7 @@ def test_the_share_at_full_depth_is_drawn_with_the_seed_and_never_empty() -> Non
 def test_a_plan_expects_the_share_that_closed_forms_give(
     protocol: str, references: int, stopping: dict[str, Any], expected: float
 ) -> None:
-    assert expected_share(design(protocol, **stopping), references=references) == pytest.approx(
+    assert expected_share(design(protocol, **stopping), units_per_pair=references) == pytest.approx(
         expected, abs=0.005
     )
 

@@ -56,10 +56,7 @@ def write_message(
 ) -> CrowdCall:
     """Write an outbox message and reserve ``cents``. If a message with the same key exists, return that one.
 
-    Call this function in a transaction.
-
-    Args:
-        key: a key from ``call_key``.
+    Call this function in a transaction. ``key`` is from ``call_key``.
 
     Raises:
         WrongState: the crowd does not support this kind of message.
@@ -103,6 +100,7 @@ def ask_to_take_down(
 
     If ``is_pause``, crowds that can pause it only do that.
     """
+    # part of the key, since an external HIT that was reopened can be closed again
     number = publication.calls.filter(kind=Ability.EXPIRE).count() + 1
     return write_message(
         study=publication.study,

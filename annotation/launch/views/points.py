@@ -1,6 +1,6 @@
 """Collect the points of a study's checklist.
 
-The platform and features register checks: functions that take a ``Launch`` and return points of the checklist.
+The module ``checks`` and features register checks: functions that take a ``Launch`` and return points of the checklist.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def add_check(order: int, check: Check) -> None:
 
 
 def add_consent_check(check: Check) -> None:
-    """Register a check of the consent text. If it returns a point, the platform's own is left out."""
+    """Register a check of the consent text. If it returns a point, the usual point about consent is left out."""
     CONSENT_CHECKS.append(check)
 
 

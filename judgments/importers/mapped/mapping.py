@@ -1,8 +1,8 @@
 """Map a file's columns to Quorum's columns. The layouts of other platforms are such mappings.
 
 A mapping is a TOML file whose keys are the fields of `ColumnMapping`. Each file in `importers/layouts` is the
-mapping of one platform, except `names.toml`, by which columns are guessed. For example, this mapping reads a table with
-the columns ``file``, ``output``, ``r1`` and ``r2``, in which two people rate each output::
+mapping of one platform, except `names.toml`. For example, this mapping reads a table with the columns ``file``,
+``output``, ``r1`` and ``r2``, in which two people rate each output::
 
     [columns]
     image = "file"
@@ -112,16 +112,16 @@ class ColumnMapping(BaseModel):
         values: by Quorum's column and by word in the file, the value that the word stands for; words at the top level
             are for the column `value`.
         zone: the time zone of times that state none.
-        title: the label of a layout. Of its files, no column is read only because it has one of Quorum's names.
+        title: the label of a layout. All columns of a layout are foreign; other tables may have some of Quorum's names.
         asked: columns that the file must have.
         fixes: corrections of cells, by line and by column of the file.
         header: the column names, for a file without a header.
-        quoted, rest: as in `records.Columns`.
+        quoted: whether quotation marks surround cells. rest: the column that gets all remaining cells of a row.
         rows: the steps that split a record into rows; each step names lists or objects that are iterated in parallel.
         named: for each list of objects, the two keys of a name and its value; names become columns.
         json_in: columns with JSON, whose members become columns.
         buttons: the separator between a group of radio buttons and a value, in column names.
-        labels: the path to an object with the states of labels by scheme: ``{"quality": {"good": "true"}}`` (Potato).
+        labels: the path of an object with each scheme's selected labels, such as ``{"quality": {"good": "true"}}``.
         sparse: the prefix of the names of columns that files may lack.
         skip: by column, a pattern; rows with a matching cell are left out.
         factor: by column, a factor by which its numbers are multiplied.

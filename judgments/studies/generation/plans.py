@@ -54,7 +54,7 @@ def plan_study(design: StudyDesign, dataset: Dataset, *, maker: int | None = Non
         hours=judgments * design.seconds_per_unit / 3600,
         # of a pair, a triplet study has a unit for each reference
         asked=expected_share(
-            design, references=round(batch.unit_count / len(batch.pairs)) if batch.pairs else 1
+            design, units_per_pair=round(batch.unit_count / len(batch.pairs)) if batch.pairs else 1
         ),
         pool=count_control_pool(batch.hits, grouped=KINDS[design.protocol].grouped),
         notes=batch.notes,

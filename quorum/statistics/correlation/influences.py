@@ -75,13 +75,13 @@ def _spearman_influences(
 def _kendall_influences(
     x_codes: Ints, y_codes: Ints, coefficient: str, value: float, weights: Floats, row_weights: Floats
 ) -> Floats:
-    """Return the influences on Kendall's tau-b or tau-c (`taus`), from codes of the values."""
+    """Return the influences on Kendall's tau-b or tau-c, as `taus` defines them, from codes of the values."""
     from quorum.statistics.kernels.concordance import balances
 
     rows, n = len(row_weights), float(row_weights.sum())
     sizes = [np.bincount(codes, weights) for codes in (x_codes, y_codes)]  # of each code
     order = np.argsort(x_codes, kind="stable")
-    balance = np.empty(len(x_codes))
+    balance = np.empty(len(x_codes))  # the weight of concordant others minus that of discordant ones
     balance[order] = balances(x_codes[order], y_codes[order], weights[order], len(sizes[1]))
     untied_pairs = [n**2 - float(np.square(size).sum()) for size in sizes]
     if coefficient == "kendall-tau-b":

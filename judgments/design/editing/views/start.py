@@ -48,7 +48,9 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
             dataset,
             maker=signed_in(request).pk,
             is_unchanged_preset=True,
-            checks_answer=request.GET.get("checks", ""),  # to the question of `ChecksQuestion`
+            checks_answer=request.GET.get(
+                "checks", ""
+            ),  # reserve items for checks, repeat items, or omit checks
         )
         base = fitted_design.values
         short_title = _title_of(base, saved_presets).partition(":")[0]

@@ -71,8 +71,8 @@ def fit_model(tables: OutcomeCounts, has_ties: bool, has_order: bool, stopping_r
     def evaluate(parameters: Floats) -> TrialFit:
         centred = parameters.copy()
         centred[:items] -= centred[:items].mean()
-        chances = log_chances(StrengthParameters.from_values(centred))
-        return TrialFit(centred, _log_likelihood(tables, chances), chances)
+        chance_logs = log_chances(StrengthParameters.from_values(centred))
+        return TrialFit(centred, _log_likelihood(tables, chance_logs), chance_logs)
 
     maximum = maximise(
         evaluate,
@@ -85,20 +85,20 @@ def fit_model(tables: OutcomeCounts, has_ties: bool, has_order: bool, stopping_r
     return remove_fixed_level(maximum)  # the mean of theta is fixed, so it has no variance
 
 
-def _log_likelihood(tables: OutcomeCounts, chances: tuple[Floats, Floats, Floats]) -> float:
-    first, second, tie = chances
+def _log_likelihood(tables: OutcomeCounts, chance_logs: tuple[Floats, Floats, Floats]) -> float:
+    first, second, tie = chance_logs
     total = float((tables.first * first + tables.second * second).sum())
     # Without ties, `tie` may be -inf, of which zero times is nan.
     return total + float((tables.tied * tie).sum()) if tables.tied.any() else total
 
 
-def _derivatives(tables: OutcomeCounts, chances: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
+def _derivatives(tables: OutcomeCounts, chance_logs: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
     """Return the (K + 2,) slope of the log-likelihood in theta, log nu and order, and the (K + 2, K + 2) information.
 
     The information is the negative second derivative.
     """
     # Do not subtract nearly equal numbers, as 1 - first would, so that one win in 10^12 counts.
-    first, second, tie = (np.exp(chance) for chance in chances)
+    first, second, tie = (np.exp(logs) for logs in chance_logs)
     comparisons = tables.first + tables.second + tables.tied
     no_tie = first + second
     pair_slopes = (
