@@ -25,7 +25,7 @@ from scripts.environment import print_line
 
 ROOT = Path(__file__).resolve().parent.parent
 APPS = ("judgments", "annotation", "evaluation")
-PLATFORM = ("common", "config", *APPS, "demo", "scripts", "quorum_client")  # measured besides the library
+PLATFORM = ("common", "config", *APPS, "demo", "scripts", "quorum_client")  # not the library, nor contrib
 SLACK = 1.02  # a ceiling that exceeds its measure by more than this factor must be lowered
 NON_CODE_TOKENS = {"COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENDMARKER"}
 

@@ -107,7 +107,7 @@ def replace_people(
         if with_texts:
             _remove_quotes(study, person)
     # Other people's names that contain the name, such as "Anna B", are replaced by themselves, so that they stay whole.
-    # Instead of this, ``end_identities_of_study``, which erases several people, replaces the longest names first.
+    # For several people, ``end_identities_of_study`` instead passes those with the longest names first.
     if len(people) == 1:
         (person,) = people
         namesakes = Worker.objects.filter(name__contains=person.name).exclude(name__in=replacements)

@@ -109,9 +109,7 @@ def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> 
         "no_metrics": _why_no_metrics(kind, result),
         "no_alpha": _why_no_alpha(kind, result),
         "two_sided": kind.two_sided,
-        "side_sentence": side_sentence(
-            result.get("side_bias", {}), random_sides=True
-        ),  # no study here is imported
+        "side_sentence": side_sentence(result.get("side_bias", {}), random_sides=True),  # no imported study
         **unused_context(result),
         "workers": [row | {"note": _notes_on_worker(row, threshold)} for row in result.get("workers", ())],
     }

@@ -179,7 +179,7 @@ class Agreement(QuorumCommand):
         if exchange:
             figures["coding"] = BOTH_ORDERS
         if names:
-            if kind is not None and (table.has_answers_column or kind.scale):
+            if kind is not None and (table.has_answers_column or kind.scale):  # outcomes depend on the file
                 kind = checked_kind(options["path"], table, kind)
             figures["coefficients"] = agreement_coefficients(
                 ratings,

@@ -76,7 +76,7 @@ def _lcs_shares(comparison: ReferenceComparison, tokenization: Tokenization) -> 
 def gram_overlap(
     comparison: ReferenceComparison, tokenization: Tokenization, *, window: int, skipped_last: int = -1
 ) -> Overlap:
-    """Return the numbers of shared n-grams. `GramRule` describes `window` and `skipped_last`.
+    """Return the numbers of shared n-grams, by a `GramRule`. With `skipped_last` -1, only pairs of words count.
 
     ROUGE-1: window 0, skipped_last 0. ROUGE-2: window 1. ROUGE-S4: window 5. ROUGE-SU4: window 5, skipped_last 1.
     """
@@ -85,7 +85,7 @@ def gram_overlap(
     hits = np.empty(pairs.references.size)
     rule = GramRule(window, skipped_last)
     count_gram_hits(pairs, rule, len(tokens.vocabulary), int(totals.max()), hits)
-    return Overlap(hits, totals, totals, totals, is_rounded=True)  # the script rounds these ranks
+    return Overlap(hits, totals, totals, totals, is_rounded=True)  # as the script rounds references' ranks
 
 
 def lcs_overlap(comparison: ReferenceComparison, tokenization: Tokenization) -> Overlap:

@@ -66,7 +66,7 @@ class FleissKappa:
             pairable=units,
             raters=raters,
             judgments=units * raters,
-            reason=ONE_CATEGORY if units else NO_ANSWERS,
+            reason=ONE_CATEGORY if units else NO_ANSWERS,  # if kappa is undefined
         )
 
     def influences(self, data: ArrayLike | Ratings | PatternedRatings) -> Influences | None:
@@ -82,7 +82,7 @@ class FleissKappa:
         return judgments if has_raters else replace(judgments, raters=None)
 
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
-        """Return those on alpha times n / (n - 1), as for n judgments 1 - alpha is (n - 1) / n times 1 - kappa."""
+        """Return influences on alpha times n / (n - 1), as for n judgments 1 - alpha is (n - 1) / n times 1 - kappa."""
         influences = alpha_influences(patterns, "nominal")
         if influences is None:
             return None

@@ -20,7 +20,7 @@ CHANCE_MARGIN = 1e-9  # least distance of chances from 0 and 1, where logarithms
 MAX_TASTE = 10.0  # log odds; with more, hardly any vote depends on the pair
 
 
-@declare
+@declare  # so that it can be sent to other processes
 @dataclass(frozen=True, slots=True)
 class VoterModel:
     """A model of how people vote, with assumed parameters.

@@ -48,9 +48,7 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
             dataset,
             maker=signed_in(request).pk,
             is_unchanged_preset=True,
-            checks_answer=request.GET.get(
-                "checks", ""
-            ),  # reserve items for checks, repeat items, or omit checks
+            checks_answer=request.GET.get("checks", ""),  # reserve, repeat or omit items for check questions
         )
         base = fitted_design.values
         short_title = _title_of(base, saved_presets).partition(":")[0]
