@@ -57,7 +57,7 @@ class JudgesConfig(Feature):
         register("compare_judges", f"{handlers}.compare_judges", queue=HEAVY, scope="reports")
 
     def connect_erasing(self) -> None:
-        from judgments.models.studies import reasons_against_discarding  # pages of work
+        from judgments.models.studies import reasons_against_discarding  # even if the feature is off
 
         reasons_against_discarding.connect(
             lazy_function("contrib.judges.stored_answers.reason_against_discarding"), weak=False

@@ -109,7 +109,7 @@ def _people_of_crowd(study: Study, true_answers: Mapping[int, Any]) -> VoterMode
     if not expected.size:
         return None
     try:
-        # `right` is of all votes, so it contains careless ones, and those of people who differ.
+        # `right` is of all votes, so it contains careless ones. A unit cannot have more votes than there are `raters`.
         return VoterModel(
             right=float((table.value[is_counted] == expected).mean()),
             pair_spread=0.0,

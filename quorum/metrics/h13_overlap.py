@@ -44,11 +44,11 @@ def h13_rouge_scores(comparison: ReferenceComparison, tokenization: Tokenization
 @compiled
 def _summed_matches(groups: TextGroups, vocabulary_size: int) -> Ints:
     """Return (n,) numbers of words that a candidate shares with each of its references, summed over the references."""
-    tokens, starts, references, candidates, candidate_starts = groups
+    tokens, starts, reference_starts, candidates, candidate_starts = groups
     hits = np.zeros(candidates.size, dtype=np.int64)
     counts_left = np.zeros(vocabulary_size, dtype=np.int64)
-    for group in range(references.size - 1):
-        for text in range(references[group], references[group + 1]):
+    for group in range(reference_starts.size - 1):
+        for text in range(reference_starts[group], reference_starts[group + 1]):
             for index in range(candidate_starts[group], candidate_starts[group + 1]):
                 candidate = candidates[index]
                 for position in range(starts[text], starts[text + 1]):

@@ -50,7 +50,7 @@ class Columns:
         return [spelling.get(cell.strip().lower(), cell.strip()) for cell in cells]
 
     def line_of_header(self, lines: Sequence[tuple[int, Sequence[str]]]) -> int:
-        """Find the header in the first lines of a table if ``header_row`` is 0; return its line, or 0 for none."""
+        """Return the line of the header among the first lines; 0 for none. Call this only if ``header_row`` is 0."""
         return 0 if self.header else header_line(lines, {*self.required, *self.optional})
 
     def score(self, names: list[str]) -> int:
