@@ -29,7 +29,7 @@ for _name, _feature in all_features().items():
     if _name in FEATURES:
         globals().update(_feature.settings(env))
     else:
-        _feature.check_absence(env)
+        _feature.check_absence(env)  # raises an error if a setting needs the feature
 
 # Folders. The umask makes new files readable only by their owner, since SQLite and others create files by it.
 os.umask(0o077)
@@ -122,7 +122,6 @@ CROWD_BACKOFF_SECONDS = env.float("CROWD_BACKOFF_SECONDS", default=0.5)  # first
 CROWD_GRACE_SECONDS = env.int("CROWD_GRACE_SECONDS", default=3600)
 CROWD_SYNC_SECONDS = env.int("CROWD_SYNC_SECONDS", default=300)  # interval of syncs of open studies
 
-
 # Apps and middleware
 INSTALLED_APPS = [
     "unfold",  # before django.contrib.admin, whose templates it overrides
@@ -144,6 +143,7 @@ INSTALLED_APPS = [
     "judgments",
     "annotation",
     "evaluation",
+    # Features that are off, too, so that their tables are migrated, and people in them are erased.
     *(app for feature in all_features().values() for app in (*feature.packages, feature.path_of_app())),
 ]
 

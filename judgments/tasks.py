@@ -55,7 +55,7 @@ def add_job_task(kind: str, queue: str) -> None:
 
 @contextmanager
 def _task_context(run: JobRun) -> Iterator[None]:
-    """Run the block with all workers as its pool, within the limits of memory and time of the run's queue."""
+    """Run the block with all workers as its pool, interrupted for heartbeats, within its queue's memory and time."""
     try:
         memory_mb = settings.JOB_MEMORY_MB if run.queue == READING else 0  # 0 for no limit
         with use_pool(AllWorkers(run)), processes.interrupt_regularly(), memory_limit(memory_mb):

@@ -94,9 +94,9 @@ class Squares:
             self.answers_by_rater.sum(),
             np.square(self.answers_by_rater, dtype=np.float64).sum(),
         )
-        raters = len(self.answers_by_rater)
+        rater_count = len(self.answers_by_rater)
         # How many raters an item lacks on average, as a share of the other raters: 0 if all answer every item.
-        missing_raters = max(raters - answers / self.items, 0.0) / (raters - 1)
+        missing_raters = max(rater_count - answers / self.items, 0.0) / (rater_count - 1)
         # 1 if items lack all other raters; I / (I - 1) if they lack none, and each rater has I answers.
         scale = (squares - answers * missing_raters) / (squares - answers) if squares > answers else 1.0
         return cluster_correction(self.raters) * float(scale)
