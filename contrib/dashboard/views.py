@@ -105,7 +105,7 @@ def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> 
         "shown_kind": pair_kind,
         "metrics_figure": as_markup(kinds[pair_kind]["now"]) if pair_kind else "",
         "earlier_figure": as_markup(kinds[pair_kind]["earlier"]) if pair_kind else "",
-        "verdict": kinds.get(pair_kind, {}),
+        "verdict": kinds.get(pair_kind, {}),  # on metrics; the context above has the one on systems
         "no_metrics": _why_no_metrics(kind, result),
         "no_alpha": _why_no_alpha(kind, result),
         "two_sided": kind.two_sided,

@@ -324,7 +324,7 @@ class Phrasing(ProgramSign):
                 index: jaccard_similarity(own_grams, grams_of_others[index])
                 for index in sorted(candidate_indices)
                 if history.others_texts[index].unit != unit
-                and history.others_texts[index].position <= answer.position
+                and history.others_texts[index].position <= answer.position  # it was written earlier
             }
             # the most similar text; of equally similar ones, the first
             best_index = max(similarities, key=similarities.__getitem__, default=None)

@@ -1,8 +1,8 @@
 """Map a file's columns to Quorum's columns. The layouts of other platforms are such mappings.
 
 A mapping is a TOML file whose keys are the fields of `ColumnMapping`. Each file in `importers/layouts` is the
-mapping of one platform, except `names.toml`. For example, this mapping reads a table with the columns ``file``,
-``output``, ``r1`` and ``r2``, in which two people rate each output::
+mapping of one platform, except `names.toml`, which lists usual names of columns. For example, this mapping reads a
+table with the columns ``file``, ``output``, ``r1`` and ``r2``, in which two people rate each output::
 
     [columns]
     image = "file"

@@ -122,7 +122,7 @@ def _mean_draw(differences: Floats, n: int) -> _Draw:
     from quorum.statistics.kernels.randomisation import signed_sums
 
     terms = differences[differences != 0]
-    # Append zeros to a multiple of eight; their sign does not matter.
+    # A byte has eight coins, so append zeros to a multiple of eight; their sign does not matter.
     terms = np.append(terms, np.zeros(-len(terms) % 8))
     groups = len(terms) // 8
 
