@@ -8,8 +8,6 @@ import pytest
 from django.core.management import CommandError, call_command
 from PIL import Image as PillowImage
 
-from judgments.datasets.caption_sources import parts_of_table
-from judgments.datasets.upload_parts import SYSTEM, UploadPart
 from judgments.models import Caption, Dataset, Item, Output
 from tests.refusals import refuses
 
@@ -139,11 +137,3 @@ def test_a_source_text_in_another_form_of_its_letters_is_the_same_item(tmp_path:
     imported(tmp_path, table, "--map", "text=src,caption=out,system=model")
     assert Item.objects.count() == 1
     assert {(system, text) for system, _, text in outputs()} == {("m1", "one"), ("m2", "two")}
-
-
-def test_a_table_whose_source_texts_are_all_empty_has_the_texts_of_its_systems(tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_text("image,text,nmt\nA.jpg,,one\nB.jpg,,two\n")
-    parts, images = parts_of_table(path, UploadPart(format="csv"), lambda: None)
-    assert [(part.role, part.system, part.captions) for part in parts] == [(SYSTEM, "nmt", 2)]
-    assert images == {"A.jpg", "B.jpg"}
