@@ -65,7 +65,7 @@ ROLE_LABELS_OF_SOURCE_TEXTS = {PEOPLE: gettext_lazy("source texts"), LEFT_OUT: R
 
 
 def role_labels(part: UploadPart) -> dict[str, Any]:
-    """Return the labels of the roles that a part can have, by role."""
+    """Return the labels by role of a part: of source texts, of captions beside source texts, or of captions alone."""
     if part.sources:
         return ROLE_LABELS_OF_SOURCE_TEXTS
     return ROLE_LABELS_BESIDE_SOURCE_TEXTS if part.texts else ROLE_LABELS
@@ -245,7 +245,7 @@ class InspectedUploadForm(forms.Form):
             )
 
     def parts(self) -> list[dict[str, Any]]:
-        """Return the parts to import, people's captions first."""
+        """Return the parts to import as arguments of the job, without preview rows; people's captions first."""
         cleaned = self.cleaned_data
         corrected_parts = [
             replace(part, role=cleaned[f"role-{number}"], system=cleaned[f"system-{number}"].strip(), rows=())

@@ -105,7 +105,7 @@ def _take_only_choices(
     for position in range(reference_length):
         reference_cover[position] = 0
         is_taken[position] = False
-    # Find the matches of each word, and count how many cover each word of both texts.
+    # Find the matches of each word, which end at its row of `ends`, and count how many cover each word of both texts.
     begin = position = 0
     while position < reference_length:
         begin = position
