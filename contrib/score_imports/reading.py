@@ -94,7 +94,7 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
     cells, lines = array("d"), array("q")
     for record in records:
         if not keys:
-            per, columns = _key_columns(record)
+            subject, columns = _key_columns(record)
             score_columns = _metric_columns(record, metrics)
             keys = {name: CompactTexts() for name in columns}
         for name, column in keys.items():
@@ -109,7 +109,7 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
         raise ImportProblem(path, None, None, "no rows", "a score in each")
     scores = np.frombuffer(cells, dtype=np.float64).reshape(-1, len(metrics))
     scores_by_metric = {name: np.ascontiguousarray(scores[:, column]) for column, name in enumerate(metrics)}
-    rows = ScoreRows(path, per, keys, scores_by_metric, lines)
+    rows = ScoreRows(path, subject, keys, scores_by_metric, lines)
     too_large = np.argwhere(np.abs(scores) > MAX_NUMBER)
     if len(too_large):
         row, column = too_large[0].tolist()

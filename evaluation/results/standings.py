@@ -1,6 +1,6 @@
 """Compare systems by people's answers about their outputs.
 
-`Outputs` are compared by their mean scores, and pairs by the share of comparisons won and Bradley and Terry's model.
+The systems' `outputs.Outputs` are compared by their mean scores, and pairs by the share of comparisons won and Bradley and Terry's model.
 Both give `Standings`: the systems' values, and the contrast of any two of them with its variance.
 """
 
@@ -36,7 +36,7 @@ from quorum.statistics.significance import BestResult
 # Measures of systems: comparisons won, times named the best, shares of yes, means, and texts that describe their item.
 WON, BEST, YES, MEAN, DESCRIBES = "won", "best", "yes", "mean", "describes"
 PEOPLE = "people"  # name of the "system" that stands for captions by people
-F1, OOT = "f1", "oot"  # measures of boxes and keywords that systems name
+F1, OOT = "f1", "oot"  # measures of boxes and keywords ("out of ten" guesses) that systems name
 
 
 # A function of the positions of two systems, which returns the contrast of the first minus the second.

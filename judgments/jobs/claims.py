@@ -60,7 +60,7 @@ def start_run(
             find_requester = cache(partial(_find_requester, run.job_id))  # called when something is logged
             with acting_as(find_requester, origin="job", origin_detail=f"{run.kind} {run.job_id}"):
                 result = handler(run, **run.args)
-            if not run.is_finished:
+            if not run.is_finished:  # a handler may have committed its result itself
                 with run.commit() as stored:
                     stored.update(result or {})
         return run

@@ -622,7 +622,7 @@ class Kind(ABC):
         return None if self.writes_captions else answer
 
     def describe_answer(self, answer: Any) -> str:
-        """Return an answer as a person reads it, such as the label of a choice."""
+        """Return an answer as a person reads it: the label of its choice or, if it is no integer, its text."""
         labels = {choice.value: choice.text for choice in self.choices}
         return labels.get(answer, str(answer)) if isinstance(answer, int) else str(answer)
 

@@ -41,7 +41,7 @@ def worker_note(row: Mapping[str, Any], pass_mark: Any) -> str:
 
 
 def model_sentence(model: Mapping[str, Any]) -> str:
-    """Return sentences on differences between Dawid and Skene's model and the consensus; "" if there is no model."""
+    """Return whether Dawid and Skene's model, which combines answers otherwise, changes the consensus; "" without it."""
     if not model or model["reason"] or not model["compared"]:
         return ""
     differ, ties = model["differ"], model["breaks_ties"]

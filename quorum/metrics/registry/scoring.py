@@ -121,7 +121,7 @@ class PreparedReferences:
         prepared_texts = tuple(
             PreparedTexts.from_texts(texts, Tokenization(tokenizer_named(name))) for name in tokenizer_names
         )
-        # Copy each list, because two images with the same list object would become one group.
+        # Copy each list: a comparison holds the texts of one list object once, `texts` those of every image.
         return cls([list(group) for group in references], names, tokenizer, prepared_texts)
 
     def score(self, candidates: Sequence[str]) -> Scores:
@@ -155,7 +155,7 @@ def _scores(
         signature = _signature(metric, fields, metric_tokenizer, comparison, corpus_name)
         scores[given_name] = MetricScore(computed.corpus, computed.images, signature)
     weighing_metrics = dict.fromkeys(
-        metric.name for metric, _ in configured_metrics.values() if metric.weighs_by_documents
+        metric.name for metric, _ in configured_metrics.values() if metric.weighs_by_documents  # by idf
     )
     warnings = (
         *_empty_captions_warning(comparison),
