@@ -13,7 +13,7 @@ from judgments.importers.records.sources import JudgmentSource
 
 
 class BadRows:
-    """The file of the rows that an import of a table leaves out. Its criteria, each of them a study, share one file."""
+    """The file of the rows that an import of a table leaves out. Each of several criteria becomes a study."""
 
     def __init__(self, path: Path) -> None:
         check_writable_path(path)
@@ -45,6 +45,6 @@ class BadRows:
         self._lines.append(csv_line(guard_formula(as_cell(cell)) for cell in cells))
 
     def write(self) -> None:
-        # A file is read once for each criterion, and again to recognise an earlier import, so a row can be refused
+        # The table is read once for each criterion, and again to recognise an earlier import, so a row can be refused
         # several times.
         write_lines(self._path, dict.fromkeys(self._lines))

@@ -1,6 +1,6 @@
 """Compare systems by people's answers about their outputs.
 
-The systems' `outputs.Outputs` are compared by their mean scores, and pairs by the share of comparisons won and Bradley and Terry's model.
+`outputs.Outputs` are compared by their mean scores, pairs by the share of comparisons won and Bradley-Terry's model.
 Both give `Standings`: the systems' values, and the contrast of any two of them with its variance.
 """
 

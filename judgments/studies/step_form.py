@@ -74,7 +74,7 @@ def add_operation(
     refusal_address: Callable[[Study, str], str] | None = None,
     show_result: Callable[[HttpRequest, Study, Outcome], HttpResponse] | None = None,
 ) -> None:
-    """Offer an operation on a study's pages as a step (``StudyStep``).
+    """Offer an operation on a study's pages as a step. ``StudyStep`` explains the arguments that are missing here.
 
     Args:
         name: the name of the step, if one operation has several steps.

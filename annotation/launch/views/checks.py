@@ -73,7 +73,7 @@ def _check_obstacles(launch: Launch) -> Iterable[ChecklistItem]:
                 sentence = _("%(words)s Generating pages of work freezes the design.") % {"words": problem}
                 yield launch.point(_("Pages of work"), blocks, sentence)
         else:
-            # once pages are generated, "state" means that the feature that draws an arena's pages is off; it has no place
+            # with pages generated, the topic "state" says that the feature that draws an arena's pages is off
             place = OBSTACLE_PLACES.get(obstacle.topic, OBSTACLE_PLACES["crowd"])
             link_words = _(place.link_words)
             yield launch.point(_(place.title), blocks, problem, key=place.key, link_words=link_words)

@@ -41,7 +41,7 @@ def worker_note(row: Mapping[str, Any], pass_mark: Any) -> str:
 
 
 def model_sentence(model: Mapping[str, Any]) -> str:
-    """Return whether Dawid and Skene's model, which combines answers otherwise, changes the consensus; "" without it."""
+    """Say whether the consensus changes if answers are combined by Dawid and Skene's model; "" if there is no model."""
     if not model or model["reason"] or not model["compared"]:
         return ""
     differ, ties = model["differ"], model["breaks_ties"]

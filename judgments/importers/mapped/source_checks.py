@@ -93,7 +93,7 @@ class SourceChecks:
                 self._notes.count("acting-column", detail=name)
 
     def _check_sources(self, record: Record, columns: set[str]) -> None:
-        """Raise ImportProblem if the mapping names a column that is not among the columns of the file."""
+        """Raise ImportProblem if the mapping names a column that is not among the file's ``columns``."""
         worker_sources = self._sources.get("worker", ()) if self._mapped_only else ()
         can_name_worker = any(
             "{" in source or source in columns or CONSTANT.fullmatch(source) for source in worker_sources
@@ -102,6 +102,7 @@ class SourceChecks:
             raise self.unknown_column_error(worker_sources[0], record.file)
         for source in sorted(self._required_sources):
             column = source.partition(".")[0]  # the first part of a path into nested values
+            # `sparse` is the prefix of the columns that files may lack
             may_be_absent = bool(self._mapping.sparse) and source.startswith(self._mapping.sparse)
             if NUMBER_PLACEHOLDER not in source and not may_be_absent and not {source, column} & columns:
                 raise self.unknown_column_error(source, record.file)

@@ -155,7 +155,9 @@ def _scores(
         signature = _signature(metric, fields, metric_tokenizer, comparison, corpus_name)
         scores[given_name] = MetricScore(computed.corpus, computed.images, signature)
     weighing_metrics = dict.fromkeys(
-        metric.name for metric, _ in configured_metrics.values() if metric.weighs_by_documents  # by idf
+        metric.name
+        for metric, _ in configured_metrics.values()
+        if metric.weighs_by_documents  # by idf
     )
     warnings = (
         *_empty_captions_warning(comparison),
