@@ -102,7 +102,7 @@ def _caption_population(
         captions.append(CaptionTexts(None, items[unit.image], unit.first.key, text, references, np.nan))
         systems.append(tuple(dict.fromkeys(name for name, caption in image.outputs if caption.text == text)))
     return Population(
-        per="images",
+        per="images",  # captions are chosen by image
         pairs=(),
         captions=captions,
         row_ids=[unit.key for unit in units],

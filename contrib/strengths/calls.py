@@ -75,9 +75,7 @@ class StrengthsSerializer(serializers.Serializer[Any]):
     side_bias = SideBiasSerializer(allow_null=True, help_text="The share of choices of the left.")
     ties = serializers.FloatField(help_text="Share of judgments for neither side.")
     levels = serializers.ListField(child=serializers.IntegerField())  # degrees of preference
-    cuts = serializers.ListField(
-        child=serializers.FloatField(allow_null=True)
-    )  # the model's parameters for levels
+    cuts = serializers.ListField(child=serializers.FloatField(allow_null=True))  # parameters of the model
     control = serializers.CharField()  # what the strengths are adjusted for, such as length
     clusters = serializers.DictField(child=serializers.IntegerField())
     scope = serializers.CharField(help_text="Whether intervals hold for items and people, or these people.")

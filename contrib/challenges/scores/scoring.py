@@ -108,7 +108,7 @@ def store_scores(scored: ScoredSubmission) -> None:
 
 
 def image_scores(submission_id: int, metric: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the scores of each image by one metric. Use them only for paired tests."""
+    """Return the scores of each image by one metric, only for paired tests: shown, they would tell of references."""
     packed = SubmissionContent.objects.values_list("images", flat=True).get(submission_id=submission_id)
     with np.load(io.BytesIO(bytes(packed or b"")), allow_pickle=False) as arrays:
         scores: np.ndarray[Any, np.dtype[np.float64]] = arrays[metric]

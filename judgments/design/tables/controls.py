@@ -38,9 +38,7 @@ class KnownItem(DesignTable):
 class Controls(DesignTable):
     """The settings of control items, whose right answer is known."""
 
-    omitted = frozenset(
-        {"least"}
-    )  # from study files if it is 1, so that designs of earlier releases stay the same
+    omitted = frozenset({"least"})  # left out if it is 1, so that designs of earlier releases stay the same
 
     per_hit: Annotated[int, Field(ge=0, le=100)] = Field(
         0,

@@ -102,7 +102,6 @@ class SourceChecks:
             raise self.unknown_column_error(worker_sources[0], record.file)
         for source in sorted(self._required_sources):
             column = source.partition(".")[0]  # the first part of a path into nested values
-            # `sparse` is the prefix of the columns that files may lack
             may_be_absent = bool(self._mapping.sparse) and source.startswith(self._mapping.sparse)
             if NUMBER_PLACEHOLDER not in source and not may_be_absent and not {source, column} & columns:
                 raise self.unknown_column_error(source, record.file)

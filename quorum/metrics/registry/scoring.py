@@ -154,15 +154,13 @@ def _scores(
         fields = metric.signature_fields(settings) | dict(computed.shown)  # known only after computing
         signature = _signature(metric, fields, metric_tokenizer, comparison, corpus_name)
         scores[given_name] = MetricScore(computed.corpus, computed.images, signature)
-    weighing_metrics = dict.fromkeys(
-        metric.name
-        for metric, _ in configured_metrics.values()
-        if metric.weighs_by_documents  # by idf
+    metrics_with_idf = dict.fromkeys(
+        metric.name for metric, _ in configured_metrics.values() if metric.weighs_by_documents
     )
     warnings = (
         *_empty_captions_warning(comparison),
         *_missing_tokens_warnings(comparison, tokenizers_used.values()),
-        *_few_documents_warning(list(weighing_metrics), comparison),
+        *_few_documents_warning(list(metrics_with_idf), comparison),
     )
     return Scores(scores, tokenizer, VERSION, warnings)
 

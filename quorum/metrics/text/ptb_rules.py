@@ -56,7 +56,7 @@ EXPRESSIONS = {
 EXPRESSIONS["COMP"] = "(?:[A-Zdol]['\u2019]{A}{A}+|{A}+)".format(**EXPRESSIONS)
 EXPRESSIONS["SIMPLE"] = "(?:{A}+(?:{HYPHEN}{A}+)*)".format(**EXPRESSIONS)
 
-# (first characters, rule). A rule is tried only at its first characters. If a rule has a group, the group is the token,
+# (first characters, rule). A rule is tried only at its first characters. A group that matches is the token,
 # and the rest is lookahead. `format` fills in EXPRESSIONS, so other braces are doubled, and doubled again in f-strings.
 _SOURCES = (
     # Markup, addresses, names of accounts. Above each rule are examples of its tokens.

@@ -33,7 +33,7 @@ class RankBands(Result):
     draws: int
 
 
-@signed("rank-bands", data=("freedom",))
+@signed("rank-bands", data=("freedom",))  # signatures leave out what is named in `data`
 def rank_bands(
     strengths: ArrayLike,
     covariance: ArrayLike,

@@ -45,7 +45,7 @@ class ReferenceCurve(Result):
     confidence: float
 
 
-@signed("accuracy-by-references", data=("kinds",))
+@signed("accuracy-by-references", data=("kinds",))  # signatures leave out what is named in `data`
 def accuracy_by_references(
     scores: Mapping[int, tuple[ArrayLike, ArrayLike]],
     winners: ArrayLike,

@@ -64,7 +64,7 @@ def _start_rehearsal(request: HttpRequest, study: Study) -> HttpResponse:
     step = STEPS[REHEARSAL]
     if step.permission in rights_of(request.user, study) and signed_in(request).has_perm(step.requires):
         try:
-            step.run(request, study)
+            step.run(request, study)  # the form of the design has only `seed` of the step's parameters
         except QuorumError as error:
             messages.error(request, str(error))
             return redirect(study_page_address(study, "rehearsal"))
