@@ -13,7 +13,7 @@ from judgments.importers.records.sources import JudgmentSource
 
 
 class BadRows:
-    """The file of the rows that an import of a table leaves out. Each of several criteria becomes a study."""
+    """The file of the rows that an import of a table leaves out, one for the studies of all criteria in the table."""
 
     def __init__(self, path: Path) -> None:
         check_writable_path(path)

@@ -41,7 +41,7 @@ def connected_groups(tables: OutcomeCounts) -> tuple[int, Ints]:
     """
     from scipy.sparse.csgraph import connected_components  # 9 MiB, which web servers never need
 
-    beats = (tables.first + tables.second.T + tables.tied + tables.tied.T) > 0
+    beats = (tables.first + tables.second.T + tables.tied + tables.tied.T) > 0  # rows of tables: shown first
     group_count, groups = connected_components(beats, directed=True, connection="strong")
     return int(group_count), groups.astype(np.int64)
 
