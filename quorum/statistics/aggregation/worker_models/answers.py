@@ -136,7 +136,7 @@ def average_equal_solutions(best: Sequence[Floats], early: Sequence[Floats]) -> 
     """
     posterior, probability, *_ = best
     early_posterior, early_probability, *_ = early
-    # Near 0 and 1, probabilities may be equal for another reason.
+    # Near 0 and 1, probabilities may be equal because they reached the limit, although the answers distinguish them.
     is_inner = (early_probability > _CHANCE_MARGIN) & (early_probability < 1 - _CHANCE_MARGIN)
     is_early_tie = winners(early_posterior) < 0
     labels_differ = _values_differ(posterior, early_posterior, is_early_tie)
