@@ -44,7 +44,7 @@ def recount_system_pairs(study: Study) -> None:
 
     The system pairs are locked, so that answers that are stored meanwhile are added after the transaction ends.
     """
-    if not draws_at_claim(study):
+    if not draws_at_claim(study):  # only draws of an arena use the counters
         return
     with transaction.atomic():
         rows = SystemPair.objects.filter(study=study)

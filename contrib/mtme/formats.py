@@ -15,8 +15,8 @@ def _make_encoding() -> Encoding:
 
 
 def _why_not_exported(study: Study) -> str:
-    kind = KINDS[study.protocol]
-    # Kinds with fixed values; and of the others marked errors (of one caption) and the best of several.
+    """Return what the format needs and the study lacks, for an error message; "" if it lacks nothing."""
+    kind = KINDS[study.protocol]  # of kinds without fixed values, those of one caption have marked errors
     if not (kind.values or kind.judges_one_caption or kind.names_best):
         return (
             "it holds answers from a fixed scale on systems' captions (relevance, graded, slider, triplet, pairwise), "

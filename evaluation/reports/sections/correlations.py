@@ -26,7 +26,6 @@ TAU, RHO, R = "kendall-tau-b", "spearman", "pearson"
 COEFFICIENTS = (TAU, RHO, R)
 JudgeEstimates = Mapping[str, Estimate]  # the value for one judge, by coefficient
 UNDEFINED_SORT_KEY = -2.0  # places undefined coefficients below all others
-
 FULL_AGREEMENT = Level("full agreement", 1.0, dashed=False)
 
 
@@ -81,7 +80,7 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
         if has_tau_within_items:
             judge_cells.append(None)
         rows.append((ONE_JUDGE, *judge_cells))
-    raters = inputs.covers_new_raters
+    raters = inputs.covers_new_raters  # for the note of the table
     data = table("correlation", rows, columns, clustered=inputs.method.is_clustered, raters=raters)
     verdict = inputs.evaluation.result["verdict"]["all"]
     sentence = render_sentence(
@@ -107,6 +106,7 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
 
 
 def readings_section(inputs: ReportInputs) -> Section | None:
+    """Return the section on the variants that the evaluation's options request; None if they request none."""
     if not inputs.evaluation or not inputs.evaluation.result.get("readings"):
         return None
     return section("readings", [render_sentence("readings")], tables=variant_tables(inputs.evaluation.result))

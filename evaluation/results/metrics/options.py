@@ -30,7 +30,7 @@ class EvaluationOptions:
         single_grades: correlation with every single judgment instead of the mean.
         own_kept: scores against all references, including a caption's own, which are usually left out (H13 4.1.1).
         without_own: figures without captions that have an own reference, as those of CLIPScore for Flickr8k-Expert.
-        people_at_least, metric_at_least: thresholds of kappa to use instead of the usual ones.
+        people_at_least, metric_at_least: for kappa, scores from which on a caption is good, instead of the usual ones.
     """
 
     all_pairs: bool = False
