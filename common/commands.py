@@ -77,7 +77,7 @@ class QuorumCommand(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:
-            with acting_as(lambda: None, origin="command", origin_detail=self.name):
+            with acting_as(lambda: None, origin="command", origin_detail=self.name):  # no account acts
                 if options.get("writes_output") and options["output"]:
                     check_writable_path(options["output"])
                 if not self.workers_option:

@@ -174,7 +174,7 @@ def _claim_again(old_assignment: Assignment, *, now: datetime, expires_at: datet
     lock_for_settling(study=old_assignment.study, hits=[old_assignment.hit_id])
     own_assignments = Assignment.objects.filter(study=old_assignment.study, worker=old_assignment.worker_id)
     if own_assignments.filter(state=Assignment.State.ACCEPTED).exists():
-        # The worker may have taken the HIT back in another window while this call waited for the lock of the pairs. If
+        # The worker may have taken the HIT back in another window while this call waited in `lock_for_settling`. If
         # that assignment is being submitted now, the submission waits for the same lock, and creating a row below would
         # wait for the submission: a deadlock.
         raise SlotTaken(_other_work_message())

@@ -283,7 +283,7 @@ class StudyVotes:
         images = None if clustering == NAIVE else self.images
         anonymous = self.anonymous or clustering == ITEM  # clusters by item are those without raters
         if kind.is_open:
-            # A kind of another feature may have no results, and then has no alpha.
+            # A kind that a feature adds may have no results, and then has no alpha.
             answers = loaders.included_judgments(self.study, table) if kind.results else []
             return alpha_of_open_answers(
                 kind, answers, self.units, images, seed=self.seed, anonymous=anonymous

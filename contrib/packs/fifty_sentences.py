@@ -199,8 +199,8 @@ def scores_by_shared_subsets(
     return scores
 
 
-def curve_over_all_pairs(
+def curve_over_decided_pairs(
     data: FiftySentenceData, scores: Mapping[int, tuple[Floats, Floats]]
 ) -> ReferenceCurve:
-    """Return the accuracy on all decided pairs by the number of references."""
+    """Return the accuracy on the decided pairs of all kinds by the number of references."""
     return accuracy_by_references(scores, data.winners, data.kinds, clusters=data.clusters)["all"]

@@ -13,7 +13,7 @@ from common.http.client import HTTPReply
 from common.incoming.json_documents import load_json
 
 _MAX_DETAIL_LENGTH = 400
-_SETTING_SECONDS = 60.0  # seconds until a call that failed because of a wrong setting is tried again
+_SETTING_SECONDS = 60.0  # seconds until a call is tried again, in case a wrong setting was mended
 # The reference has no error code for an account without money; people reported these words.
 _OUT_OF_FUNDS = re.compile(r"balance|funds|top[ -]?up|wallet", re.IGNORECASE)
 

@@ -93,6 +93,7 @@ def agreement_coefficients(
             coefficients[name] = _fleiss(patterned, resamples, seed, clusters, exchange)
         else:
             gwet = coefficient_in_both_orders(Gwet(GWET_WEIGHTS[level], scale), exchange)
+            # percent agreement is the same in both orders
             coefficient = gwet if name == "gwet" else Percent(categories=scale)
             coefficients[name] = _coefficient_as_json(
                 agreement(patterned, coefficient, resamples=resamples, seed=seed, clusters=clusters)
@@ -118,10 +119,7 @@ def _fleiss(
     clusters: ClusterColumns | Clusters,
     exchange: Exchange | None,
 ) -> dict[str, Any]:
-    """Return Fleiss' kappa over the units with two or more judgments.
-
-    It is undefined if their numbers of judgments differ.
-    """
+    """Return Fleiss' kappa of the units with two or more judgments; undefined if their numbers of them differ."""
     compared = patterned.patterns.comparable_patterns()
     if len(np.unique(compared.sizes())) > 1:
         return {
@@ -202,9 +200,9 @@ def measure_agreement(
     - ``full_depth``: the number of the units to which results are limited, if they are.
 
     Args:
-        open_judgments: judgments with open answers, which are compared by their kind's codes; empty for other kinds.
-        full_depth: units that early stopping did not end. Results are limited to them, because units that stop when two
-            people agree would bias agreement.
+        open_judgments: judgments with open answers, which are compared by their kind's codes; unused for other kinds.
+        full_depth: units that early stopping did not end. All but ``side_bias`` is limited to them, because units that
+            stop when two people agree would bias agreement.
         images: (U,) images of the units; if None, judgments are regarded as independent, as in releases before 0.6.
         both_orders: whether choices between two texts count in both orders; false for releases before 0.6.
     """

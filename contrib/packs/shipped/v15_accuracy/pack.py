@@ -11,7 +11,7 @@ from contrib.packs.fifty_sentences import (
     TOKENIZER,
     FiftySentenceData,
     accuracy_by_kind,
-    curve_over_all_pairs,
+    curve_over_decided_pairs,
     read_fifty_sentence_data,
     scores_by_shared_subsets,
 )
@@ -86,7 +86,7 @@ def analyse(run: Run) -> None:
             scores["meteor"] = np.stack([first_scores, second_scores], axis=1)
         _add_table_1(run, name, data, scores)
         curves = curves_by_set[name] = {
-            metric: curve_over_all_pairs(data, metric_scores) for metric, metric_scores in by_size.items()
+            metric: curve_over_decided_pairs(data, metric_scores) for metric, metric_scores in by_size.items()
         }
         _record_section_7_2(run, name, data, scores, curves)
         if name == PASCAL:
@@ -143,7 +143,7 @@ def _add_table_1(run: Run, name: str, data: FiftySentenceData, scores: dict[str,
 def _record_section_7_2(
     run: Run, name: str, data: FiftySentenceData, scores: dict[str, Floats], curves: dict[str, ReferenceCurve]
 ) -> None:
-    """Record the accuracies over all pairs that section 7.2 prints: with 48 and with five references."""
+    """Record the accuracies over all kinds of pairs that section 7.2 prints: with 48 and with five references."""
     accuracy = accuracy_by_kind(data, scores["cider"])["all"]
     run.number(f"section-7.2/{name}/cider/48", accuracy)
     if name != PASCAL:
@@ -151,9 +151,8 @@ def _record_section_7_2(
     blank_separated = scores_by_shared_subsets(
         data, ["bleu-1"], [5], draws=DRAWS, seed=run.seed, tokenizer="space"
     )["bleu-1"]
-    others = {
-        "captions cut at blanks, bleu-1": accuracy_at(curve_over_all_pairs(data, blank_separated), 5).value
-    }
+    curve_at_blanks = curve_over_decided_pairs(data, blank_separated)
+    others = {"captions cut at blanks, bleu-1": accuracy_at(curve_at_blanks, 5).value}
     run.number(f"section-7.2/{name}/bleu-1/5", accuracy_at(curves["bleu-1|stem:porter"], 5), others=others)
     run.number(f"section-7.2/{name}/rouge-1/5", accuracy_at(curves[ROUGE_1], 5))
 

@@ -23,7 +23,7 @@ from contrib.packs.fifty_sentences import (
     TOKENIZER,
     FiftySentenceData,
     accuracy_by_kind,
-    curve_over_all_pairs,
+    curve_over_decided_pairs,
     read_fifty_sentence_data,
     scores_by_shared_subsets,
 )
@@ -286,7 +286,7 @@ def _add_versions(run: Run, name: str, data: FiftySentenceData) -> None:
     """Compare versions of metrics (App. VIII, figures 11 and 12)."""
     metrics = [metric for versions in VERSIONS.values() for metric in versions.values()]
     by_size = scores_by_shared_subsets(data, metrics, SIZES, draws=VERSION_DRAWS, seed=run.seed)
-    curves = {metric: curve_over_all_pairs(data, by_size[metric]) for metric in metrics}
+    curves = {metric: curve_over_decided_pairs(data, by_size[metric]) for metric in metrics}
     panels = tuple(
         CurvePanel(
             f"{family} on {DATASET_TITLES[name]}",

@@ -18,7 +18,7 @@ DATA, WAVES = "wmt24-news-systems", 4  # name of the data set, and number of its
 LANGUAGE_CODES = {
     "eng": "en", "ces": "cs", "hin": "hi", "zho": "zh", "jpn": "ja", "rus": "ru", "ukr": "uk", "isl": "is", "spa": "es"
 }  # fmt: skip
-# Columns of the files beside those of the layout "appraise", by the names under which Quorum reads them. Each has a
+# Columns of the files beside, or instead of, those of the layout "appraise", by their names in Quorum. Each has a
 # tuple of sources, of which the first that is not empty counts. That of the unit is put together from three columns.
 ADDED_COLUMNS = {
     "unit": ("{trgLang}/{system}/{itemID}",),
