@@ -108,7 +108,7 @@ def check_public_server(**_: object) -> Iterator[checks.CheckMessage]:
             hint="Put a proxy that speaks https in front and set HTTPS=true.",
             id="quorum.W002",
         )
-    if settings.REDIS_URL and not urlsplit(settings.REDIS_URL).password:
+    if settings.REDIS_URL and not urlsplit(settings.REDIS_URL).password:  # from CELERY_BROKER_URL
         yield checks.Warning(
             "CELERY_BROKER_URL has no password: whoever reaches the Redis reads, delays and deletes messages.",
             hint="Set requirepass in redis.conf, and CELERY_BROKER_URL=redis://:password@host:6379/0.",

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection, models, transaction
 
 MIN_REINDEXED_ROWS = 50_000  # new rows from which on rebuilding indexes is faster than extending them
-LOCK_TIMEOUT = "500ms"  # longest time that a submission waits for the lock of `last_row_id`
+LOCK_TIMEOUT = "500ms"  # longest wait of `last_row_id` for its lock, behind which submissions wait
 CACHE_KIB = 64 * 1024  # SQLite's page cache, which is 2 MB by default
 
 
@@ -134,10 +134,10 @@ def last_row_id(model: type[models.Model]) -> int:
     """Return the highest id of a table's rows, when no row with a lower id can appear any more; 0 without rows.
 
     PostgreSQL assigns ids before a transaction commits, so a row with a lower id may appear later. Therefore take a
-    lock, which waits for all writers, and release it. SQLite has only one writer.
+    lock, which waits for all writers, and release it. After LOCK_TIMEOUT, OperationalError is raised.
     """
     with transaction.atomic():
-        if connection.vendor == "postgresql":
+        if connection.vendor == "postgresql":  # SQLite has only one writer
             with connection.cursor() as cursor:
                 cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
                 cursor.execute(f'LOCK TABLE "{model._meta.db_table}" IN SHARE MODE')

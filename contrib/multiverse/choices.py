@@ -24,8 +24,8 @@ LABELS = {
     "level": "level of answers",
     "clusters": "clusters",
 }
-# rules by which votes become a consensus: votes for two candidates, for yes and no, and of grades (standardised: the
-# mean of z-scores by each worker's own mean and deviation)
+# rules by which votes for two candidates, for yes and no, and of grades become a consensus (control-weighted: by each
+# worker's accuracy on control items; standardised: the mean of z-scores by each worker's own mean and deviation)
 PAIR_RULES = ("majority", "control-weighted", "dawid-skene")
 BINARY_RULES = ("share", "two-thirds", "dawid-skene")
 GRADE_RULES = ("mean", "median", "standardised")

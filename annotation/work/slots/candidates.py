@@ -128,7 +128,7 @@ def prepare_candidate(
             return None
     if has_reached_limit(study=study, design=design, worker=worker):
         return None
-    may_end_silent = ignored_assignment is None and not attempt  # not for a HIT that is only reserved
+    may_end_silent = ignored_assignment is None and not attempt  # not while the worker holds a HIT
     hits = _find_or_free_hits(study, worker, participation, expired_leases, end_silent=may_end_silent)
     if not hits:
         return None
@@ -240,5 +240,5 @@ def _choose_hit(study: Study, worker: Worker, hits: list[HIT], attempt: int) -> 
         lease_counts = count_leases_by_hit([hit.pk for hit in hits])
         hits_by_load = sorted(hits, key=lambda hit: (lease_counts[hit.pk], hit.position))
         return hits_by_load[attempt % len(hits_by_load)]
-    rng = rng_for(attempt, f"hit {worker.name} {hits[0].key}")
+    rng = rng_for(attempt, f"hit {worker.name} {hits[0].key}")  # the attempt is the seed
     return hits[int(rng.integers(len(hits)))]

@@ -114,7 +114,7 @@ def _refuse_screen_outs_beyond_reservation(
         client,
         reward_cents=design.crowd.screen_out_cents,
         places=count,
-        reserved_cents=count * publication.screen_out_cents,
+        reserved_cents=count * publication.screen_out_cents,  # with the fee, unlike the design's
     )
 
 

@@ -76,7 +76,7 @@ def agreement_section(inputs: ReportInputs) -> Section:
         sentences.append(agreement["full_depth"]["reason"])
     if inputs.method.wording:  # reports of wording 0 have neither sentence
         sentences.append(f"Note: {alpha['note']}." if alpha.get("note") else "")
-        sides_are_drawn = inputs.aggregation.settings["controls"] != AS_IMPORTED
+        sides_are_drawn = inputs.aggregation.settings["controls"] != AS_IMPORTED  # not for imported answers
         sentences.append(side_sentence(agreement.get("side_bias", {}), random_sides=sides_are_drawn))
     workers_plot = _agreement_of_workers_plot(inputs)
     if workers_plot is not None:

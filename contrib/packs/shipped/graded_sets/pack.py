@@ -242,7 +242,7 @@ def _clustered_correlation(
         scores,
         graded.grades,
         [images[caption] for caption in graded.caption_indices.tolist()],
-        range(len(scores)),  # the systems, of which the grouping "none" makes no use: all differ
+        range(len(scores)),  # the systems, which the grouping "none" does not use
         coefficient,
         grouping="none",
         resamples=RESAMPLES,
