@@ -78,7 +78,7 @@ def unpack_archive(
         suffixes: the endings that files must have, such as {".png"}; None for any.
         skipped_suffixes: the endings of files that are not unpacked.
         progress: a function that is called with a share and a file's name while the archive is unpacked. The share is
-            always 0, since the whole is not known.
+            always 0, since unpacking is only the first step of a job.
     """
     archive = _open_archive(packed, name)
     deadline = time.monotonic() + limits().seconds

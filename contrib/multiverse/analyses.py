@@ -92,7 +92,7 @@ class PairMetrics(_ComparedMetrics):
         """The possible options of each choice but the tokenizer, by name of the choice; () if there is no choice."""
         # in triplets, a pair has a unit for each reference
         has_several_units = len(np.unique(self._votes.units.pair)) < len(self._votes.units)
-        has_undecided_pairs = not self._votes.winners({}, self._pks).all()
+        has_undecided_pairs = not self._votes.winners({}, self._pks).all()  # {}: all choices as usual
         min_references = min(len(pair.references) for pair in self._pairs)
         return {
             "controls": self._votes.thresholds,
@@ -147,7 +147,7 @@ class CaptionMetrics(_ComparedMetrics):
         study = votes.study
         self._references = loaders.load_references(study)
         self._documents = self._references.documents()
-        captions = captions_of_several_units(study, votes.table_under({}))
+        captions = captions_of_several_units(study, votes.table_under({}))  # {}: all choices as usual
         self._has_unit_captions = captions is None  # otherwise several units judge each caption
         if captions is None:
             captions = self._captions_of_units()

@@ -10,7 +10,7 @@ import numpy as np
 
 from quorum.numeric.arrays import Ints
 
-Specification = Mapping[str, str]  # an option of each choice: {"tokenizer": "ptb", "references": "half"}
+Specification = Mapping[str, str]  # options by choice: {"references": "half"}; other choices are as usual
 # the label of each choice in figures, by name
 LABELS = {
     "controls": "control items right",

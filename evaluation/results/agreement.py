@@ -119,7 +119,7 @@ def _fleiss(
     clusters: ClusterColumns | Clusters,
     exchange: Exchange | None,
 ) -> dict[str, Any]:
-    """Return Fleiss' kappa of the units with two or more judgments; undefined if their numbers of them differ."""
+    """Return Fleiss' kappa of the units with two or more judgments, undefined if not all have equally many."""
     compared = patterned.patterns.comparable_patterns()
     if len(np.unique(compared.sizes())) > 1:
         return {

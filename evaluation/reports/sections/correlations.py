@@ -97,7 +97,7 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
     result = inputs.evaluation.result
     within_items = within_items_sentence(result) if inputs.method.wording else ""
     sentences = [sentence, scope_sentence(result), within_items]
-    estimates = {"": {name: figures["kendall_tau_b"] for name, figures in metrics.items()}}
+    estimates = {"": {name: figures["kendall_tau_b"] for name, figures in metrics.items()}}  # one group
     compared = comparison_tables(
         {"": verdict}, estimates, headings=("", "metric"), column=("tau-b", "coefficient")
     )

@@ -140,7 +140,7 @@ def _system_content_section(figures: Mapping[str, Any], verdict: Mapping[str, An
     cells = {row["name"]: row["figures"][deciding_figure] for row in drawn_rows[:system_count]}
     compared: list[Table] = []
     measure = "F" if deciding_figure == F1 else deciding_figure
-    if verdict is not None:
+    if verdict is not None:  # it is on one group, without a name
         leaders = verdict["leaders"]
         value = (measure, "coefficient")
         compared = comparison_tables({"": verdict}, {"": cells}, headings=("", "system"), column=value)
