@@ -6,8 +6,8 @@ those that the design does not have, ``open_slots`` of those that are offered no
 offered because their answers are not needed. The other slots are taken.
 
 The first half of the module has the changes, which other modules also call. In the second half, operations make them
-available to people: they add the parameters, the command and a sentence about the result. Changes that can cost money
-are orders: ``commit_as_one_order`` checks the budget and the limits, and rolls back a change that exceeds them;
+available to people: they add parameters, a command, a sentence about the result, and the follow-up that asks the crowd.
+Changes that can cost money are orders: ``commit_as_one_order`` rolls back a change that exceeds the budget or a limit;
 ``with_confirmation`` makes a change wait for a second person if it is too expensive for one.
 """
 

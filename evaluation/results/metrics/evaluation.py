@@ -192,7 +192,7 @@ def _compare_on_pairs(inputs: _EvaluationInputs) -> tuple[MetricResults, dict[st
     )
     settings = {
         "df": f"{len(material.documents)}-images",  # from which document frequencies are computed
-        "refs": f"first-{material.leading_count}" if material.leading_count else "all",
+        "refs": f"first-{material.leading_count}" if material.leading_count else "all",  # of each image
         "metric-ties": "wrong",
         "no-consensus": "left-out",
     }

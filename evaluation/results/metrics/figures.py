@@ -164,7 +164,7 @@ def evaluate_on_captions(
             # The scored caption was not among its own references.
             signatures[name] = str(parse(result.signature).with_field("own", "dropped"))
         figures[name] = correlation_of_captions(
-            result.images,
+            result.images,  # a score for each caption
             people,
             images,
             texts,

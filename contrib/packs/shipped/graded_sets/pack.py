@@ -212,7 +212,7 @@ def _correlations_of_set(run: Run, graded: GradedCaptions, coefficient: str) -> 
     correlations = {}
     for metric in metrics:
         run.add_signature(f"{graded.title}: {metric}", printed_scores[metric].signature)
-        scores = printed_scores[metric].images
+        scores = printed_scores[metric].images  # a score for each caption
         grade_scores = scores[graded.caption_indices]  # the score of each grade's caption
         over_images = None
         if metric in scores_over_images:

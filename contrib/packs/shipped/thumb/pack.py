@@ -61,7 +61,7 @@ def analyse(run: Run) -> None:
             tokenizer,
             document_corpus=[[prepare(text) for text in image_texts] for image_texts in references.values()],
         ).scores[metric]
-        scores_by_metric[name] = result.images
+        scores_by_metric[name] = result.images  # a score for each caption
         run.add_signature(name, result.signature)
     is_machine = np.array([system != HUMAN_SYSTEM for system in systems])
     for group, is_in_group in (("machines", is_machine), ("all", np.ones(len(rows), dtype=np.bool_))):
