@@ -88,12 +88,13 @@ def _make_tables(disagreement: dict[str, Any]) -> list[Table]:
     group_columns = [("group", "text"), ("raters", "count"), ("agreeing pairs within", "percent")]
     groups = disagreement.get("groups", {})
     if groups and not groups["reason"]:
-        model_rows = [
+        # the two groups of a mixture model; accuracy is the probability that a member gives the true answer
+        rows_of_fitted_groups = [
             (str(number), group["raters"], group["within"], group["accuracy"])
             for number, group in enumerate(groups["groups"], start=1)
         ]
         title = _format_title("Two groups of raters", groups)
-        tables.append(plain_table(title, [*group_columns, ("accuracy", "percent")], model_rows))
+        tables.append(plain_table(title, [*group_columns, ("accuracy", "percent")], rows_of_fitted_groups))
     for comparison in disagreement.get("known", ()):
         group_rows = [(group["name"], group["raters"], group["within"]) for group in comparison["groups"]]
         title = _format_title(f"Raters by {comparison['by']}", comparison)

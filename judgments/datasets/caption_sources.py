@@ -1,6 +1,6 @@
 """Find who wrote the captions of a table: people or systems.
 
-A source is a system, or people. Sources have separate rows, which a column `system` tells apart, or a column each::
+An author is a system, or people. Authors have separate rows, which a column `system` tells apart, or a column each::
 
     image,system,caption            image,nmt,reference
     1.jpg,nmt,A dog                 1.jpg,A dog,A dog runs
@@ -40,8 +40,8 @@ PEOPLE_COLUMN = re.compile(
 
 
 @dataclass(slots=True)
-class _SourceTally:
-    """Counts the images and captions of one source, and keeps its first pairs of image and caption."""
+class _AuthorTally:
+    """Counts the images and captions of one author, and keeps its first pairs of image and caption."""
 
     images: set[str] = field(default_factory=set)
     caption_count: int = 0
@@ -59,20 +59,21 @@ class _SourceTally:
             self.first_rows[-1] = (image, caption[:CHARACTERS_SHOWN])
 
     def make_part(self, table: UploadPart, **fields: Any) -> UploadPart:
-        """Return the part of a table with the captions of this source. ``fields`` are further fields of the part."""
+        """Return the part of a table with the captions of this author. ``fields`` are further fields of the part."""
         return replace(
             table, images=len(self.images), captions=self.caption_count, rows=tuple(self.first_rows), **fields
         )
 
 
-# by system and column: ("nmt", "") for the rows of a system, ("", "nmt") for its column
-_Tallies = dict[tuple[str, str], _SourceTally]
+# by system and column: ("nmt", "") for the rows of a system, ("", "nmt") for its column; ("", "") for rows without a
+# system or, if each author has a column, for the source texts, which are to be translated
+_Tallies = dict[tuple[str, str], _AuthorTally]
 
 
 def parts_of_table(
     file: Path, table: UploadPart, report_progress: Callable[[], None]
 ) -> tuple[list[UploadPart], set[str]]:
-    """Return a part for each source of the table's captions, and the names of its images.
+    """Return a part for each author of the table's captions, and the names of its images.
 
     ``table`` is the whole table as one part, by people, with its format and encoding. ``report_progress`` raises an
     error if the job was cancelled. Raise ImportProblem if the table has no captions or no items, or too many systems.
@@ -85,7 +86,7 @@ def parts_of_table(
         expected = "a column with the name of a picture, an id or a source text in each row"
         raise ImportProblem(file, None, None, "no column of items", expected)
     table = replace(table, texts="text" in columns)
-    if _has_column_per_source(columns):
+    if _has_column_per_author(columns):
         return _parts_of_columns(table, columns, tallies), images
     systems = [system for system, _ in tallies]
     if len(systems) > MAX_SYSTEMS:
@@ -103,7 +104,7 @@ def _count_captions(
     if table.mapping is not None:
         read = mapped_reader(table.mapping, read)
     read = with_item_names(read)
-    tallies: _Tallies = defaultdict(_SourceTally)
+    tallies: _Tallies = defaultdict(_AuthorTally)
     images: set[str] = set()
     columns: list[str] = []
     # Columns of systems have any names, so do not refuse names that look like misspelt standard ones.
@@ -126,7 +127,7 @@ def _count_captions(
 
 
 def _parts_of_columns(table: UploadPart, columns: Sequence[str], tallies: _Tallies) -> list[UploadPart]:
-    """Return the parts of a table with a column for each source.
+    """Return the parts of a table with a column for each author.
 
     The part with people's captions or, without such captions, the part with the source texts comes first.
     """
@@ -165,17 +166,17 @@ def _parts_of_rows(table: UploadPart, columns: Sequence[str], tallies: _Tallies)
     ]
 
 
-def _has_column_per_source(columns: Sequence[str]) -> bool:
-    """Return whether the table has a column for each source of captions, instead of a column "caption"."""
+def _has_column_per_author(columns: Sequence[str]) -> bool:
+    """Return whether the table has a column for each author of captions, instead of a column "caption"."""
     return "caption" not in columns and bool(set(columns) - STANDARD_NAMES)
 
 
 def _count_record(record: Record, columns: Sequence[str], tallies: _Tallies) -> None:
-    """Add the captions of a record to the tallies of their sources."""
+    """Add the captions of a record to the tallies of their authors."""
     image, text = str(record.get("image") or ""), record.get("text")
-    if not _has_column_per_source(columns):
+    if not _has_column_per_author(columns):
         system = str(record.get("system") or "").strip()
-        caption = record.get("caption") or text  # a source text may replace the caption
+        caption = record.get("caption") or text  # items of source texts alone are counted by these
         if system and "caption" in columns and is_blank(record.get("caption")):
             caption = ""  # an empty output of a system
         if caption is not None:
@@ -192,8 +193,8 @@ def _count_record(record: Record, columns: Sequence[str], tallies: _Tallies) -> 
             tallies["", column].add(image, cell)
 
 
-def _merge_tallies(tallies: Sequence[_SourceTally]) -> _SourceTally:
-    merged = _SourceTally()
+def _merge_tallies(tallies: Sequence[_AuthorTally]) -> _AuthorTally:
+    merged = _AuthorTally()
     for tally in tallies:
         merged.images |= tally.images
         merged.caption_count += tally.caption_count

@@ -73,8 +73,9 @@ def open_dataset(
 
     Args:
         encoding: the encoding of a file that is not UTF-8 and has no byte order mark (docs/formats.md).
-        table_part: the part of a table that has people's captions. Items with a source text but no image are named.
-        mapping: maps a table's columns to Quorum's. Without a part and a mapping, the whole file is read as it is.
+        table_part: the part of a table that has people's captions.
+        mapping: maps a table's columns to Quorum's. With a part or a mapping, items that have a source text but no
+            image get a name; without both, the file is read as it is.
 
     Raises:
         ImportProblem: the format is unknown, or there is no such file.

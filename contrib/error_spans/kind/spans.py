@@ -157,7 +157,7 @@ class SpanAnnotation(OpenKind):
         return options.with_marks(marks).as_text()
 
     def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
-        """Return a study file's table ``spans`` for the setting of imported answers. Other keys have defaults."""
+        """Return the table ``spans`` of a study file for a setting, a text that ``SpanOptions.from_text`` reads."""
         options = SpanOptions.from_text(setting)
         names = [name for name, _ in options.categories]
         categories = "none"

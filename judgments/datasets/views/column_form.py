@@ -1,7 +1,8 @@
 """The form by which a person maps the columns of a pending import and corrects its cells.
 
 `mapping_context` is the context of the form's template. The posted form becomes arguments of the import: by
-`posted_arguments` for one table, and by `posted_maps` for the files of a new dataset.
+`posted_arguments` for one table, and for corrected cells of a new dataset; by `posted_maps` for the columns of a new
+dataset's files.
 
 In a form of one table, the field ``column-N`` names the column of Quorum that the file's column N stands for, and
 ``fix-N`` is the corrected text of the cell of problem N. In a form of several files, the field for column N of file M
@@ -52,6 +53,7 @@ def mapping_context(kind: str, args: Mapping[str, Any], table: UploadTable) -> d
         # the mapping of a job has lists of sources; a source of `value` may join several columns
         source = sources if isinstance(sources, str) else sources[0]
         column_by_source |= dict.fromkeys(source.split(CRITERIA_SEPARATOR), column)
+    # columns that have one person's answers each, under the person's name
     column_by_source |= dict.fromkeys(old_mapping.get("people", ()), PEOPLE)
     use = TABLE_USES.get(kind, NO_COLUMNS)
     where = old_mapping.get("where", table.where)
@@ -133,11 +135,11 @@ def posted_arguments(
         # this import reads one table, so only one file has corrections
         "fixes": _merge_fixes(old_mapping.get("fixes", {}), next(iter(fixes.values()), {})),
     }
-    person_columns = [
+    columns_of_one_person = [
         name for number, name in enumerate(table.names) if values.get(f"column-{number}") == PEOPLE
     ]
-    if person_columns:
-        args["mapping"]["people"] = person_columns
+    if columns_of_one_person:
+        args["mapping"]["people"] = columns_of_one_person
     return args | use.arguments(args, values, files)
 
 

@@ -60,7 +60,7 @@ class TablePart:
     def _records_of_columns(
         self, read: RecordReader, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
     ) -> Iterator[Record]:
-        """Yield a record with one caption for each of the part's columns that has a caption in a row."""
+        """Yield a record for each row and each of the part's columns, with its caption. Skip empty cells of people."""
         optional = (*columns.optional, *self.columns)
         extended_columns = Columns(("image",), optional, lenient=True, substitutes=columns.substitutes)
         shared_columns = {"image", *columns.optional}

@@ -20,7 +20,7 @@ FEW_RATERS = 20  # more raters take longer, and their tastes hardly cancel out b
 def means_without_raters(
     rows: ArrayLike, raters: Iterable[Any], ratings: ArrayLike, row_count: int
 ) -> RaterDeletions:
-    """Return the mean ratings of `row_count` rows without each of their raters, to pass as the raters of `clusters`.
+    """Return the mean ratings of `row_count` rows without each of their raters, the value of `rater` in `clusters`.
 
     rows, raters, ratings: (V,) columns with one rating in each entry. A row is given by its position from 0. A rater
     may rate a row several times.
@@ -40,18 +40,18 @@ def means_without_raters(
 def decreases_without_raters(
     x: Floats, y: Floats, coefficient: str, deletions: RaterDeletions, weights: Floats
 ) -> Iterator[Floats]:
-    """Yield the (V,) decreases of the coefficient if one rater is left out of one of people's means `y`.
+    """Yield (V,) decreases of the coefficient if one rater is left out of one of people's means `y`.
 
     V is the number of `deletions`, one for each row and each of its raters. A decrease is the coefficient minus the
-    coefficient after the deletion.
+    coefficient after the deletion. `RaterDeletions.spread` averages the variances of the arrays.
 
-    If there are few raters, the decreases are computed from the means without each rater in turn, and yielded for each.
-    The reason is that the tastes of few raters may cancel out by chance. Then the coefficient of all raters' means is
-    near its maximum: it hardly changes if one rater is left out, although other raters would give a lower one. With
-    more than FEW_RATERS, or if the means without each rater are all equal, the decreases are yielded once, from the
-    means of all raters.
+    With more than FEW_RATERS, there is one array, computed at the means of all raters. With few raters, there is one
+    for each rater, computed at the means without this rater, because the tastes of few raters may cancel out by chance.
+    Then the coefficient is near its maximum at the means of all raters: every decrease is near 0, although other raters
+    would give a lower coefficient. If no rater can be left out, there is one array, as with many.
     """
     has_no_other_rater = np.isnan(deletions.value)  # the row is lost as a whole
+    # a deletion moves a row's mean by the same amount in each array, also by the rater that the array leaves out
     mean_decrease = np.where(has_no_other_rater, 0.0, y[deletions.row] - deletions.value)
     has_few_raters = deletions.rater_count <= FEW_RATERS
     means_without_rater = _means_without_raters(y, deletions, ~has_no_other_rater) if has_few_raters else []

@@ -10,8 +10,8 @@ from quorum.statistics.inputs import BadOption
 def single_column(clusters: ClusterColumns, default_codes: Ints, row: str) -> tuple[str, Ints]:
     """Return the name and the (N,) codes of the only column of clusters.
 
-    Without clusters, return ITEM and the (N,) `default_codes`. Raise BadOption if there are several columns. `row` says
-    in messages what has one entry of a column, such as "a unit".
+    Without clusters, return ITEM and the (N,) `default_codes`. Raise BadOption if there are several columns. `row` is
+    the noun in messages for what an entry of a column belongs to, such as "a unit".
     """
     columns = cluster_columns(clusters)
     if not columns:
