@@ -75,8 +75,8 @@ class LedgerEntry(AppendOnlyRow):
         unique=True,
         help_text="Identifies a payment by crowd, participant, session and purpose.",
     )
-    # reserve, release: of a call or a publication. move: of a reservation to another publication. unmatched: a payment
-    # that only a panel's list claims, for a session that is not known here. matched: its cancellation, once it is.
+    # unmatched: a payment that only a panel's list claims, for a session that is not known here. matched: its
+    # cancellation, once the session is known. budget: a change of the budget itself. Nothing writes move any more.
     what = models.CharField(
         "type",
         max_length=12,
