@@ -76,7 +76,7 @@ class LedgerEntry(AppendOnlyRow):
         help_text="Identifies a payment by crowd, participant, session and purpose.",
     )
     # unmatched: a payment that only a panel's list claims, for a session that is not known here. matched: its
-    # cancellation, once the session is known. budget: a change of the budget itself. Nothing writes move any more.
+    # cancellation, once the session is known. Nothing writes move any more.
     what = models.CharField(
         "type",
         max_length=12,
