@@ -29,7 +29,7 @@ from judgments.studies.studies import find_study
 def aggregate(run: JobRun, *, study: str, **options: Any) -> None:
     """Compute and store a study's consensus and agreement."""
     study_row = find_study(study)
-    extend_blocks(study_row)
+    extend_blocks(study_row)  # so that most judgments are read from stored columns
     aggregation = compute_aggregation(study=study_row, **options, progress=run.progress)
     with run.commit() as result:
         analysis = store_aggregation(aggregation)

@@ -82,7 +82,7 @@ def erase_person(
     receipt = new_receipt() if with_texts and listed_row is None else ""
     commitments = _commitments_to_judgments(study=study, worker=locked, receipt=receipt) if receipt else []
     name = locked.name
-    mark = erasure_mark_of(locked)
+    mark = erasure_mark_of(locked)  # a keyed hash, by which the worker is recognised later
     removed_counts, replacements = replace_people([locked], study, way, with_texts=with_texts)
     content = {
         "asked_at": asked_at and asked_at.isoformat(),

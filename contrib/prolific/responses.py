@@ -53,7 +53,7 @@ def object_of_response(answer: HTTPReply, request: str) -> dict[str, Any]:
 
 
 def setting_error(why: str) -> RetryLater:
-    """Return the exception for a call that was not sent because of a wrong setting. A person must mend that first."""
+    """Return the exception for a call that was not sent for a wrong setting, which a person must mend (``final``)."""
     return RetryLater(
         f"Nothing was asked of Prolific: {why}", after=_SETTING_SECONDS, had_no_effect=True, final=True
     )

@@ -43,7 +43,7 @@ def strengths_of_choices(study: Study, *, model: str, control: str, order_effect
     choices = fits[0](study)
     strengths, shares = choices.strengths, choices.shares()
     bands = rank_bands_of(strengths)
-    p_values = choices.standings().compare().compared
+    p_values = choices.standings().compare().compared  # of each system against the best one, adjusted by Holm
     return {
         "systems": [
             row | shares[row["system"]] | {"p": p_values.get(row["system"])}

@@ -187,7 +187,7 @@ def count_rows(table: Ints) -> tuple[Ints, Ints]:
 
 
 def _patterns_of_numbers(matrix: Floats) -> UnitPatterns:
-    """Return the patterns of the units of a (raters, units) table of numbers, faster than those of columns."""
+    """Return the patterns of the units of a (raters, units) table of numbers, faster than `patterns_of_rows`."""
     low = float(np.fmin.reduce(matrix, axis=None, initial=np.inf))
     high = float(np.fmax.reduce(matrix, axis=None, initial=-np.inf))
     if low > high:  # no answers at all
