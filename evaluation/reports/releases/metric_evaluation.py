@@ -88,7 +88,7 @@ def _evaluate_pairs(
         inputs.consensus.units,
         flag_judgments_for_agreement(inputs.table, inputs.full_depth_units),
         images=inputs.unit_images,
-        anonymous=any(row.anonymous for row in rows.people()),  # also before 0.6, unlike are_raters_known
+        anonymous=any(row.anonymous for row in rows.people()),  # releases before 0.6 lack are_raters_known
     )
     kind_names = kinds_with_unknown(pair_kinds)
     accuracy = {metric: figures["accuracy"] for metric, figures in metrics.items()}

@@ -60,7 +60,7 @@ def pair_figures(
 
     Fill `pairs` (P, 3) with two raters and their number of common units, and `figures` (P, 3) with percent, kappa
     and alpha. by_unit: starts, raters and codes of judgments sorted by unit. by_rater: starts, units and codes,
-    sorted by rater. max_rows: the second number of `count_rater_pairs`.
+    sorted by rater. max_rows: the second number of `count_rater_pairs`. positions: (V,) of the labels, for alpha.
     """
     unit_starts, unit_raters, unit_codes = by_unit
     rater_starts, rater_units, rater_codes = by_rater
