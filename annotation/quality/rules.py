@@ -27,7 +27,7 @@ RECOMMENDED_RULES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("straight-lining", "pause", {}),
     ("side-bias", "pause", {}),
     ("alternation", "pause", {}),
-    ("disagreement", "flag", {"of_crowd": 0.5}),
+    ("disagreement", "flag", {"of_crowd": 0.5}),  # half of the others' agreement with each other is expected
     *((name, "flag", {}) for name, rule in RULES.items() if rule.is_recommended),
     ("control-accuracy", "exclude", {}),
     ("repeat-consistency", "flag", {}),

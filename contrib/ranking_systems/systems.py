@@ -2,9 +2,9 @@
 
 NEIGHBOUR = "nn"  # ranks by the nearest training item
 JOINED = "borda"  # joins the rankings of the other systems
-# Systems by KCCA, named by their text kernel: bags of words (bow), ranks of words (tagrank) or trigrams (tri). They use
-# an arbitrary caption of each training image (1) or all of them (5). With idf, words are weighted by their rarity.
-# Similar words match by their distribution (dist), by alignment (align), or by the larger of both, with idf (sem).
+# Systems by kernel canonical correlation analysis (KCCA), named by text kernel: bags of words (bow), ranks of words
+# (tagrank) or trigrams (tri). They use an arbitrary caption of each training image (1) or all (5). With idf, rare words
+# weigh more. Similar words match by distribution (dist), by alignment (align), or the larger of both, with idf (sem).
 TEXT_KERNELS = (
     "bow1",
     "bow5",

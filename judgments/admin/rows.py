@@ -70,12 +70,12 @@ class SystemAdmin(ReadOnlyAdmin):
         "dataset",
         "human",
         CountColumn(
-            "captions", "n", lambda person: count_rows_by_key(Output.objects.annotations(), "system")
+            "captions", "n", lambda _person: count_rows_by_key(Output.objects.annotations(), "system")
         ),
         CountColumn(
             "images found",
             "search_results",
-            lambda person: count_rows_by_key(Output.objects.searches(), "system"),
+            lambda _person: count_rows_by_key(Output.objects.searches(), "system"),
         ),
     )
     list_filter = ("human", "dataset")
@@ -96,7 +96,7 @@ class UnitAdmin(ReadOnlyAdmin):
     list_display = (
         *("key", "picture", study_column, "kind", "first_text", "second_text", "role"),
         CountColumn(
-            "judgments", "n", lambda person: count_reverse_relation(Unit, "judgments"), sortable=False
+            "judgments", "n", lambda _person: count_reverse_relation(Unit, "judgments"), sortable=False
         ),
     )
     list_select_related = ("study", "item__dataset", "reference", "first", "second", "pair")
@@ -139,7 +139,7 @@ class HITAdmin(ReadOnlyAdmin):
         "key",
         study_column,
         "number",
-        CountColumn("items", "size", lambda person: count_reverse_relation(HIT, "places"), sortable=False),
+        CountColumn("items", "size", lambda _person: count_reverse_relation(HIT, "places"), sortable=False),
         "required",
         "open_slots",
     )

@@ -274,8 +274,8 @@ class Keywords(OpenKind):
     ) -> dict[str, list[str]]:
         """Return the collocations that the page offers, spelled as in the text, by image.
 
-        They are the design's titles that occur in the text or, without titles, phrases that are frequent in the texts
-        of ``text_images``.
+        They are the design's titles (of Wikipedia articles in MC12) that occur in the text or, without titles, phrases
+        that are frequent in the texts of ``text_images``.
         """
         longest = design.keywords.longest
         if titles := frozenset(map(normalise_phrase, design.keywords.titles)):
