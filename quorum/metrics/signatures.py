@@ -15,8 +15,8 @@ from quorum.numeric.signatures import (
 
 VERSION = "1.0"
 
-# Fields that describe the data and are not options: of keywords the evaluation (`evaluation_fields`), and of
-# "content-mean" the two rankings.
+# Fields that describe the data and are not options: "eval" in signatures of keywords (`evaluation_fields`), and "of",
+# the two rankings, in those of "content-mean".
 _DATA_FIELDS = ("eval", "of")
 
 

@@ -15,7 +15,7 @@ add_wording(Path(__file__).with_name("wording.toml"))
 
 
 def scores_table(scores: Sequence[SystemScore]) -> Table:
-    """Return the table of systems' scores. Severities that nobody marked have no column."""
+    """Return the table of the scores (``SystemScore``) of systems. Severities that nobody marked have no column."""
     severities = [name for name in SEVERITIES if any(name in row.errors for row in scores)]
     rows = [
         (

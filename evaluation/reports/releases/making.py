@@ -207,7 +207,7 @@ def _write_files(
 def _release_settings(study: Study, evaluation: EvaluationResult | None, why_not: str) -> ReleaseSettings:
     """Return the settings of the study that the computation of results from the rows alone depends on."""
     design, kind = design_of(study), KINDS[study.protocol]
-    rule: Any = controls_field(study)
+    rule: Any = controls_field(study)  # the share that must be right, or a word such as "none"
     return ReleaseSettings(
         protocol=study.protocol,
         seed=design.seed,

@@ -1,6 +1,6 @@
 """Tables of the variants that an evaluation computes on request in addition to the usual figures.
 
-A stored result has the variants under the key ``readings``.
+``EvaluationOptions`` explains the variants. A stored result has them under the key ``readings``.
 """
 
 from __future__ import annotations
