@@ -44,7 +44,7 @@ def span_agreement_section(figures: Mapping[str, Any]) -> Section:
             for division, counts in (("severity", spans["severities"]), ("category", spans["categories"]))
             for name, count in counts.items()
         ],
-        missing=spans["missing"],
+        missing=spans["missing"],  # marks for missing parts
         without=spans["without"],  # judgments without an error
     )
     if all(coefficient["value"] is None for coefficient in coefficients.values()):

@@ -162,7 +162,7 @@ class TableJudgments(JudgmentSource):
             "anonymous": ANONYMOUS_NAME.fullmatch(str(record.get("worker")).strip()) is not None,
             **empty_outputs(record, checker),
         }
-        credits = read_credits(record)
+        credits = read_credits(record)  # the systems of the captions; None if the row names none
         row: JudgmentRow
         if credits is None:
             row = JUDGMENT_READER.read(record, **values)

@@ -41,7 +41,7 @@ class CrowdFigures:
     Attributes:
         underpaid_sessions: the sessions with the lowest wages below the floor.
         unopposed_count: number of submitted assignments to whose approval there is no objection.
-        largest_overclaims: the overclaims with the largest differences.
+        largest_overclaims: the sessions with the most time that the browser sent beyond what the server observed.
         overclaim_count: number of all overclaims.
         top_ups: the top-ups of the people in ``underpaid_sessions`` whose work is approved.
         top_ups_confirmation: the digest of the preview of all people's top-ups; "" if there are none.

@@ -121,7 +121,7 @@ class SpanRehearsal(Rehearsal):
         return marks
 
     def _mark_span(self, text: str, span: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-        """Return a span as a simulated worker marks it: sometimes with another end.
+        """Return a span as a simulated worker marks it: sometimes with another end, unless it marks a missing part.
 
         The end is drawn among the ends of all words after the span's start. An end after the third is replaced by the
         third, which is thus the most frequent in a long text.
