@@ -16,6 +16,6 @@ def caption_scores_section(figures: Mapping[str, Any]) -> Section:
     """Return the section. ``figures`` are the stored results of the kind (``results.py``)."""
     data = captions_table(figures["captions"], ends=EXTREME_CAPTIONS_SHOWN)
     split_half = figures.get("split_half", {})
-    half = split_half if split_half.get("spearman") is not None else None
+    half = split_half if split_half.get("spearman") is not None else None  # undefined: not mentioned
     sentence = render_sentence("captions", captions=len(figures["captions"]), half=half)
     return section("captions", [sentence], tables=[data])

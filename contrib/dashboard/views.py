@@ -89,7 +89,7 @@ def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> 
     pair_kind = request.GET.get("pairs", "")
     if pair_kind not in kinds:
         pair_kind = "all" if "all" in kinds else ""
-    growth = [row for row in result.get("growth", ()) if row["value"] is not None]
+    growth = [row for row in result.get("growth", ()) if row["value"] is not None]  # agreement over time
     threshold = result.get("threshold")
     return {
         "counters": live_counters(study, mark, result),
