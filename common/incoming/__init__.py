@@ -22,7 +22,7 @@ from common.errors import QuorumError
 READ_SIZE = 65_536
 MAX_REQUEST_BYTES = 65_536  # bytes of files that a request reads
 ADDRESS_LIMIT = 500  # most characters of an address
-UNLIMITED_GROWTH_BYTES = 2**20  # unpacked bytes of a file to which no limit of growth applies
+UNLIMITED_GROWTH_BYTES = 2**20  # a file of up to this many bytes may grow by any factor when it is unpacked
 
 
 @dataclass(slots=True)

@@ -193,7 +193,7 @@ def correlation_so_far(
     Args:
         means: from ``means_so_far``.
         scores: (U,) scores of the U units by metric, nan if missing.
-        clusters: the clusters of the U captions.
+        clusters, weights: the clusters of the U captions, and their (U,) weights; None if all weigh the same.
     """
     rows_by_metric: dict[str, list[dict[str, Any]]] = {name: [] for name in scores}
     newest_count, newest_mean = means[-1]

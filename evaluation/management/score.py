@@ -32,7 +32,7 @@ Metrics:
 
 
 class Score(QuorumCommand):
-    workers_option = "--workers"
+    workers_option = "--workers"  # of the base class: the number of processes
     help = HELP
     example = "manage.py score --candidates results.json --references captions.json --metrics cider-d,bleu-4"
     named_errors = (QuorumError, MetricsError)

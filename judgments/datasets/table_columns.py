@@ -23,7 +23,7 @@ from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, DATAS
 
 MAX_COLUMNS_SHOWN = 60  # columns of a file that are shown
 MAX_CELL_LENGTH = 120  # characters of a cell that are shown
-PEOPLE = "people"  # the choice for columns that each have the answers of one participant
+PEOPLE = "people"  # the choice for a column of one person's answers, which is named after the person
 
 # labels of Quorum's columns on a page; other columns are shown by their names
 COLUMN_LABELS = {

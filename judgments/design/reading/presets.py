@@ -1,4 +1,4 @@
-"""Presets of study designs. Each is the protocol of a paper.
+"""Presets of study designs. Each is the protocol of a paper, or based on some (``our-slider``).
 
 A preset is a file in study_presets/ or in a feature's folder: a study file without ``name`` and ``dataset``. Its
 table ``[about]`` has the texts for lists of presets. The key ``ours`` of this table names the keys that the paper does
@@ -41,7 +41,7 @@ LIST_ORDER = (
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A published protocol.
+    """A preset of Quorum, or one that a person has saved.
 
     Attributes:
         ours: dotted keys whose values the paper does not state.
@@ -85,5 +85,5 @@ def _read_presets() -> dict[str, Preset]:
 
 PRESETS: dict[str, Preset] = _read_presets()
 
-
+# for callers without the saved presets, which are in the database
 NO_PRESETS: Mapping[str, Preset] = {}

@@ -236,7 +236,7 @@ def _decreases_without_raters(
         coefficients = group_coefficients(
             x[kept_rows], means[has_mean], starts, coefficient, weights[kept_rows]
         )
-        changed_values[positions] = np.nan_to_num(coefficients - mean)
+        changed_values[positions] = np.nan_to_num(coefficients - mean)  # undefined ones count as the mean
     return np.asarray((np.nan_to_num(values - mean)[group] - changed_values) / count, dtype=np.float64)
 
 
