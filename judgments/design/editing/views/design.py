@@ -37,7 +37,7 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
     base = study.design
     fitted_design = None
     if (start_values := values_of_address(request, saved_presets, current=study.design)) is not None:
-        checks = request.GET.get("checks", "")
+        checks = request.GET.get("checks", "")  # reserve, repeat or omit items for check questions
         fitted_design = fit_to_dataset(
             start_values, study.dataset, maker=study.created_by_id, checks_answer=checks
         )
