@@ -121,7 +121,7 @@ class ProlificBackend(ExternalBackend):
         try:
             with open_client() as client:
                 return client.fetch_balance_cents(feature_settings.PROLIFIC_WORKSPACE)
-        except CrowdRefusal as problem:  # such as for the workspace of another account
+        except CrowdRefusal as problem:  # final until the setting names a workspace of this account
             raise RetryLater(f"{problem} Check PROLIFIC_WORKSPACE.", final=True) from problem
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
