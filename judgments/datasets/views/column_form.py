@@ -4,9 +4,9 @@
 `posted_arguments` for one table, and for corrected cells of a new dataset; by `posted_maps` for the columns of a new
 dataset's files.
 
-In a form of one table, the field ``column-N`` names the column of Quorum that the file's column N stands for, and
-``fix-N`` is the corrected text of the cell of problem N. In a form of several files, the field for column N of file M
-is ``column-M-N``.
+In a form of one table, the field ``column-N`` names the column of Quorum that the file's column N stands for, or is
+PEOPLE; ``fix-N`` is the corrected text of the cell of problem N. In a form of several files, the field for column N of
+file M is ``column-M-N``. PEOPLE means that the column has the answers of one person, after whom it is named.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Presets of study designs. Each is the protocol of a paper, or based on some (``our-slider``).
+"""Presets of study designs. Each is the protocol of a paper, or based on papers (``our-slider``).
 
 A preset is a file in study_presets/ or in a feature's folder: a study file without ``name`` and ``dataset``. Its
 table ``[about]`` has the texts for lists of presets. The key ``ours`` of this table names the keys that the paper does

@@ -39,7 +39,7 @@ def withdraw_control(*, study: Study, unit_key: str) -> Unit:
             gettext("%(unit_key)r is not a check question of study %(slug)r.")
             % {"unit_key": unit_key, "slug": study.slug}
         )
-    if not unit.withdrawn:  # before the places are deleted, by which the HITs are found
+    if not unit.withdrawn:  # outdates cached units; before the places, by which HITs are found, are deleted
         HIT.objects.filter(places__unit=unit).update(version=F("version") + 1)
     if study.state == Study.State.GENERATED:
         HITUnit.objects.filter(unit=unit).delete()
@@ -78,7 +78,7 @@ def change_by_hand(
         WrongState: the study was changed since the person saw it, or it was opened or registered.
         DesignError: the change cannot be applied.
     """
-    lock_study(study, no_key=False)
+    lock_study(study, no_key=False)  # also against new rows that refer to the study
     if seen_state and seen_state != state_of_hand_changes(study):
         raise WrongState(
             gettext(
