@@ -56,7 +56,7 @@ class QuizBackend:
     def states_for(self, worker: Worker, studies: Iterable[Study]) -> Mapping[int, str]:
         """Return the state of the worker's quiz in each study, by study row id.
 
-        The state is "open" until the quiz is passed, and "failed" if no attempt is left.
+        The state is "open", or "failed" if no attempt is left. Studies whose quiz is passed are left out.
         """
         return {}
 
