@@ -77,8 +77,8 @@ class Metric:
             `name`. The parts, joined by "-", are a key of `text.changes.CHANGES`.
         shown: signature fields with fixed values.
         computed: names of the signature fields whose values only the computation knows.
-        uses_documents: whether scores depend on the document corpus.
-        weighs_by_documents: whether scores depend on the document corpus through document frequencies.
+        uses_documents: whether scores depend on the document corpus, if only because n-grams that it lacks are dropped.
+        weighs_by_documents: whether n-grams weigh by their document frequencies.
         check: a function that is called before anything is computed; it raises MissingTables if tables are missing.
         cuts_words: whether a tokenizer of Quorum splits the texts, which the signature then names.
     """
