@@ -166,7 +166,7 @@ def _add_outputs(
     caption_ids = store_candidates(dataset, {caption.text for caption in written})
     outputs = Output.objects.annotations().filter(system=system)
     stored_outputs = set(outputs.values_list("item_id", "caption_id"))
-    # The next rank for each item: ranks begin at 0, so it is the item's number of outputs.
+    # The next rank for each item is its number of outputs: ranks of adopted captions begin at 0.
     next_ranks = Counter(outputs.values_list("item_id", flat=True))
     new_outputs = []
     for caption in written:

@@ -226,7 +226,7 @@ class HITUnit(models.Model):
 class OutcomeBounds(models.Model):
     """The lowest and highest outcome that a judged unit can still get, for early stopping.
 
-    Outcome 1 is the first answer, -1 the second, 0 a tie. The rows follow from the judgments. A copy is an assignment.
+    Outcome 1 is the first answer, -1 the second, 0 a tie. The rows follow from the judgments.
     """
 
     unit = models.OneToOneField(
@@ -240,7 +240,7 @@ class OutcomeBounds(models.Model):
     high = models.SmallIntegerField(default=1)
     done = models.BooleanField(
         default=False, help_text="No more judgments are wanted; later copies leave it out."
-    )  # a copy is the page of work as it is shown to a later worker
+    )  # copies are assignments: each shows the page of work to one worker
 
     class Meta:
         verbose_name_plural = "outcome bounds"
