@@ -385,7 +385,7 @@ def alpha_as_json(result: AgreementResult) -> dict[str, Any]:
     """Return alpha as JSON, where ``n`` is the number of units with two or more judgments.
 
     ``scope`` is the population to which the interval generalises. It does not include other people if there are
-    only two raters.
+    only two raters, since one pair of raters does not show how much others would differ.
     """
     alpha = {
         **as_json(result, "value", "low", "high"),

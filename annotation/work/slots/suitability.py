@@ -114,7 +114,7 @@ def controls_left_out_before(hit: HIT, worker: Worker, units: Sequence[Unit]) ->
         units: all units of the HIT, in its order.
     """
     last_assignment = Assignment.objects.filter(hit=hit, worker=worker).order_by("-accepted_at").first()
-    if last_assignment is None or not last_assignment.order:
+    if last_assignment is None or not last_assignment.order:  # an empty order means that all units were shown
         return frozenset()
     return frozenset(
         unit.pk for index, unit in enumerate(units) if index not in last_assignment.order and unit.control

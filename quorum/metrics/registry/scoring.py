@@ -121,7 +121,7 @@ class PreparedReferences:
         prepared_texts = tuple(
             PreparedTexts.from_texts(texts, Tokenization(tokenizer_named(name))) for name in tokenizer_names
         )
-        # Copy each list: a comparison holds the texts of one list object once, `texts` those of every image.
+        # Copy each list: if images share a list object, a comparison holds its texts once, but `texts` once for each.
         return cls([list(group) for group in references], names, tokenizer, prepared_texts)
 
     def score(self, candidates: Sequence[str]) -> Scores:
