@@ -13,7 +13,7 @@ from judgments.models import Study
 
 
 def answers_of_judges(study: Study) -> Iterator[tuple[str, int, float | None]]:
-    """Yield the judge's name, the unit's row id and the value of each answer of a judge."""
+    """Yield the judge's name, the unit's row id and the value of each answer; None for an open answer."""
     answers = JudgeAnswer.objects.filter(judge__study=study, state=JudgeAnswer.State.ANSWERED)
     yield from answers.order_by("pk").values_list("judge__name", "unit_id", "value").iterator(ROWS_PER_BATCH)
 

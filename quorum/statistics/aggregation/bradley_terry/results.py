@@ -22,7 +22,7 @@ class ItemStrengths(Result):
     """Strengths of K items; nan if the fit failed, with the `reason`.
 
     log_strength: (K,) with mean 0. standard_error, low, high: (K,) on the same scale. covariance: (K, K) on the same
-    scale. freedom: (K,) degrees of freedom of t. order: (K,) positions from the strongest to the weakest item.
+    scale. freedom: (K,) degrees of freedom of t, infinite without clusters. order: (K,) positions, strongest first.
     """
 
     items: NDArray[Any]
@@ -101,7 +101,7 @@ def shares_of(log_strength: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BradleyTerryResult(ItemStrengths):
-    """Strengths from comparisons. `freedom` is empty without clusters.
+    """Strengths from comparisons. Without clusters, `freedom` is empty here.
 
     strength: (K,) with sum 1. prior, tie_model: the options. comparisons: number of comparisons. groups: (K,) number of
     the item's group; within a group, chains of wins or ties lead from each item to every other one, and strengths are
