@@ -3,7 +3,7 @@
 They are the text kernels of Hodosh et al. 2013 (H13) between the image's captions and a caption of the pool: bags of
 words (``bow``), ranks of words (``tag``) and trigrams (``tri``), each with the number of captions that are used of an
 image, and the F1 of the words of all captions (``f1``). ``idf``: words are weighted by their rarity.
-``dist``, ``align``, ``sem``: similar words match, by their distribution, by alignment, or by the larger of the two.
+``dist``, ``align``, ``sem``: similar words match, by distribution, by alignment, or (with idf) by the larger of both.
 """
 
 from __future__ import annotations

@@ -273,7 +273,7 @@ def _pair_material(rows: ReleasedRows) -> PairMaterial | None:
         return None
     references_by_image: dict[Any, list[tuple[str, str]]] = {}
     for row in rows.captions:
-        if row["document"]:  # in document frequencies, which leave out images of control items
+        if row["document"]:  # it counts in document frequencies, which leave out images of control items
             references_by_image.setdefault(row["image"], []).append((row["caption"], row["text"]))
     return find_references_of_pairs(
         (

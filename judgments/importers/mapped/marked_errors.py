@@ -37,7 +37,7 @@ def read_marked_errors(mapping: ColumnMapping, record: Record, values: Mapping[s
 
 
 def _read_span(mapping: ColumnMapping, mark: Mapping[str, Any], text: str) -> dict[str, Any] | None:
-    """Return a marked error with Quorum's keys; None if the mark means "no error".
+    """Return a marked error with Quorum's keys; None if the mark has no severity, or means "no error".
 
     For example, return ``{"start": 3, "end": 6, "severity": "minor"}``. Start and end are None for an error without
     a place, such as an omission.
