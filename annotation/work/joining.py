@@ -185,7 +185,7 @@ def checked_name(name: str) -> str:
     name = unicodedata.normalize("NFC", " ".join(name.split()))
     if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
         raise NameProblem(_("A name has 1 to %(most)d visible characters.") % {"most": NAME_LENGTH})
-    if re.fullmatch(r"anon-\d+", name):
+    if re.fullmatch(r"anon-\d+", name):  # as imports name the unknown workers of published totals
         raise NameProblem(_("The name %(name)r is reserved. Please choose another name.") % {"name": name})
     return name
 

@@ -2,7 +2,7 @@
 
 A worker is a process of Celery whose child processes run jobs. The functions of this module let the worker ask its
 children to stop, end a process whose job another worker took over, and interrupt the main thread of a process, so that
-other threads can do so.
+its other threads can run.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ class SpanResults(Results):
 def figures_of_spans(judgments: Sequence[IncludedJudgment], mqm: MqmScheme, *, seed: int) -> KindResults:
     """Return the study's results about ``spans``, and the mean MQM and standardised score of each unit.
 
-    In the study's results, ``without`` is the number of judgments that mark no error, and ``missing`` the number of
-    marks for missing parts.
+    Scores that people give are standardised, or MQM scores if they give none (``score_of``). In the study's results,
+    ``without`` is the number of judgments that mark no error, and ``missing`` the number of marks for missing parts.
     """
     if not judgments:
         return KindResults()

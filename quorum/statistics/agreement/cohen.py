@@ -96,7 +96,7 @@ class CohenKappa:
             pairable=cells.n,
             raters=2,
             judgments=2 * cells.n,
-            reason=ONE_LABEL if cells.n else NO_ANSWERS,
+            reason=ONE_LABEL if cells.n else NO_ANSWERS,  # given if kappa is undefined
         )
 
     def influences(self, data: tuple[Iterable[Any], Iterable[Any]]) -> Influences | None:
