@@ -1,8 +1,8 @@
 """Compare predictors of the answers to a study's units: baselines, metrics, judges that are no people, and models.
 
 A predictor gives a share to each possible answer (label) to a unit. Its cost is the cross-entropy of people's answers
-under these shares. Metrics and judges give numbers instead; a model that is fitted to other units turns these into
-shares.
+under these shares; the entropy of the answers is its floor. Metrics and judges give numbers instead, which a regression
+on other units turns into shares.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _fitted_rows(study: Study, labelled: LabelledUnits, fold: Ints) -> list[dict
     # If all scores are equal, the fitted shares are those of the labels in the other parts.
     constant_shares = metric_probabilities(np.zeros(unit_count), counts, fold)
     rows = [_predictor_row(CONSTANT_BASELINE, "baseline", constant_shares, np.arange(unit_count), labelled)]
-    # If "no difference" or "neither" are possible, exchanging the candidates changes the meaning of the labels.
+    # With two labels, one for each candidate, equal scores give one half. Others are "no difference" and "neither".
     symmetric = KINDS[study.protocol].compares_pairs and label_count == 2
     scores_by_type = {
         "metric": _metric_scores(study, labelled),

@@ -133,7 +133,7 @@ class Gwet:
         if percent is None or len(scale.positions) < 2:
             return None
         frequency = patterns.frequency.astype(np.float64)
-        units = frequency.sum()  # for `BothOrdersCoefficient`, twice `patterns.units`
+        units = frequency.sum()  # not `patterns.units`: `BothOrdersCoefficient` counts each unit twice
         observed = float(_percent_of_units(patterns, scale)(frequency[np.newaxis])[0])
         pattern_weights = frequency / patterns.sizes() / units
         shares = np.asarray(pattern_weights @ patterns.counts)

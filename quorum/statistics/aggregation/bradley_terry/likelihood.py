@@ -76,7 +76,7 @@ def fit_model(tables: OutcomeCounts, has_ties: bool, has_order: bool, stopping_r
 
     maximum = maximise(
         evaluate,
-        lambda candidate: _derivatives(tables, candidate.chances),
+        lambda candidate: _derivatives(tables, candidate.chances),  # the logs, as `evaluate` returns them
         start=np.r_[np.zeros(items), log_nu, 0.0],
         is_free=np.r_[np.ones(items, dtype=bool), has_ties, has_order],
         items=items,
