@@ -22,6 +22,7 @@ MAX_POINTS = 240  # number of specifications in a curve; they are evenly spaced 
 # A result of compute_multiverse, or one of its conclusions, whose lists have an entry for each specification:
 # {"name": "best", "value": [.1, ...], "low": [...], "high": [...], "holds": .9, "clear": .4, "moved_by": "tokenizer",
 # "ranges": {"tokenizer": .03}, "choices": {"tokenizer": {"ptb": {"n": 8, "mean": .1, "holds": .9, "clear": .4}}}, ...}
+# "holds" is the share of specifications whose estimate supports the conclusion, "clear" of those whose interval does.
 Result = Mapping[str, Any]
 
 
@@ -156,10 +157,9 @@ def _estimate_at(conclusion: Result, index: int) -> tuple[float, float, float]:
 
 
 def _thin_evenly(order: Sequence[int]) -> list[int]:
-    """Return at most MAX_POINTS evenly spaced members of the order. Always keep the reported specification."""
+    """Return at most MAX_POINTS members of the order: evenly spaced ones, and always the reported specification."""
     if len(order) <= MAX_POINTS:
         return list(order)
-    # One point is left for the reported specification.
     positions = set(np.linspace(0, len(order) - 1, MAX_POINTS - 1).round().astype(int).tolist())
     if REPORTED in order:
         positions.add(list(order).index(REPORTED))

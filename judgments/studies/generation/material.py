@@ -16,7 +16,7 @@ def load_material(dataset: Dataset, *, max_rank: int | None = None, maker: int |
     Args:
         max_rank: the last rank to read of ranked lists of images, which systems found for captions
             (``Image.retrievals``). If it is None, these lists are not read, and a reference counts as an output only
-            if the system has no better output for the image.
+            if it is the system's best for the image, since a system that chooses captions may rank all references.
         maker: row id of the account that made the study; None for a command. Unpublished systems of other accounts are
             left out.
     """
