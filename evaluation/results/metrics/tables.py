@@ -93,7 +93,7 @@ def longer_tables(result: Mapping[str, Any]) -> list[Table]:
             kind,
             estimate_of(by_kind[kind]["liked"]),
             by_kind[kind]["liked"]["n"],
-            estimate_of(by_kind[kind]["rule"]),
+            estimate_of(by_kind[kind]["rule"]),  # the accuracy of always naming the longer text
         )
         for kind in kinds_with_all(pair_kinds(by_kind))
         if kind in by_kind

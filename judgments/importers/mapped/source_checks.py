@@ -43,7 +43,7 @@ class SourceChecks:
         self._columns = replace(columns, lenient=True, strict=False)  # mapped files may have more
         self._mapped_only = mapped_only
         required_sources = chain.from_iterable(sources.get(name, ()) for name in mapping.required_columns())
-        value_source = mapping.columns.get("value", (NUMBER_PLACEHOLDER,))[0]
+        value_source = mapping.columns.get("value", (NUMBER_PLACEHOLDER,))[0]  # {n} stands for a person
         columns_of_people = [value_source.replace(NUMBER_PLACEHOLDER, person) for person in mapping.people]
         self._required_sources = frozenset(
             [*filter(_is_column, required_sources), *mapping.where, *columns_of_people]
@@ -53,7 +53,6 @@ class SourceChecks:
         self.has_match = not mapping.where
 
     def mark_seen(self, *sources: str) -> None:
-        """Note that a row has a value for these sources."""
         if self._unseen_sources:
             self._unseen_sources.difference_update(sources)
 
@@ -84,9 +83,9 @@ class SourceChecks:
 
         They are read all the same, because they have the names of Quorum's columns.
         """
-        is_export = {"study", "protocol", "assignment"} <= values.keys()
+        is_own_export = {"study", "protocol", "assignment"} <= values.keys()
         is_layout = bool(self._mapping.title)  # a layout reads no column only because of its name
-        if is_layout or is_export:
+        if is_layout or is_own_export:
             return
         for name in INCLUSION_COLUMNS:
             if self._sources.get(name) == (name,) and name not in self._mapping.columns and name in values:
@@ -102,7 +101,8 @@ class SourceChecks:
             raise self.unknown_column_error(worker_sources[0], record.file)
         for source in sorted(self._required_sources):
             column = source.partition(".")[0]  # the first part of a path into nested values
-            may_be_absent = bool(self._mapping.sparse) and source.startswith(self._mapping.sparse)
+            prefix = self._mapping.sparse  # of the columns that some files lack, such as "Answer."
+            may_be_absent = bool(prefix) and source.startswith(prefix)
             if NUMBER_PLACEHOLDER not in source and not may_be_absent and not {source, column} & columns:
                 raise self.unknown_column_error(source, record.file)
 
