@@ -68,7 +68,7 @@ class PrintSoftLabels(QuorumCommand):
 
 
 def _make_tables(disagreement: dict[str, Any]) -> list[Table]:
-    """Return tables of predictors and of groups, from a result of ``compute_disagreement``."""
+    """Return tables of predictors, with the least possible cross-entropy ("floor"), and of groups of raters."""
     rows = [
         (
             row["name"],
