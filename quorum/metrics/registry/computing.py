@@ -58,7 +58,7 @@ def compute_rouge_l(
 
 
 def compute_rouge_grams(window: int, skipped_last: int = -1) -> Compute:
-    """Return a function for ROUGE of word pairs up to `window` apart, and of words but the last `skipped_last`; -1: none."""
+    """Return a function for ROUGE of pairs up to `window` apart, and of words but the last `skipped_last`; -1: none."""
 
     def compute(
         comparison: ReferenceComparison, tokenization: Tokenization, settings: MetricSettings
