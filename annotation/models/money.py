@@ -123,7 +123,6 @@ class LedgerEntry(AppendOnlyRow):
 class Commitment(models.Model):
     """The part of a budget's reserved and spent money that an account ordered. All parts sum to the whole."""
 
-    # lookups from a row to its studies (judgments.access.visible_rows)
     study_lookups = ("budget__study",)
 
     budget = models.ForeignKey(Budget, on_delete=models.PROTECT, related_name="commitments")

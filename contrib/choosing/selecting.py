@@ -41,7 +41,7 @@ def usefulness_of(method: str, population: Population, scored: ScoredPopulation 
     """Return the (I,) usefulness of the items for a method of selection. More useful items are drawn more often.
 
     Args:
-        scored: the scores of the items; None only for a uniform sample.
+        scored: the scores of the items and of their rows (pairs or captions); None only for a uniform sample.
 
     Raises:
         EvaluationError: the scores do not suit the method.

@@ -24,7 +24,7 @@ class KappaOfCells:
     """The function that returns (B,) values of kappa of B resamples from (B, P) weights of the P pairs that occur.
 
     A pair is the two labels that the raters gave to a unit. frequency: (P,) number of units with each pair. n: number
-    of all units.
+    of all units. The constructor's ``weights`` are those of weighted kappa: None, "linear" or "quadratic".
     """
 
     def __init__(self, first: Ints, second: Ints, label_count: int, weights: str | None) -> None:
