@@ -57,8 +57,8 @@ class ControlAnswer(NamedTuple):
 
     Attributes:
         answer: the answer, in the unit's order.
-        expected: the right answer, as ``Kind.is_right`` takes it. For a repeated unit it comes from the worker's first
-            answer.
+        expected: the right answer, as ``Kind.is_right`` takes it. For a repeated unit it comes from the worker's answer
+            to the original.
         control_kind: "degraded", "repeated", "known-good" or "reference"; "" for some imports.
         worker, unit: row ids.
     """
@@ -227,7 +227,7 @@ def control_answers(
         for row in control_judgments.order_by("pk").values_list(*_CONTROL_COLUMNS).iterator(ROWS_PER_BATCH)
     ]
     original_keys = sorted({row.content[ORIGINAL_UNIT] for row in rows if row.control_kind == REPEATED})
-    first_answers = dict(_first_answers(judgments, original_keys)) if original_keys else {}
+    original_answers = dict(_original_answers(judgments, original_keys)) if original_keys else {}
     kind = kind_of(study)
     answers = []
     for row in rows:
@@ -237,8 +237,8 @@ def control_answers(
             continue
         expected = row.expected
         if row.control_kind == REPEATED:
-            first_answer = first_answers.get((row.assignment, row.content[ORIGINAL_UNIT]))
-            expected = None if first_answer is None else kind.expected_on_repeat(first_answer)
+            original_answer = original_answers.get((row.assignment, row.content[ORIGINAL_UNIT]))
+            expected = None if original_answer is None else kind.expected_on_repeat(original_answer)
         if expected is not None:
             answer = _given_answer(row.value, row.answer)
             answers.append(
@@ -286,7 +286,7 @@ def _valid_judgments(*, as_first_given: bool) -> JudgmentQuerySet:
     return Judgment.objects.current()
 
 
-def _first_answers(judgments: JudgmentQuerySet, keys: list[str]) -> Iterator[tuple[tuple[UUID, str], Any]]:
+def _original_answers(judgments: JudgmentQuerySet, keys: list[str]) -> Iterator[tuple[tuple[UUID, str], Any]]:
     """Yield the assignment and the key of each unit with one of ``keys``, and the answer to it."""
     for key_batch in batched(keys, KEYS_PER_QUERY):
         rows = judgments.filter(unit__control=False, unit__key__in=key_batch)

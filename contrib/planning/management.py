@@ -94,4 +94,4 @@ def _read_toml(path: Path) -> dict[str, Any]:
 def _design_row(design: dict[str, Any]) -> tuple[Cell, ...]:
     power = Estimate(design["power"], design["low"], design["high"])
     sizes = (design[name] for name in ("pairs", "references", "votes"))
-    return *sizes, power, design["wrong"], design["cost_cents"]
+    return *sizes, power, design["wrong"], design["cost_cents"]  # wrong: how often the worse one leads

@@ -149,7 +149,7 @@ def format_datasheet(
         anonymous=not agreement["per_worker"]["available"],
         design=design,
         sampling=", ".join(f"{key} = {value}" for key, value in sampling if value not in (None, "", {})),
-        sides=sides.removeprefix("sides:"),
+        sides=sides.removeprefix("sides:"),  # the share of votes with the first option on the left, or "none"
         **facts,
     )
 
