@@ -30,8 +30,15 @@ class AdjudicationSerializer(RowSerializer[Adjudication]):
     adjudicator = Related("adjudicator.username")
     sent_by = Related("sent_by.username", optional=True)
     withdrawn_by = Related("withdrawn_by.username", optional=True)
-    votes = serializers.SerializerMethodField()
-    answer = serializers.JSONField(read_only=True, allow_null=True)
+    votes = serializers.SerializerMethodField(
+        help_text="Number of votes for each answer when the unit was sent; null for the adjudicator while the state is "
+        "`waiting`."
+    )
+    answer = serializers.JSONField(
+        read_only=True,
+        allow_null=True,
+        help_text="Decision on an answer that is not a number; null, since such answers cannot be adjudicated.",
+    )
 
     class Meta:
         model = Adjudication
@@ -42,7 +49,7 @@ class AdjudicationSerializer(RowSerializer[Adjudication]):
 
     @extend_schema_field(serializers.DictField(child=serializers.IntegerField(), allow_null=True))
     def get_votes(self, row: Adjudication) -> dict[str, int] | None:
-        """Return the votes at the moment of sending. They are null for the adjudicator before the decision."""
+        """Return the votes when the unit was sent. They are null for the adjudicator while the unit waits."""
         is_own = row.adjudicator_id == self.context["request"].user.pk
         return None if is_own and row.state == Adjudication.State.WAITING else row.votes
 
@@ -83,7 +90,7 @@ class AdjudicationResource(Resource):
 
     @extend_schema(
         responses={200: bodies.ShownUnit, 404: bodies.Problem},
-        description="The unit as its adjudicator sees it, for them alone.",
+        description="Return the unit as its adjudicator sees it. Only the adjudicator can make this call.",
     )
     @action(detail=True, methods=["get"])
     def task(self, request: Request, pk: str) -> Response:
@@ -99,7 +106,8 @@ class AdjudicationResource(Resource):
     @extend_schema(
         request=operations.DecideRequest,
         responses={200: AdjudicationSerializer, 404: bodies.Problem, 409: bodies.CONFLICT_RESPONSE},
-        description="The final answer, by the adjudicator alone, as they see the unit; the same again is harmless.",
+        description="Store the adjudicator's final answer, for the options in the order of the call `task`. Only the "
+        "adjudicator can make this call. Sending the same answer again changes nothing.",
     )
     @action(detail=True, methods=["post"])
     def decide(self, request: Request, pk: str) -> Response:

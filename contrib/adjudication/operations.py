@@ -27,6 +27,7 @@ class SendRequest(Parameters):
         child=serializers.CharField(),
         min_length=1,
         max_length=MAX_UNITS_SENT,
+        help_text="Keys of the units.",
         error_messages=dict.fromkeys(
             ("required", "min_length"),
             "Choose one or more items of this study; check questions have a right answer.",
@@ -77,7 +78,14 @@ def withdraw_adjudication(*, study: Study, by: User | None, adjudication: str) -
 
 
 class DecideRequest(Parameters):
-    """An adjudicator's answer, for the options in the order shown, and the reason."""
+    """An adjudicator's final answer, and the reason for it."""
 
-    value = PlainNumberField()
-    reason = serializers.CharField(required=False, allow_blank=True, max_length=MAX_REASON_LENGTH)
+    value = PlainNumberField(
+        help_text="The answer, for the options in the order in which the adjudicator sees them."
+    )
+    reason = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=MAX_REASON_LENGTH,
+        help_text="Reason for the answer, which the log shows.",
+    )

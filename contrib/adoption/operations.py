@@ -15,9 +15,12 @@ from judgments.operations import CommandHelp, Outcome, operation
 
 
 class AdoptRequest(Parameters):
-    """The parameter of an adoption: the system to which the captions are credited; "" for references."""
+    """The system to which the captions are credited; "" for references."""
 
-    system = serializers.CharField(default="", help_text="make them this system's outputs, no references")
+    system = serializers.CharField(
+        default="",
+        help_text="Name of the system whose outputs the captions become (default: they become references).",
+    )
 
 
 @operation(

@@ -227,7 +227,10 @@ class PublishReleaseRequest(Parameters):
     once="always",  # refuse a second job for the study while one is queued or runs
 )
 def publish_release(*, study: Study, to: str, version: str = "", **options: Any) -> dict[str, Any]:
-    """Send a release to Zenodo or Hugging Face as a draft. Without ``send``, only return what would be sent."""
+    """Send a release to Zenodo or Hugging Face, as a draft or, with ``publish``, as a public record.
+
+    Without ``send``, only return what would be sent.
+    """
     release = release_to_publish(study, version)
     # Refuse now what the job would refuse later. Each of these functions raises an error if something is wrong.
     release_file(release)

@@ -45,13 +45,18 @@ add_operation(publish_release, label="Go on", leads_to=lambda study: "releases")
 
 
 class DepositSerializer(RowSerializer[Deposit]):
-    """A deposit: a release at an archive."""
+    """A deposit: a release at an archive, or on its way to it."""
 
     study = Related("release.study.slug")
     version = Related("release.version")
-    place = serializers.ChoiceField(source="archive", choices=Deposit.Archive.choices, read_only=True)
+    place = serializers.ChoiceField(
+        source="archive", choices=Deposit.Archive.choices, read_only=True, help_text="The archive."
+    )
     files = serializers.ListField(
-        source="sent", child=serializers.DictField(), read_only=True, help_text="Names, sizes and SHA-256."
+        source="sent",
+        child=serializers.DictField(),
+        read_only=True,
+        help_text="`name`, `size` in bytes and `sha256` of each file of the deposit.",
     )
 
     class Meta:

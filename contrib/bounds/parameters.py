@@ -18,7 +18,7 @@ WG16_TOKENIZER = "h13"
 
 
 class LeaveOneOutRequest(MetricsRequest):
-    """The metrics, how words are split, and the captions of a leave-one-out comparison."""
+    """The metrics, the tokenizer, and the captions that are scored."""
 
     metrics = KeysField(
         required=False,
@@ -43,12 +43,12 @@ class LeaveOneOutRequest(MetricsRequest):
     others = KeysField(
         required=False,
         min_length=1,
-        help_text="Names of other datasets, whose captions stand in the place of those left out.",
+        help_text="Names of other datasets whose captions also replace captions, as unrelated texts (default: none).",
     )
     captions = serializers.IntegerField(
         required=False,
         min_value=1,
-        help_text="Put other texts in the place of so many captions of each item, drawn at random (default: of all).",
+        help_text="Number of captions of each item, chosen at random, that unrelated texts replace (default: all).",
     )
     seed = serializers.IntegerField(
         required=False, min_value=0, max_value=MAX_SEED, help_text="Seed of the random numbers (default: 0)."

@@ -135,13 +135,16 @@ class DatasetBoundsView(APIView):
         request=LeaveOneOutRequest,
         responses={
             202: JobSerializer,
-            404: OpenApiResponse(description="No such dataset that you may read."),
-            409: OpenApiResponse(description="The same bounds are being computed for you already."),
+            404: OpenApiResponse(description="There is no such dataset that you may read."),
+            409: OpenApiResponse(description="A job of yours is already computing the same bounds."),
         },
         operation_id="datasets_bounds",
-        summary="What people and unrelated texts reach by each metric",
+        summary="Scores of people’s captions and of unrelated texts",
     )
     def post(self, request: Request, name: str) -> Response:
-        """Start a job that compares each reference caption with the others of its image. Its result has the bounds."""
+        """Start a job that scores each reference caption, and unrelated texts, against the image's other captions.
+
+        Its result has the scores by each metric: upper bounds of people's captions, and lower bounds of other texts.
+        """
         dataset, parameters = dataset_for(request, name), LeaveOneOutRequest.read(request.data)
         return job_response(request, _start_job(staff_of(request), dataset, parameters))

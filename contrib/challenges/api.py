@@ -46,8 +46,10 @@ from judgments.models import Job
 
 REFUSAL_RESPONSES = {
     404: OpenApiResponse(description="There is no such challenge."),
-    409: OpenApiResponse(description="It takes no captions now, or its references changed."),
-    429: OpenApiResponse(description="As many submissions as it allows were made."),
+    409: OpenApiResponse(description="The challenge is not open, or you can read its references."),
+    429: OpenApiResponse(
+        description="Your account has made as many submissions as the challenge allows, or makes too many at once."
+    ),
 }
 
 SCORE_DIGITS = 3  # decimal places of a score
@@ -92,7 +94,11 @@ class ChallengeSerializer(RowSerializer[Challenge]):
     """A challenge with the facts on its public page."""
 
     dataset = Related("dataset.name")
-    metrics = serializers.ListField(child=serializers.CharField(), read_only=True)
+    metrics = serializers.ListField(
+        child=serializers.CharField(),
+        read_only=True,
+        help_text="Names of the metrics. The leaderboard is sorted by the first one.",
+    )
 
     class Meta:
         model = Challenge
@@ -113,19 +119,30 @@ class RoundedScoreField(serializers.FloatField):
 
 
 class CorpusScoreSerializer(serializers.Serializer[Any]):
-    """A metric's score over all images. It has an interval if the score is a mean over images."""
+    """A metric's score over all images, with three decimal places. It has an interval if it is a mean over images."""
 
-    corpus = RoundedScoreField()
-    low = RoundedScoreField(required=False)
-    high = RoundedScoreField(required=False)
+    corpus = RoundedScoreField(help_text="Score over all images.")
+    low = RoundedScoreField(
+        required=False, help_text="Lower end of the 95 % interval; absent without an interval."
+    )
+    high = RoundedScoreField(
+        required=False, help_text="Upper end of the 95 % interval; absent without an interval."
+    )
 
 
 class SubmissionSerializer(RowSerializer[Submission]):
-    """A submission of the caller's account. Its scores are empty while the challenge does not show them."""
+    """A submission of the caller's account."""
 
     challenge = Related("challenge.slug")
-    scores = serializers.SerializerMethodField()
-    signatures = serializers.DictField(child=serializers.CharField(), read_only=True)
+    scores = serializers.SerializerMethodField(
+        help_text="Score by each metric; empty before the submission is scored, and while the challenge hides scores."
+    )
+    signatures = serializers.DictField(
+        child=serializers.CharField(),
+        read_only=True,
+        help_text="By metric: the signature, which names its settings and version; empty before the submission is "
+        "scored.",
+    )
 
     class Meta:
         model = Submission
@@ -143,24 +160,38 @@ class SubmissionSerializer(RowSerializer[Submission]):
 class LeaderboardRowSerializer(serializers.Serializer[Any]):
     """A row of a leaderboard."""
 
-    rank_low = serializers.IntegerField(allow_null=True, help_text="Null until ranks are computed.")
-    rank_high = serializers.IntegerField(allow_null=True)
-    submission = serializers.IntegerField(source="submission.pk")
-    system = serializers.CharField(source="submission.system")
-    team = serializers.CharField(source="submission.team")
-    description = serializers.CharField(source="submission.description")
-    link = serializers.CharField(source="submission.link")
-    own = serializers.BooleanField(source="is_own")
-    made_at = serializers.DateTimeField(source="submission.made_at")
-    scores = serializers.DictField(child=CorpusScoreSerializer(), source="submission.scores")
+    rank_low = serializers.IntegerField(
+        allow_null=True, help_text="Best rank that the tests leave open; null until ranks are computed."
+    )
+    rank_high = serializers.IntegerField(
+        allow_null=True, help_text="Worst rank that the tests leave open; null until ranks are computed."
+    )
+    submission = serializers.IntegerField(source="submission.pk", help_text="Id of the submission.")
+    system = serializers.CharField(source="submission.system", help_text="Name of the system.")
+    team = serializers.CharField(source="submission.team", help_text="Authors of the submission.")
+    description = serializers.CharField(
+        source="submission.description", help_text="How the system works; may be empty."
+    )
+    link = serializers.CharField(
+        source="submission.link", help_text="Address of a paper or a page about the system; may be empty."
+    )
+    own = serializers.BooleanField(
+        source="is_own", help_text="Whether the submission is of the caller's account."
+    )
+    made_at = serializers.DateTimeField(source="submission.made_at", help_text="Time of the submission.")
+    scores = serializers.DictField(
+        child=CorpusScoreSerializer(), source="submission.scores", help_text="Score by each metric."
+    )
 
 
 class LeaderboardSerializer(serializers.Serializer[Any]):
-    """A leaderboard with all of its rows, best first."""
+    """A leaderboard with its rows, at most 1,000."""
 
-    ranked_by = serializers.CharField()
-    shown = serializers.BooleanField()
-    rows = LeaderboardRowSerializer(many=True)
+    ranked_by = serializers.CharField(help_text="Name of the metric by which rows are sorted.")
+    shown = serializers.BooleanField(help_text="Whether the challenge shows scores now.")
+    rows = LeaderboardRowSerializer(
+        many=True, help_text="The submissions, best first; empty while scores are hidden."
+    )
 
 
 class SubmissionVisibilitySerializer(Parameters):
@@ -182,7 +213,7 @@ class ChallengeResource(
 
     @action(detail=True, methods=["get"], pagination_class=None)
     def leaderboard(self, request: Request, slug: str) -> Response:
-        """Return the rows of the leaderboard with ranges of ranks; none while scores are not shown."""
+        """Return the rows of the leaderboard, with scores and ranges of ranks; no rows while scores are hidden."""
         challenge, now = find_challenge(slug), timezone.now()
         rows = leaderboard_rows(challenge=challenge, user_id=request.user.pk, now=now)
         board = {"ranked_by": challenge.ranked_by, "shown": challenge.shows_scores_at(now), "rows": rows}
@@ -211,15 +242,15 @@ class FormParser(MultiPartParser):
                 JobSerializer, description="A job reads the file; its result is the submission."
             ),
         },
-        description="COCO results JSON with a caption of every image; 200 where the same captions were there already, "
-        "202 where the file is larger than 64 kB.",
+        description="Submit a file of captions to a challenge: COCO results JSON with a caption of every image. The "
+        "status is 200 if your account submitted the same captions before, and 202 if the file is larger than 64 kB.",
     ),
     partial_update=extend_schema(request=SubmissionVisibilitySerializer, responses=SubmissionSerializer),
 )
 class SubmissionResource(
     OpenToParticipants, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Submission]
 ):
-    """The submissions of the caller's account. After a file is sent, its state says whether it has been scored."""
+    """The submissions of the caller's account. The state of a submission says whether it has been scored."""
 
     filterset_class = filters_of(Submission, "state", "public")
     queryset = Submission.objects.select_related("challenge")
@@ -284,7 +315,7 @@ class SubmissionJobResource(OpenToParticipants, mixins.RetrieveModelMixin, Gener
     def get_queryset(self) -> QuerySet[Job]:
         return super().get_queryset().filter(created_by=self.request.user.pk)
 
-    @job_action("It has ended.")
+    @job_action("The job has ended.")
     def cancel(self, request: Request, pk: str) -> Response:
         """Cancel the job. Nothing is submitted, and nothing counts towards limits."""
         job = self.get_object()

@@ -38,6 +38,6 @@ class SubmissionForm(serializers.Serializer[Any]):
 
 
 class SubmissionBody(SubmissionForm):
-    """The fields of a submission to the API, in multipart/form-data. ``challenge`` is the slug of the challenge."""
+    """The fields of a submission to the API, in multipart/form-data."""
 
-    challenge = serializers.CharField()
+    challenge = serializers.CharField(help_text="Slug of the challenge.")

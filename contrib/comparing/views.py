@@ -190,28 +190,34 @@ class ComparisonView(APIView):
     @extend_schema(
         parameters=[
             OpenApiParameter(
-                "with", str, required=True, description="Slug of a study of the same dataset: the standard."
+                "with",
+                str,
+                required=True,
+                description="Slug of another study of the same dataset, with which this study is compared.",
             ),
             OpenApiParameter(
                 "missing",
                 str,
                 enum=list(MISSING_RULES),
-                description="What becomes of units that only that study has.",
+                description="What happens to units that only the other study has: `leave-out` (the default), or `no` "
+                "to count them as no in this study.",
             ),
         ],
         responses={
             (200, "application/json"): OpenApiTypes.OBJECT,
             202: COUNTING_RESPONSE,
-            400: OpenApiResponse(description="The studies cannot be compared."),
-            404: OpenApiResponse(description="No such study that you may see and that can be compared."),
+            400: OpenApiResponse(description="A parameter is wrong, or the studies cannot be compared."),
+            404: OpenApiResponse(
+                description="There is no such study that you may see and that can be compared."
+            ),
         },
         operation_id="studies_comparison",
         summary="How far two studies agree",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Return the comparison as `agreement --with` writes it, and ``in_words``.
+        """Return the comparison in the format of the command `agreement --with`, and in sentences (``in_words``).
 
-        Large studies are compared in a job first.
+        A job compares large studies. Until it has ended, the status is 202.
         """
         study = study_for(request, slug)
         other = request.query_params.get("with", "")

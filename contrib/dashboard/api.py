@@ -20,21 +20,25 @@ from judgments.access.permissions import study_for
 class LeaseSerializer(serializers.Serializer[Any]):
     """An assignment in progress, which a worker holds until it expires."""
 
-    assignment = serializers.UUIDField(source="pk")
-    hit = serializers.CharField(source="hit.key", allow_null=True)
-    worker = serializers.CharField(source="worker.name")
+    assignment = serializers.UUIDField(source="pk", help_text="Id of the assignment.")
+    hit = serializers.CharField(source="hit.key", allow_null=True, help_text="Key of the HIT.")
+    worker = serializers.CharField(source="worker.name", help_text="Name of the worker.")
     expires_at = serializers.DateTimeField()
 
 
 class SpendingSerializer(serializers.Serializer[Any]):
-    """The money at the crowd, in cents with fees."""
+    """The budget of the study at its crowd. All amounts are in cents and include fees."""
 
-    currency = serializers.CharField()
-    budget_cents = serializers.IntegerField()
-    reserved_cents = serializers.IntegerField()
-    spent_cents = serializers.IntegerField()
-    bonus_cents = serializers.IntegerField()
-    left_cents = serializers.IntegerField()
+    currency = serializers.CharField(help_text="ISO 4217, such as USD.")
+    budget_cents = serializers.IntegerField(help_text="The whole budget.")
+    reserved_cents = serializers.IntegerField(
+        help_text="Amount reserved for work that is published and not paid yet."
+    )
+    spent_cents = serializers.IntegerField(help_text="Amount spent on rewards, screen-outs and bonuses.")
+    bonus_cents = serializers.IntegerField(help_text="The part of `spent_cents` that was spent on bonuses.")
+    left_cents = serializers.IntegerField(
+        help_text="Amount neither reserved nor spent; negative if the crowd spent more than the budget."
+    )
 
 
 class BoardSerializer(serializers.Serializer[Any]):
@@ -42,21 +46,50 @@ class BoardSerializer(serializers.Serializer[Any]):
 
     study = serializers.CharField(source="study.slug")
     state = serializers.CharField(source="study.state")
-    paused_at = serializers.DateTimeField(source="study.paused_at", allow_null=True)
-    judgments = serializers.IntegerField(source="now.judgments")
-    wanted = serializers.IntegerField(source="now.wanted", help_text="0 before the first snapshot.")
-    last_hour = serializers.IntegerField(source="now.last_hour", help_text="Judgments.")
-    hours_left = serializers.FloatField(source="now.hours_left", allow_null=True, help_text="At that pace.")
-    held = LeaseSerializer(source="now.leases", many=True, help_text="At most 20, those that end first.")
-    held_more = serializers.BooleanField(source="now.has_more_leases")
-    spending = SpendingSerializer(source="now.spending", allow_null=True)
-    local_cents = serializers.IntegerField(
-        source="now.local_cents", help_text="Rewards of approved work of this site's own people."
+    paused_at = serializers.DateTimeField(
+        source="study.paused_at",
+        allow_null=True,
+        help_text="Since when the study is paused; null if it is not.",
     )
-    made_at = serializers.DateTimeField(allow_null=True, help_text="Of the snapshot.")
+    judgments = serializers.IntegerField(
+        source="now.judgments", help_text="Number of judgments so far, without changed answers."
+    )
+    wanted = serializers.IntegerField(
+        source="now.wanted",
+        help_text="Number of judgments that the study asks for in all; 0 before the first snapshot.",
+    )
+    last_hour = serializers.IntegerField(
+        source="now.last_hour", help_text="Number of judgments in the last hour."
+    )
+    hours_left = serializers.FloatField(
+        source="now.hours_left",
+        allow_null=True,
+        help_text="Hours until the study is complete, at the pace of the last hour; null if no judgment was made in "
+        "that hour, or none is missing.",
+    )
+    held = LeaseSerializer(
+        source="now.leases", many=True, help_text="The assignments in progress that expire first, at most 20."
+    )
+    held_more = serializers.BooleanField(
+        source="now.has_more_leases",
+        help_text="Whether there are more assignments in progress than `held` has.",
+    )
+    spending = SpendingSerializer(
+        source="now.spending", allow_null=True, help_text="null if the study has no budget at a crowd."
+    )
+    local_cents = serializers.IntegerField(
+        source="now.local_cents",
+        help_text="Sum of the rewards of approved assignments, in cents, if the study has no budget at a crowd; 0 "
+        "otherwise.",
+    )
+    made_at = serializers.DateTimeField(
+        allow_null=True, help_text="Time of the newest snapshot; null before the first."
+    )
     snapshot = serializers.DictField(
         allow_null=True,
-        help_text="growth, evaluation, workers, controls, stopping, wages; null before the first.",
+        help_text="Figures of the newest snapshot, such as `growth` (agreement over time), `evaluation` (metrics "
+        "compared with people), `workers`, `controls` (check questions), `stopping` (votes saved by early stopping) "
+        "and `wages`; null before the first.",
     )
 
 
@@ -66,14 +99,17 @@ class BoardView(APIView):
     scope: ClassVar[str] = "reports"
 
     @extend_schema(
-        responses={200: BoardSerializer, 404: OpenApiResponse(description="The study was never opened.")},
+        responses={
+            200: BoardSerializer,
+            404: OpenApiResponse(description="There is no such study, or it was never open to participants."),
+        },
         operation_id="studies_board",
         summary="The dashboard of a study",
     )
     def get(self, request: Request, slug: str) -> Response:
         """Return the counters and figures of the dashboard.
 
-        If the snapshot is old, a job makes a new one. Poll with the ETag.
+        If the snapshot is outdated, a job makes a new one. A client that polls should send the ETag of the last answer.
         """
         study = study_for(request, slug)
         if not has_dashboard(study):

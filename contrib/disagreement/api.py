@@ -1,4 +1,4 @@
-"""Predictions, soft labels and groups of raters over HTTP."""
+"""The calls that list and remove predictions, and that return soft labels and groups of participants."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from judgments.api.resources import COUNTING_RESPONSE, Related, Resource, RowSer
 
 
 class PredictionSerializer(RowSerializer[Prediction]):
-    """The distributions of people's answers that a model predicts. The study's soft labels say how well they fit."""
+    """The distributions of people's answers that a model predicts, as imported for a study."""
 
     study = Related("study.slug")
 
@@ -53,18 +53,18 @@ class SoftLabelsView(APIView):
             (200, "application/json"): OpenApiTypes.OBJECT,
             202: COUNTING_RESPONSE,
             400: OpenApiResponse(
-                description="There are no results yet, or the answers do not have a small set of labels."
+                description="The study has no results yet, or its kind of answers has no soft labels."
             ),
-            404: OpenApiResponse(description="No such study that you may see."),
+            404: OpenApiResponse(description="There is no such study that you may see."),
         },
         operation_id="studies_soft_labels",
-        summary="Soft labels, what predicts them, and groups of raters",
+        summary="Soft labels, how well they are predicted, and groups of participants",
     )
     def get(self, request: Request, slug: str) -> Response:
         """Return the soft labels of the newest results, in the format of the command `soft_labels`.
 
-        Rows of ``known`` about demographics (``by`` begins with ``crowd: ``) are only shown to accounts that may
-        change the study.
+        ``known`` has a row for each known grouping of participants, which ``by`` names. Rows about demographics, whose
+        ``by`` begins with ``crowd: ``, are only shown to accounts that may change the study.
         """
         study = study_for(request, slug)
         return Response(cached_disagreement(study, staff_of(request)))

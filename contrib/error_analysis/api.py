@@ -22,64 +22,122 @@ from judgments.admin.addresses import picture_address
 from judgments.api.paging import MAX_PAGE_SIZE, link_with_cursor, page_size_of, read_cursor
 from judgments.models import Study
 
-NOT_EVALUATED = OpenApiResponse(description="No such study, metric or pair, or nothing was evaluated yet.")
+NOT_EVALUATED = OpenApiResponse(
+    description="There is no such study, metric, pair or caption, or no metric has been evaluated."
+)
 
 
 class DisagreementSerializer(serializers.Serializer[Any]):
     """A candidate pair, or a caption of an image, on which a metric and people disagree."""
 
-    id = serializers.CharField(help_text="Of the pair, or the unit.")
-    kind = serializers.CharField(allow_blank=True)
-    image = serializers.CharField()
-    captions = serializers.ListField(child=serializers.CharField(), help_text="One or two.")
-    value = serializers.FloatField(allow_null=True, help_text="People's consensus.")
-    n = serializers.IntegerField(help_text="Behind it.")
-    votes = serializers.DictField(child=serializers.IntegerField())
-    people = serializers.FloatField(help_text="How sure people are, or where they rank the caption; 0 to 1.")
-    metric = serializers.FloatField(
-        help_text="How sure the metric is, or where it ranks the caption; 0 to 1."
+    id = serializers.CharField(help_text="Key of the candidate pair or, for a caption, of its unit.")
+    kind = serializers.CharField(
+        allow_blank=True, help_text="Kind of the pair: HC, HI, HM or MM; empty if there is none."
     )
-    size = serializers.FloatField(help_text="How far they are apart, 0 to 1; the list falls by it.")
+    image = serializers.CharField(help_text="Name of the image.")
+    captions = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="The two captions of the pair, or the caption that was judged.",
+    )
+    value = serializers.FloatField(
+        allow_null=True,
+        help_text="People's consensus: for a pair, the winner (1 or 2, the position in `captions`); for a caption, the "
+        "answer. null if there is none.",
+    )
+    n = serializers.IntegerField(
+        help_text="Number of judgments that the consensus uses; for a pair, number of its units with a winner or a tie."
+    )
+    votes = serializers.DictField(
+        child=serializers.IntegerField(),
+        help_text="Number of judgments with each answer; for a pair, its `wins`, `losses` and `ties`, as counted for "
+        "its first caption.",
+    )
+    people = serializers.FloatField(
+        help_text="From 0 to 1. For a pair: confidence that a majority of all people would choose the same winner. For "
+        "a caption: share of the compared captions that people rank lower, with half of those that they rank equally."
+    )
+    metric = serializers.FloatField(
+        help_text="From 0 to 1. For a pair: share of the compared pairs whose scores differ less, with half of those "
+        "whose scores differ as much. For a caption: share of the compared captions that the metric ranks lower, with "
+        "half of those that it ranks equally."
+    )
+    size = serializers.FloatField(
+        help_text="Size of the disagreement, from 0 to 1: for a pair, `people` times `metric`; for a caption, the "
+        "distance between `people` and `metric`. The list is sorted by it, largest first."
+    )
     scores = serializers.DictField(
         child=serializers.ListField(child=serializers.FloatField(allow_null=True)),
-        help_text="Metric -> its score of each caption.",
+        help_text="By metric: the score of each caption, in the order of `captions`.",
     )
-    picture = serializers.CharField(allow_blank=True, help_text="Address of the image's picture.")
+    picture = serializers.CharField(
+        allow_blank=True, help_text="Address of the image's picture; empty if there is none."
+    )
 
 
 class DisagreementsSerializer(serializers.Serializer[Any]):
     """A page of the list of disagreements."""
 
-    next = serializers.CharField(allow_null=True)
-    previous = serializers.CharField(allow_null=True)
-    metric = serializers.CharField()
-    metrics = serializers.ListField(child=serializers.CharField(), help_text="Those that were evaluated.")
-    compared = serializers.IntegerField(help_text="Rows that both say something about.")
+    next = serializers.CharField(
+        allow_null=True, help_text="Address of the next page; null on the last page."
+    )
+    previous = serializers.CharField(
+        allow_null=True, help_text="Address of the previous page; null on the first page."
+    )
+    metric = serializers.CharField(help_text="Name of the metric that is compared with people.")
+    metrics = serializers.ListField(
+        child=serializers.CharField(), help_text="Names of all metrics that were evaluated."
+    )
+    compared = serializers.IntegerField(
+        help_text="Number of pairs or captions with both a score of the metric and a consensus of people."
+    )
     results = DisagreementSerializer(many=True)
 
 
 class VoteSerializer(serializers.Serializer[Any]):
     """A worker's answer to a unit."""
 
-    unit = serializers.CharField()
-    reference = serializers.CharField(allow_null=True)
-    worker = serializers.CharField()
-    value = serializers.FloatField(allow_null=True)
-    used = serializers.BooleanField()
+    unit = serializers.CharField(help_text="Key of the unit.")
+    reference = serializers.CharField(
+        allow_null=True,
+        help_text="Text of the reference with which the unit is shown; null if there is none.",
+    )
+    worker = serializers.CharField(help_text="Name of the worker.")
+    value = serializers.FloatField(
+        allow_null=True, help_text="The answer, in the unit's order; null if the answer is not a number."
+    )
+    used = serializers.BooleanField(help_text="Whether results use the answer.")
 
 
 class InspectionSerializer(serializers.Serializer[Any]):
     """A candidate pair, or a caption of an image, with people's answers and the metrics' scores."""
 
-    id = serializers.CharField()
-    kind = serializers.CharField(allow_blank=True)
-    image = serializers.CharField()
-    captions = serializers.ListField(child=serializers.CharField())
-    references = serializers.ListField(child=serializers.CharField())
-    value = serializers.FloatField(allow_null=True)
-    n = serializers.IntegerField()
-    votes = VoteSerializer(many=True)
-    scores = serializers.DictField(child=serializers.ListField(child=serializers.FloatField(allow_null=True)))
+    id = serializers.CharField(help_text="Key of the candidate pair or, for a caption, of its unit.")
+    kind = serializers.CharField(
+        allow_blank=True, help_text="Kind of the pair: HC, HI, HM or MM; empty if there is none."
+    )
+    image = serializers.CharField(help_text="Name of the image.")
+    captions = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="The two captions of the pair, or the caption that was judged.",
+    )
+    references = serializers.ListField(
+        child=serializers.CharField(), help_text="Texts of the references that the metrics use."
+    )
+    value = serializers.FloatField(
+        allow_null=True,
+        help_text="People's consensus: for a pair, the winner (1 or 2, the position in `captions`); for a caption, the "
+        "answer. null if there is none.",
+    )
+    n = serializers.IntegerField(
+        help_text="Number of judgments that the consensus uses; for a pair, number of its units with a winner or a tie."
+    )
+    votes = VoteSerializer(
+        many=True, help_text="The answers to the units of the pair or the caption, used or not."
+    )
+    scores = serializers.DictField(
+        child=serializers.ListField(child=serializers.FloatField(allow_null=True)),
+        help_text="By metric: the score of each caption, in the order of `captions`; empty before an evaluation.",
+    )
 
 
 def _require_evaluation(study: Study) -> Analysis:
@@ -99,14 +157,18 @@ class DisagreementsView(APIView):
     @extend_schema(
         parameters=[
             OpenApiParameter(
-                "metric", str, description="One that was evaluated; the last of them unless told."
+                "metric",
+                str,
+                description="Name of a metric that was evaluated (default: the last of `metrics`).",
             ),
-            OpenApiParameter("kind", str, description="HC, HI, HM or MM alone."),
-            OpenApiParameter("cursor", str, description="From `next` or `previous` of another page."),
+            OpenApiParameter("kind", str, description="Only pairs of this kind: HC, HI, HM or MM."),
+            OpenApiParameter(
+                "cursor", str, description="The cursor in the address `next` or `previous` of another page."
+            ),
             OpenApiParameter(
                 "page_size",
                 {"type": "integer", "minimum": 1, "maximum": MAX_PAGE_SIZE},
-                description="Rows a page.",
+                description="Number of rows of a page (default: 100).",
             ),
         ],
         responses={200: DisagreementsSerializer, 404: NOT_EVALUATED},
@@ -116,7 +178,7 @@ class DisagreementsView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """Return the disagreements in order of size.
 
-        Those on which both the metric and people are certain come first.
+        Pairs on which both the metric and people are certain come first, and captions whose two ranks differ most.
         """
         study = study_for(request, slug)
         query = request.query_params
@@ -199,7 +261,7 @@ class InspectionView(APIView):
     @extend_schema(
         responses={200: InspectionSerializer, 404: NOT_EVALUATED},
         operation_id="studies_closer",
-        summary="One pair from all sides",
+        summary="One pair or caption with its answers and scores",
     )
     def get(self, request: Request, slug: str, key: str) -> Response:
         """Return any candidate pair or judged caption of the study, with people's votes and each metric's scores.

@@ -100,44 +100,80 @@ def _labelled_agreement(figures: Mapping[str, Any]) -> list[tuple[Any, Mapping[s
 
 
 class SystemScoreSerializer(serializers.Serializer[Any]):
-    """A system's mean score over its segments."""
+    """A system's mean scores over its segments. A segment is a text of the system for an item."""
 
-    system = serializers.CharField()
+    system = serializers.CharField(help_text="Name of the system.")
     score = serializers.FloatField(
-        help_text="People's score from 0 to 100, or MQM's where none was asked for."
+        help_text="Mean of people's scores from 0 to 100 or, if the study asks for none, of MQM scores."
     )
-    low = serializers.FloatField(allow_null=True)
-    high = serializers.FloatField(allow_null=True)
-    mqm = serializers.FloatField(help_text="Minus the weights of the errors.")
-    z = serializers.FloatField(allow_null=True, help_text="Of scores standardised by participant.")
+    low = serializers.FloatField(
+        allow_null=True, help_text="Lower end of the 95 % interval of `score`; null if it cannot be computed."
+    )
+    high = serializers.FloatField(
+        allow_null=True, help_text="Upper end of the 95 % interval of `score`; null if it cannot be computed."
+    )
+    mqm = serializers.FloatField(
+        help_text="Mean MQM score, at most 0: minus the sum of the weights of a text's errors."
+    )
+    z = serializers.FloatField(
+        allow_null=True,
+        help_text="Mean score after standardisation by participant; null if every participant gave only equal scores.",
+    )
     errors = serializers.DictField(  # type: ignore[assignment]  # a member of the answer
-        child=serializers.FloatField(), help_text="Severity -> errors that a judge marks in a segment."
+        child=serializers.FloatField(),
+        help_text="By severity: mean number of errors that a participant marks in a segment. A severity that nobody "
+        "marked is absent.",
     )
-    segments = serializers.IntegerField()
-    judgments = serializers.IntegerField()
+    segments = serializers.IntegerField(help_text="Number of judged segments.")
+    judgments = serializers.IntegerField(help_text="Number of judgments of these segments.")
 
 
 class SystemComparisonSerializer(serializers.Serializer[Any]):
-    """The first system's score minus the second's, over the segments of both."""
+    """The comparison of two systems' scores, over the items for which both have a judged text."""
 
-    first = serializers.CharField()
-    second = serializers.CharField()
-    difference = serializers.FloatField(allow_null=True)
-    low = serializers.FloatField(allow_null=True)
-    high = serializers.FloatField(allow_null=True)
-    p = serializers.FloatField(allow_null=True)
-    better = serializers.IntegerField(help_text="Segments on which the first has the higher score.")
-    worse = serializers.IntegerField()
-    segments = serializers.IntegerField()
-    reason = serializers.CharField(allow_blank=True, help_text="Why there is no interval.")
+    first = serializers.CharField(help_text="Name of the first system.")
+    second = serializers.CharField(help_text="Name of the second system.")
+    difference = serializers.FloatField(
+        allow_null=True,
+        help_text="Mean score of the first system minus that of the second; null if no item has a judged text of both.",
+    )
+    low = serializers.FloatField(
+        allow_null=True,
+        help_text="Lower end of the 95 % interval of the difference; null if it cannot be computed.",
+    )
+    high = serializers.FloatField(
+        allow_null=True,
+        help_text="Upper end of the 95 % interval of the difference; null if it cannot be computed.",
+    )
+    p = serializers.FloatField(
+        allow_null=True,
+        help_text="p-value of the test that the difference is 0; null if it cannot be tested.",
+    )
+    better = serializers.IntegerField(
+        help_text="Number of items on which the first system has the higher score."
+    )
+    worse = serializers.IntegerField(
+        help_text="Number of items on which the first system has the lower score."
+    )
+    segments = serializers.IntegerField(
+        help_text="Number of items for which both systems have a judged text."
+    )
+    reason = serializers.CharField(
+        allow_blank=True, help_text="Why there is no difference; empty if there is one."
+    )
 
 
 class ErrorSpansSerializer(serializers.Serializer[Any]):
     """The scores of all systems, and the comparison of two of them."""
 
     systems = SystemScoreSerializer(many=True)
-    comparison = SystemComparisonSerializer(allow_null=True)
-    scope = serializers.CharField(help_text="Whether intervals hold for items and people, or these people.")
+    comparison = SystemComparisonSerializer(
+        allow_null=True, help_text="null without the parameters `first` and `second`."
+    )
+    scope = serializers.CharField(
+        help_text="To whom intervals and tests generalise: `items and people` (other items and participants) or `these "
+        "people` (other items, but not other participants)."
+    )
 
 
 class ErrorSpansView(APIView):
@@ -147,18 +183,18 @@ class ErrorSpansView(APIView):
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("first", str, description="A system, compared with `second`."),
-            OpenApiParameter("second", str),
+            OpenApiParameter("first", str, description="Name of a system to compare with `second`."),
+            OpenApiParameter("second", str, description="Name of the other system; required with `first`."),
         ],
         responses={
             200: ErrorSpansSerializer,
             400: OpenApiResponse(
-                description="The study's answers are no marked errors, or has no such system."
+                description="The study does not ask for marked errors, or has no judged text of such a system."
             ),
             404: OpenApiResponse(description="No such study that you may read."),
         },
         operation_id="studies_error_spans",
-        summary="Systems by their marked errors",
+        summary="Scores of systems by marked errors",
     )
     def get(self, request: Request, slug: str) -> Response:
         """Return the scores of systems as WMT computes them, and the comparison of two of them."""

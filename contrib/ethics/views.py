@@ -108,25 +108,31 @@ class EthicsLine(serializers.Serializer[Any]):
     """A question of an ethics board, and its answer from the design."""
 
     question = serializers.CharField()
-    answer = serializers.CharField(help_text="Markdown; empty: to be filled in.", allow_blank=True)
-    sources = serializers.CharField(help_text="Who asks.")
-    key = serializers.CharField(help_text="The key of the study file that fills it, if one does.")
+    answer = serializers.CharField(
+        help_text="Answer in Markdown; empty if the researcher has to write it.", allow_blank=True
+    )
+    sources = serializers.CharField(
+        help_text="Checklists, laws and rules that ask the question, such as `ARR D2, GDPR 13(1)(a)`."
+    )
+    key = serializers.CharField(
+        help_text="Key of the study file that gives the answer, such as `ethics.risks`; empty if there is none."
+    )
 
 
 class EthicsSection(serializers.Serializer[Any]):
     """The questions of an ethics board about one topic."""
 
-    title = serializers.CharField()
+    title = serializers.CharField(help_text="The topic.")
     lines = EthicsLine(many=True)
 
 
 class EthicsReply(serializers.Serializer[Any]):
     """The checklist for an ethics board."""
 
-    study = serializers.CharField()
-    missing = serializers.IntegerField(help_text="Lines to be filled in.")
+    study = serializers.CharField(help_text="Slug of the study.")
+    missing = serializers.IntegerField(help_text="Number of questions without an answer.")
     sections = EthicsSection(many=True)
-    markdown = serializers.CharField(help_text="All of it as one document.")
+    markdown = serializers.CharField(help_text="The whole checklist as a Markdown document.")
 
 
 class EthicsView(APIView):
@@ -134,7 +140,7 @@ class EthicsView(APIView):
         responses=EthicsReply, operation_id="studies_ethics", summary="The checklist for an ethics board"
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Return the checklist, filled from the design, in the language of the request."""
+        """Return the checklist, with the answers that the design gives, in the language of the request."""
         study = study_for(request, slug)
         sections = build_checklist(study)
         checklist = {

@@ -32,13 +32,14 @@ from judgments.studies.studies import find_study
 
 
 class KnownItemSerializer(RowSerializer[Consensus]):
-    """A unit of another study whose votes all count as right for one answer, or which was adjudicated."""
+    """A unit of another study that may become a known item: a check question whose right answer is `expected`."""
 
     study = Related("unit.study.slug")
     unit = Related("unit.key")
     image = Related("unit.item.name")
     expected = serializers.SerializerMethodField(
-        help_text="The answer, in the study file's form; null if the votes do not all count as right for one answer."
+        help_text="The right answer, as a study file states it; null if the votes do not all count as right for one "
+        "answer, so that the unit cannot be taken."
     )
 
     class Meta:
@@ -54,9 +55,9 @@ class KnownItemSerializer(RowSerializer[Consensus]):
 
 
 class AddedKnownItemsSerializer(serializers.Serializer[Any]):
-    """The number of known items that were added to the design."""
+    """The outcome of a call that takes known items."""
 
-    added = serializers.IntegerField()
+    added = serializers.IntegerField(help_text="Number of known items that were added to the design.")
 
 
 @extend_schema_view(
@@ -72,7 +73,7 @@ class AddedKnownItemsSerializer(serializers.Serializer[Any]):
     ),
 )
 class KnownItemResource(Resource):
-    """Units of other studies of the same dataset and kind that could become known items of this study."""
+    """Units of other studies of the same dataset and protocol that could become known items of this study."""
 
     queryset = Consensus.objects.none()
     serializer_class = KnownItemSerializer
@@ -97,8 +98,12 @@ class FollowUpDraftView(OperationView):
 
     responses: ClassVar[dict[Any, Any]] = {
         201: StudySerializer,
-        404: OpenApiResponse(description="There is no such study, or an id is not of this study."),
-        409: OpenApiResponse(description="The study's kind cannot sample items again."),
+        404: OpenApiResponse(
+            description="There is no such study, or the study has no row with a key that was sent."
+        ),
+        409: OpenApiResponse(
+            description="The study's items cannot be sampled again, or the dataset has too few unused items."
+        ),
     }
 
     def post(self, request: Request, slug: str, **path: str) -> Response:

@@ -213,7 +213,7 @@ class OptionalReason(serializers.CharField):
 
 
 class BatchRequest(Parameters):
-    """The pairs or units about which the new draft asks again, and the reason."""
+    """The keys of the pairs or units about which the new draft asks again, and the reason."""
 
     chosen = serializers.ListField(
         child=serializers.CharField(),
@@ -226,7 +226,7 @@ class BatchRequest(Parameters):
 
 @operation("next-batch", "A draft that asks again about chosen rows", parameters=BatchRequest)
 def next_batch(*, study: Study, by: User | None, chosen: Sequence[str], why: str) -> Outcome:
-    """Create a draft with the study's own design that asks again about the selected rows. Nothing is opened."""
+    """Create a draft with the study's own design that asks again about the selected rows. The draft is not opened."""
     batch = make_next_batch(study=study, keys=chosen, why=why, by=by)
     sentence = _("The draft “%(name)s” was created. Selected rows: %(n)s. It is not opened automatically.")
     return Outcome(sentence % {"name": batch.name, "n": len(set(chosen))}, batch)
@@ -241,7 +241,7 @@ class MoreItemsRequest(Parameters):
 
 @operation("more-items", "A draft that asks about new items", parameters=MoreItemsRequest)
 def more_items(*, study: Study, by: User | None, items: int, why: str) -> Outcome:
-    """Create a draft with the study's own design for items that the study did not ask about. Nothing is opened."""
+    """Create a draft with the study's own design for items that it did not ask about. The draft is not opened."""
     batch = make_batch_of_new_items(study=study, items=items, why=why, by=by)
     sentence = _("The draft “%(name)s” was created. New items: %(n)s. It is not opened automatically.")
     return Outcome(sentence % {"name": batch.name, "n": thousands(items)}, batch)
