@@ -139,7 +139,7 @@ class DatasetBoundsView(APIView):
             409: OpenApiResponse(description="A job of yours is already computing the same bounds."),
         },
         operation_id="datasets_bounds",
-        summary="Scores of people’s captions and of unrelated texts",
+        summary="Scores of people's captions and of unrelated texts",
     )
     def post(self, request: Request, name: str) -> Response:
         """Start a job that scores each reference caption, and unrelated texts, against the image's other captions.

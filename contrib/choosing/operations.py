@@ -59,7 +59,7 @@ class ScoresRequest(AnyMetricsRequest):
 
 
 class SelectItemsRequest(ScoresRequest):
-    """The measure of an item's usefulness, and the number of items to choose (docs/choosing.md)."""
+    """The method that says how useful an item is, and the number of items to choose (docs/choosing.md)."""
 
     method = serializers.ChoiceField(
         choices=[*METHODS, UNIFORM, ALL_ITEMS],
@@ -97,8 +97,8 @@ class SelectItemsRequest(ScoresRequest):
     job="select_items",
     check=check_draft_for_choosing,
     command=CommandHelp(
-        "Choose the items of a draft by scores at hand, each with a chance that goes with its usefulness, so that "
-        "results can be weighed back to all items (docs/choosing.md). --method all takes the choice back.",
+        "Choose the items of a draft at random, useful items with a higher probability. Results are weighted by these "
+        "probabilities, so that they are about all items (docs/choosing.md). --method all undoes the choice.",
         "arena --method disagreement --metrics cider-d,rouge-l --budget 200 --seed 1",
     ),
 )
@@ -107,7 +107,7 @@ def choose_items(
 ) -> Outcome:
     """Choose items for the draft's design, at random, with probabilities that grow with their usefulness.
 
-    This is done by a job, whose state tells when it has ended.
+    A job does this. Its state says when it has ended.
     """
     choice = None
     if method != ALL_ITEMS:

@@ -250,7 +250,9 @@ def _page_start(cursor: str | None, list_id: str) -> int:
             return start
     except (ValueError, TypeError):
         pass
-    raise ValidationError({"cursor": ["is none of this list as it is now; start without one."]})
+    raise ValidationError(
+        {"cursor": ["belongs to another list, or the list has changed; start without a cursor."]}
+    )
 
 
 class InspectionView(APIView):
