@@ -9,7 +9,7 @@ from quorum.statistics.aggregation.preferences.models import MODELS
 
 DEFAULT_MODEL = MODELS[0]
 NO_CONTROL, LENGTH_CONTROL = "none", "length"  # covariates of pairs, whose effect the strengths leave out
-# Whether judgments are weighted by the chances by which they were drawn.
+# Whether judgments are weighted by 1 / the probability with which they were sampled.
 WEIGHTED, UNWEIGHTED = ("drawn", "none")
 
 
@@ -21,27 +21,27 @@ class StrengthsRequest(Parameters):
         required=False,
         initial=DEFAULT_MODEL,
         label="Model",
-        help_text="Of pairs: adjacent (with ties, Davidson's) or cumulative (with ties, Rao and Kupper's); default: "
-        "adjacent. The best of several has Luce's.",
+        help_text="Model for pairs: adjacent (with ties, Davidson's model) or cumulative (with ties, Rao and Kupper's "
+        "model); default: adjacent. The best of several texts has Luce's model.",
     )
     control = serializers.ChoiceField(
         [NO_CONTROL, LENGTH_CONTROL],
         required=False,
         initial=NO_CONTROL,
         label="Control for",
-        help_text="length: strengths of texts of equal length; default: none.",
+        help_text="length: strengths as if all texts were equally long; none: no adjustment (default).",
     )
     weights = serializers.ChoiceField(
         [WEIGHTED, UNWEIGHTED],
         required=False,
         initial=WEIGHTED,
         label="Weights",
-        help_text="drawn: one over the chance of what was drawn with unequal chances, in an arena the pair of systems, "
-        "or an item chosen by its usefulness; none: all judgments count alike.",
+        help_text="drawn (default): a judgment has the weight 1 / p, where p is the probability with which its pair of "
+        "systems (in an arena) or its item (if items were chosen by usefulness) was sampled; none: equal weights.",
     )
     order_effect = serializers.BooleanField(
         required=False,
         initial=False,
         label="Without side bias",
-        help_text="Of pairs: fit the advantage of standing on the left, and give strengths without it.",
+        help_text="Only for pairs: estimate the advantage of the text on the left, and give strengths without it.",
     )
