@@ -133,11 +133,17 @@ add_operation(remove_judge, label="Remove a judge", fields=())  # the page's tem
 
 
 class JudgeSerializer(RowSerializer[Judge]):
-    """A judge: a model or another crowd. Its money is in millionths of the endpoint's currency."""
+    """A judge: a model or another crowd. Budget, spent and reserved are in millionths of the endpoint's currency."""
 
     study = Related("study.slug")
-    own_systems = serializers.ListField(child=serializers.CharField(), read_only=True)
-    options = serializers.SerializerMethodField()
+    own_systems = serializers.ListField(
+        child=serializers.CharField(),
+        read_only=True,
+        help_text="Names of systems of the judge's model family, which it could favour.",
+    )
+    options = serializers.SerializerMethodField(
+        help_text="How a model was asked: endpoint, temperature, longest reply and prices; empty if imported."
+    )
 
     class Meta:
         model = Judge
@@ -176,7 +182,9 @@ class JudgeAnswerSerializer(RowSerializer[JudgeAnswer]):
     study = Related("judge.study.slug")
     judge = Related("judge.name")
     unit = Related("unit.key")
-    answer = serializers.JSONField(read_only=True, allow_null=True)
+    answer = serializers.JSONField(
+        read_only=True, allow_null=True, help_text="The answer if it is not a number; else null."
+    )
 
     class Meta:
         model = JudgeAnswer

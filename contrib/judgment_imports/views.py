@@ -29,22 +29,28 @@ BODY_NAME = "rows"  # stands in error messages in place of a file's name
 class SentJudgments(Parameters):
     """Judgments as JSON objects, with the options of the command `study import`."""
 
-    study = serializers.SlugField(max_length=80, help_text="Slug of the study to make.")
+    study = serializers.SlugField(max_length=80, help_text="Slug of the study to create.")
     protocol = serializers.ChoiceField(
-        choices=list(KINDS), required=False, help_text="Of rows that do not name one."
+        choices=list(KINDS), required=False, help_text="Protocol of rows that name none."
     )
     rows = serializers.ListField(
-        child=serializers.DictField(), min_length=1, help_text="Objects with the columns of a file."
+        child=serializers.DictField(),
+        min_length=1,
+        help_text="Judgments as objects, whose members are named like the columns of a file.",
     )
     scale = serializers.CharField(
         required=False,
         max_length=40,
-        help_text="Of graded or slider answers, LOW:HIGH[:STEP], such as 1:5:0.5.",
+        help_text="Scale of graded or slider answers as LOW:HIGH[:STEP], such as 1:5:0.5 (default: inferred from the "
+        "answers).",
     )
-    design = serializers.DictField(required=False, help_text="Keys of a study file, as a HIT template needs.")
+    design = serializers.DictField(
+        required=False,
+        help_text="Keys of a study file for the new study; answers to a HIT template need its template.",
+    )
     match_names = serializers.BooleanField(default=False, help_text=OPTIONS["match_names"].help_text)
     dry_run = serializers.BooleanField(
-        default=False, help_text="Refuse what an import refuses, and store nothing."
+        default=False, help_text="Check the rows as an import does, but store nothing."
     )
 
     def get_fields(self) -> dict[str, Any]:
@@ -58,12 +64,21 @@ class SentJudgments(Parameters):
 
 
 class ImportedStudySerializer(serializers.Serializer[Any]):
-    """The study that an import created, or that had the same judgments already."""
+    """The study that an import created, or that has the same judgments already."""
 
-    study = serializers.CharField(help_text="The slug; of several criteria, all of them with commas between.")
-    created = serializers.BooleanField(help_text="False if the same judgments were there already.")
-    counts = serializers.DictField(child=serializers.IntegerField())
-    notes = serializers.ListField(child=serializers.CharField())
+    study = serializers.CharField(
+        help_text="Slug of the study; with several criteria, the slugs of their studies, separated by commas."
+    )
+    created = serializers.BooleanField(
+        help_text="false if the study with the same judgments existed already, and after a dry run."
+    )
+    counts = serializers.DictField(
+        child=serializers.IntegerField(),
+        help_text="Numbers of the study's rows by noun, such as judgments; empty after a dry run.",
+    )
+    notes = serializers.ListField(
+        child=serializers.CharField(), help_text="Sentences about oddities of the data."
+    )
 
 
 class DatasetJudgmentsView(APIView):

@@ -29,16 +29,24 @@ class PowerPlanRequest(Parameters):
     """The assumptions of a plan (contrib/planning/README.md), and the pilot from which some of them are taken."""
 
     assumptions = serializers.DictField(
-        required=False, help_text="The assumptions that differ from the usual ones."
+        required=False,
+        help_text="Values of assumptions by name (contrib/planning/README.md). Others are those of the study's "
+        "design, or defaults.",
     )
     pilot = serializers.CharField(
-        required=False, help_text="Slug of a study from whose participants assumptions are taken."
+        required=False,
+        help_text="Slug of an earlier study; assumptions about participants are estimated from its votes.",
     )
     first = serializers.CharField(
-        required=False, max_length=MAX_NAME_LENGTH, help_text="First of two systems or metrics in the pilot."
+        required=False,
+        max_length=MAX_NAME_LENGTH,
+        help_text="First of two systems or metrics of the pilot whose difference is assumed; only with `second` and "
+        "`pilot`.",
     )
     second = serializers.CharField(
-        required=False, max_length=MAX_NAME_LENGTH, help_text="Second of two systems or metrics in the pilot."
+        required=False,
+        max_length=MAX_NAME_LENGTH,
+        help_text="Second of these two systems or metrics; only with `first` and `pilot`.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

@@ -33,8 +33,10 @@ class StoredPlan(NamedTuple):
 class PowerPlanHeadSerializer(RowSerializer[Job]):
     """A plan, and the progress of its simulation."""
 
-    study = serializers.SerializerMethodField(help_text="Slug; null for a plan of no study yet.")
-    pilot = serializers.SerializerMethodField(help_text="Slug of the study whose people were taken, or null.")
+    study = serializers.SerializerMethodField(help_text="Slug of the study; null for a plan without a study.")
+    pilot = serializers.SerializerMethodField(
+        help_text="Slug of the study from which assumptions were taken; null without a pilot."
+    )
 
     class Meta:
         model = Job
@@ -52,9 +54,11 @@ class PowerPlanHeadSerializer(RowSerializer[Job]):
 class PowerPlanSerializer(PowerPlanHeadSerializer):
     """A plan with its assumptions and, when the simulation is done, its result."""
 
-    assumptions = serializers.SerializerMethodField()
+    assumptions = serializers.SerializerMethodField(help_text="All assumptions of the plan, by name.")
     result = serializers.SerializerMethodField(
-        help_text="tried, best, fewer_votes, half_the_pairs; null before it is done."
+        help_text="`tried`: each design with its power and cost; `wanted`: the target power; `best`: the cheapest "
+        "design that reaches it, null if none does; `fewer_votes` and `half_the_pairs`: two smaller designs for "
+        "comparison, or null. The whole object is null until the simulation is done."
     )
 
     class Meta(PowerPlanHeadSerializer.Meta):
@@ -81,7 +85,9 @@ class PowerPlanSerializer(PowerPlanHeadSerializer):
 
 
 NamedPlanRequest = with_study(
-    PowerPlanRequest, required=False, help_text="Slug; without one, a plan of no study yet."
+    PowerPlanRequest,
+    required=False,
+    help_text="Slug of the study to plan; without it, the plan belongs to no study.",
 )
 
 
@@ -91,7 +97,9 @@ NamedPlanRequest = with_study(
         responses={
             202: PowerPlanHeadSerializer,
             404: OpenApiResponse(description="No such study."),
-            409: OpenApiResponse(description="The study compares no pairs, or is being planned already."),
+            409: OpenApiResponse(
+                description="The study does not compare pairs, or a plan is being simulated for it already."
+            ),
         },
         description=start_power_plan.description,
     )

@@ -1,4 +1,4 @@
-"""The calls with which workers take the quiz, and researchers read the attempts."""
+"""The calls by which workers take the quiz, and researchers read the attempts."""
 
 from __future__ import annotations
 
@@ -31,8 +31,15 @@ class QuizAttemptSerializer(RowSerializer[QuizAttempt]):
 
     study = Related("study.slug")
     worker = Related("worker.name")
-    items = serializers.ListField(read_only=True)
-    answers = serializers.DictField(read_only=True, help_text="Position -> answer, as it was shown.")
+    items = serializers.ListField(
+        read_only=True,
+        help_text="Sampled questions and known items in the order shown: `question`, its key, with `order`, the "
+        "indices of its options as shown; or `unit`, its key, with `side`, where its first text was shown.",
+    )
+    answers = serializers.DictField(
+        read_only=True,
+        help_text='Answers by position, from 1, such as {"1": {"value": 2}}; values refer to the order shown.',
+    )
 
     class Meta:
         model = QuizAttempt
@@ -57,23 +64,28 @@ class QuizAttemptResource(Resource):
 class QuizOption(bodies.Schema):
     """An option of a question."""
 
-    value = serializers.IntegerField()
+    value = serializers.IntegerField(help_text="Number of the option, from 1 in the order shown.")
     text = serializers.CharField()
 
 
 class QuizQuestion(bodies.ShownUnit):
-    """A question with options, or a known item as its kind shows it."""
+    """A question with options, or a known item (one whose right answer is known) as pages of work show it."""
 
-    protocol = serializers.CharField(required=False)
-    options = QuizOption(many=True, required=False)
+    protocol = serializers.CharField(required=False, help_text="Only of known items.")
+    options = QuizOption(many=True, required=False, help_text="Only of questions.")
 
 
 class QuizAnswer(bodies.Schema):
-    """An answer to a question (the number of an option), or to a known item (as answers to units of the kind)."""
+    """An answer to a question or to a known item, at its position in the attempt."""
 
     position = serializers.IntegerField(min_value=1)
-    value = PlainNumberField(required=False)
-    answer = serializers.JSONField(required=False)
+    value = PlainNumberField(
+        required=False,
+        help_text="Number of the chosen option, or the answer to a known item if it is a number.",
+    )
+    answer = serializers.JSONField(
+        required=False, help_text="Answer to a known item if it is not a number, in place of `value`."
+    )
 
 
 class QuizExplanation(bodies.Schema):
@@ -81,31 +93,43 @@ class QuizExplanation(bodies.Schema):
 
     position = serializers.IntegerField()
     right = serializers.BooleanField()
-    expected = serializers.CharField()
-    why = serializers.CharField(allow_blank=True)
+    expected = serializers.CharField(help_text="The right answer in words; several are separated by slashes.")
+    why = serializers.CharField(allow_blank=True, help_text="Why it is right; empty without an explanation.")
 
 
 class QuizAttemptReply(bodies.Schema):
     """An attempt, in progress or finished."""
 
-    number = serializers.IntegerField()
+    number = serializers.IntegerField(help_text="Number of the attempt, from 1.")
     state = serializers.ChoiceField(choices=["running", "finished"])
     questions = QuizQuestion(many=True)
-    answers = QuizAnswer(many=True)
-    right = serializers.IntegerField(allow_null=True, help_text="How many were right, once it is over.")
-    of = serializers.IntegerField()
-    passed = serializers.BooleanField(allow_null=True)
-    explanations = QuizExplanation(many=True)
+    answers = QuizAnswer(many=True, help_text="The answers so far.")
+    right = serializers.IntegerField(
+        allow_null=True, help_text="Number of right answers; null while the attempt is in progress."
+    )
+    of = serializers.IntegerField(help_text="Number of questions and known items in the attempt.")
+    passed = serializers.BooleanField(
+        allow_null=True, help_text="Whether the attempt was passed; null while it is in progress."
+    )
+    explanations = QuizExplanation(
+        many=True,
+        help_text="Explanations of the answers that may be explained now: the study's quiz explains after each answer, "
+        "at the end, or never.",
+    )
 
 
 class QuizReply(bodies.Schema):
     """The worker's status in the study's quiz, and the latest attempt."""
 
-    needed = serializers.BooleanField()
-    passed = serializers.BooleanField()
-    pass_mark = serializers.FloatField()
-    attempts_left = serializers.IntegerField()
-    attempt = QuizAttemptReply(allow_null=True)
+    needed = serializers.BooleanField(help_text="Whether the study has a quiz.")
+    passed = serializers.BooleanField(
+        help_text="Whether the worker passed the quiz, or one of the same qualification; true without a quiz."
+    )
+    pass_mark = serializers.FloatField(help_text="Share of answers that must be right, from 0 to 1.")
+    attempts_left = serializers.IntegerField(
+        help_text="Number of attempts that the worker can still start; 0 if the quiz is passed."
+    )
+    attempt = QuizAttemptReply(allow_null=True, help_text="The latest attempt; null before the first one.")
 
 
 @extend_schema_field(QuizAnswer(many=True))
@@ -117,7 +141,9 @@ class QuizRequest(Parameters):
     """Answers to store. Without answers, an attempt is started."""
 
     answers = QuizAnswersField(required=False)
-    number = serializers.IntegerField(required=False, help_text="The attempt; the latest one unless told.")
+    number = serializers.IntegerField(
+        required=False, help_text="Number of the attempt (default: the latest one)."
+    )
 
 
 class QuizView(WorkView):
@@ -137,12 +163,15 @@ class QuizView(WorkView):
         "Start an attempt at the quiz, or answer it",
         {
             201: OpenApiResponse(QuizReply, description="An attempt was started."),
-            200: OpenApiResponse(QuizReply, description="Answers were kept, or one was in progress."),
+            200: OpenApiResponse(
+                QuizReply, description="The answers were stored, or an attempt was in progress already."
+            ),
             400: bodies.Problem,
             403: OpenApiResponse(bodies.Problem, description="No attempt is left."),
             404: OpenApiResponse(bodies.Problem, description="The study has no quiz."),
             409: OpenApiResponse(
-                bodies.Problem, description="Passed before, or answered differently before."
+                bodies.Problem,
+                description="The quiz is passed already, or a position was answered differently before.",
             ),
         },
         request=QuizRequest,

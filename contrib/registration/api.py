@@ -26,7 +26,8 @@ class RegistrationSerializer(RowSerializer[Registration]):
 
     study = Related("study.slug")
     content = serializers.DictField(
-        read_only=True, help_text="The plan and the design. `sha256` is the hash of its canonical JSON."
+        read_only=True,
+        help_text="The study's slug, its plan and its design. `sha256` is the hash of this object as canonical JSON.",
     )
 
     class Meta:
@@ -37,24 +38,41 @@ class RegistrationSerializer(RowSerializer[Registration]):
 class OutcomeSerializer(serializers.Serializer[Any]):
     """A registered hypothesis, and its result."""
 
-    text = serializers.CharField()
-    claim = serializers.CharField(allow_blank=True)
-    verdict = serializers.CharField()
-    first_only = serializers.IntegerField(help_text="Pairs on which only the first metric is right.")
-    second_only = serializers.IntegerField()
+    text = serializers.CharField(help_text="The hypothesis in words.")
+    claim = serializers.CharField(
+        allow_blank=True,
+        help_text="The hypothesis as a comparison of two metrics, such as `cider-d > rouge-l on HC`; empty if people "
+        "judge it.",
+    )
+    verdict = serializers.CharField(
+        help_text="supported, not supported (the opposite was found), undecided (no significant difference, or not "
+        "tested), or for people to judge (no claim)."
+    )
+    first_only = serializers.IntegerField(
+        help_text="Number of pairs on which only the first metric of the claim is right; 0 if not tested."
+    )
+    second_only = serializers.IntegerField(
+        help_text="Number of pairs on which only the second metric of the claim is right; 0 if not tested."
+    )
     p = serializers.FloatField(
         allow_null=True,
-        help_text="p of a t test that generalises to items and participants; null if nothing was tested.",
+        help_text="Two-sided p-value of the difference in accuracy of the two metrics; null if not tested.",
     )
-    adjusted = serializers.FloatField(allow_null=True, help_text="p adjusted by Holm's method.")
-    words = serializers.CharField()
+    adjusted = serializers.FloatField(
+        allow_null=True,
+        help_text="The p-value with Holm's correction for all tested hypotheses of the plan; null if not tested.",
+    )
+    words = serializers.CharField(help_text="The result as a sentence.")
 
 
 class DeviationSerializer(serializers.Serializer[Any]):
     """A deviation from the registered plan."""
 
-    what = serializers.CharField()
-    words = serializers.CharField()
+    what = serializers.CharField(
+        help_text="Kind of the deviation, such as design, exclusion or struck, or the code of an event in the "
+        "study's log."
+    )
+    words = serializers.CharField(help_text="The deviation as a sentence.")
 
 
 class OutcomesSerializer(serializers.Serializer[Any]):

@@ -129,7 +129,8 @@ class RegistrationRequest(Parameters):
 
     plan = serializers.DictField(
         required=False,
-        help_text="What the table [registration] of a plan file holds. Left out: the plan of the study file.",
+        help_text="The plan, with the keys of the table [registration] of a study file (default: the plan in the "
+        "study's own study file).",
     )
 
 

@@ -27,7 +27,11 @@ from judgments.models import Job, Study
 class RehearsalHeadSerializer(RowSerializer[Study]):
     """A copy of a study that simulated workers answer."""
 
-    of = serializers.CharField(read_only=True, allow_null=True, help_text="The study's slug.")
+    of = serializers.CharField(
+        read_only=True,
+        allow_null=True,
+        help_text="Slug of the study that was copied; null if it was deleted or you may not read it.",
+    )
 
     class Meta:
         model = Study
@@ -35,11 +39,15 @@ class RehearsalHeadSerializer(RowSerializer[Study]):
 
 
 class RehearsalSerializer(RehearsalHeadSerializer):
-    """A copy of a study, with its simulated crowd and the result of the rehearsal."""
+    """A copy of a study, with the settings of its simulated workers and the result of the rehearsal."""
 
-    crowd = serializers.SerializerMethodField(help_text="Who answered; null before it is done.")
+    crowd = serializers.SerializerMethodField(
+        help_text="Settings of the simulated participants; null until the rehearsal is done."
+    )
     result = serializers.SerializerMethodField(
-        help_text="report, recovered, agreement, metrics, systems, power, cost; null before it is done."
+        help_text="Results by name: report (what the participants did), recovered (share of items whose consensus is "
+        "the true answer), agreement, metrics, no_metrics, systems, power, cost, longest_hours and wage_cents; null "
+        "until the rehearsal is done."
     )
 
     class Meta(RehearsalHeadSerializer.Meta):
@@ -66,14 +74,17 @@ def _copies_of(rows: QuerySet[Study], name: str, value: Study) -> QuerySet[Study
         responses={
             202: JobSerializer,
             404: OpenApiResponse(description="No such study."),
-            409: OpenApiResponse(description="There is nothing to rehearse, or the crowd is none."),
+            409: OpenApiResponse(
+                description="The study has imported judgments or is a copy itself, or the settings of the participants "
+                "are invalid."
+            ),
         },
         description=rehearse_copy.description,
     ),
     destroy=extend_schema(
         responses={
             204: None,
-            409: OpenApiResponse(description="It is in progress, or something depends on it."),
+            409: OpenApiResponse(description="The rehearsal is in progress, or other data depend on it."),
         },
         description=delete_rehearsal.description,
     ),
@@ -83,7 +94,7 @@ class RehearsalResource(Resource):
 
     study_path, scope = "pk", "studies"
     filterset_class = filters_of(
-        Study, "state", of=study_filter(method=_copies_of, label="The study's slug.")
+        Study, "state", of=study_filter(method=_copies_of, label="Slug of the study that was copied.")
     )
     orderings: ClassVar[dict[str, str]] = {"created_at": "created_at"}
     lookup_field, lookup_value_regex = "slug", SLUG

@@ -23,29 +23,38 @@ from judgments.access.permissions import study_for
 class FlaggedWorkerSerializer(bodies.Schema):
     """A worker whom a detector would have flagged."""
 
-    worker = serializers.CharField()
-    answers = serializers.IntegerField(help_text="After how many of their answers.")
-    words = serializers.CharField(allow_blank=True)
-    numbers = serializers.DictField()
-    judgments = serializers.IntegerField(help_text="That an exclusion would invalidate.")
-    slots = serializers.IntegerField(help_text="That it would open again.")
-    standing = serializers.CharField()
-    simulated = serializers.BooleanField()
+    worker = serializers.CharField(help_text="Name of the worker.")
+    answers = serializers.IntegerField(
+        help_text="Number of the worker's answers after which the detector would have flagged them."
+    )
+    words = serializers.CharField(allow_blank=True, help_text="What the detector found, as a sentence.")
+    numbers = serializers.DictField(help_text="The evidence: numbers by name, which differ by detector.")
+    judgments = serializers.IntegerField(
+        help_text="Number of judgments that an exclusion of the worker would invalidate now."
+    )
+    slots = serializers.IntegerField(help_text="Number of places that the exclusion would open again.")
+    standing = serializers.CharField(help_text="Status of the worker in the study, such as active or paused.")
+    simulated = serializers.BooleanField(help_text="Whether the worker is of a rehearsal.")
 
 
 class ReplaySerializer(bodies.Schema):
     """The findings of one detector in finished work."""
 
-    rule = serializers.CharField()
-    settings = serializers.DictField()
-    applies = serializers.BooleanField(help_text="Whether it means anything for this kind of study.")
-    unrecorded = serializers.BooleanField(
-        help_text="No answer holds what it looks at, so that it clears nobody."
+    rule = serializers.CharField(help_text="Name of the detector.")
+    settings = serializers.DictField(help_text="All settings of the detector, with defaults.")
+    applies = serializers.BooleanField(
+        help_text="false if the detector does not fit the study's protocol, or no answer has the data that it needs."
     )
-    workers = serializers.IntegerField()
-    judgments = serializers.IntegerField()
-    slots = serializers.IntegerField()
-    found = FlaggedWorkerSerializer(many=True)
+    unrecorded = serializers.BooleanField(
+        help_text="Only of detectors of how texts were written: true if no answer has the data that the detector "
+        "needs, so that an empty `found` means nothing."
+    )
+    workers = serializers.IntegerField(help_text="Number of the study's workers.")
+    judgments = serializers.IntegerField(
+        help_text="Number of judgments that the exclusion of all flagged workers would invalidate now."
+    )
+    slots = serializers.IntegerField(help_text="Number of places that these exclusions would open again.")
+    found = FlaggedWorkerSerializer(many=True, help_text="The flagged workers, by name.")
 
 
 class ReplayView(APIView):
@@ -55,12 +64,14 @@ class ReplayView(APIView):
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("rule", str, required=True, enum=sorted(RULES), description="Its name.")
+            OpenApiParameter(
+                "rule", str, required=True, enum=sorted(RULES), description="Name of the detector."
+            )
         ],
         responses={200: ReplaySerializer, 404: bodies.Problem, 409: bodies.Problem},
         operation_id="studies_replay",
-        summary="Whom a detector would have found",
-        description="Every setting of the detector may be a query parameter too. Nothing is stored.",
+        summary="The workers whom a detector would have flagged",
+        description="Settings of the detector are further query parameters, by name. Nothing is stored.",
     )
     def get(self, request: Request, slug: str) -> Response:
         """Run a detector over the finished work, page by page in the order of submission."""

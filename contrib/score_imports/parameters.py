@@ -34,20 +34,20 @@ class ImportScoresRequest(Parameters):
         default=UNKNOWN_RULES[0],
         help_text="What becomes of rows about images, captions or systems that the dataset lacks (default: refuse).",
     )
-    replace = serializers.BooleanField(
-        default=False, help_text="Store them in place of earlier scores of the same metric."
-    )
+    replace = serializers.BooleanField(default=False, help_text="Replace earlier scores of the same metric.")
     map = serializers.CharField(
         required=False,
         label=_lazy("Columns"),
-        help_text="Which column of the file is what, such as image=filename,score=comet.",
+        help_text="The file's column for each column of Quorum, such as image=filename,score=comet.",
     )
     where = serializers.CharField(
-        required=False, help_text="Read the rows alone whose column holds this, such as language=de."
+        required=False, help_text="Read only rows with this value in the column, such as language=de."
     )
-    missing = serializers.CharField(required=False, help_text="Words for an empty cell, such as NA,None.")
+    missing = serializers.CharField(
+        required=False, help_text="Words that mean an empty cell, such as NA,None."
+    )
     header_row = serializers.CharField(
-        required=False, help_text="The line of the header, where rows of a title stand above it."
+        required=False, help_text="Number of the line with the header, if a title stands above it."
     )
 
 

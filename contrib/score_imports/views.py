@@ -33,8 +33,9 @@ class SentScores(ImportScoresRequest):
     rows = serializers.ListField(
         child=serializers.DictField(),
         min_length=1,
-        help_text="Objects with image and caption, caption_id or system; image, first and second; or system. Their "
-        "scores are in `score`, or in a member for each metric.",
+        help_text="Objects, each about a caption (`image` with `caption`, `caption_id` or `system`), a pair (`image`, "
+        "`first`, `second`) or a system (`system`). The score is in `score` or, with several metrics, in a member of "
+        "the metric's name.",
     )
 
 
@@ -42,7 +43,10 @@ class ImportedMetricSerializer(RowSerializer[ImportedMetric]):
     """A metric whose scores were imported."""
 
     dataset = Related("dataset.name")
-    signature = serializers.SerializerMethodField(help_text="As it stands beside figures.")
+    signature = serializers.SerializerMethodField(
+        help_text="Signature that reports show with values of this metric: its name, what is scored, which scores are "
+        "better, the hash and the file."
+    )
 
     class Meta:
         model = ImportedMetric

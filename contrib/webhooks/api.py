@@ -37,7 +37,9 @@ class WebhookSerializer(RowSerializer[Webhook]):
     """An address to which a study's events are sent. The secret is left out."""
 
     study = Related("study.slug")
-    events = serializers.ListField(child=serializers.CharField(), read_only=True)
+    events = serializers.ListField(
+        child=serializers.CharField(), read_only=True, help_text="Names of the events that are sent."
+    )
     made_by = Related("made_by.username", optional=True)
 
     class Meta:
@@ -48,7 +50,9 @@ class WebhookSerializer(RowSerializer[Webhook]):
 class WebhookWithSecret(WebhookSerializer):
     """A webhook with its secret, which is shown only in this response."""
 
-    secret = serializers.SerializerMethodField()
+    secret = serializers.SerializerMethodField(
+        help_text="Key of the messages' signatures: base64 after `whsec_`."
+    )
 
     class Meta(WebhookSerializer.Meta):
         fields = [*WebhookSerializer.Meta.fields, "secret"]
@@ -61,7 +65,9 @@ class DeliverySerializer(RowSerializer[WebhookDelivery]):
     """A message to a webhook, and its delivery."""
 
     study = Related("webhook.study.slug")
-    payload = serializers.DictField(read_only=True)
+    payload = serializers.DictField(
+        read_only=True, help_text="Data of the message; its members differ by event."
+    )
 
     class Meta:
         model = WebhookDelivery

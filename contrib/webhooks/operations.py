@@ -81,10 +81,13 @@ def write_test_message(*, webhook: Webhook) -> WebhookDelivery:
 class WebhookRequest(Parameters):
     """The address and the events of a new webhook."""
 
-    url = serializers.CharField(max_length=500, help_text="https://")
+    url = serializers.CharField(
+        max_length=500, help_text="Address that gets the messages; it begins with https://."
+    )
     events = serializers.ListField(
         child=serializers.ChoiceField(choices=list(EVENTS)),
         min_length=1,
+        help_text="Events to send.",
         error_messages={"required": "A webhook needs an event."},
     )
 
@@ -121,7 +124,7 @@ def rotate_secret(*, study: Study, by: User | None, webhook: str) -> Outcome:
 class SwitchRequest(Parameters):
     """Whether to switch a webhook on or off."""
 
-    active = serializers.BooleanField()
+    active = serializers.BooleanField(help_text="true to switch the webhook on, false to switch it off.")
 
 
 @operation(
