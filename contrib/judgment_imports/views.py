@@ -70,11 +70,11 @@ class ImportedStudySerializer(serializers.Serializer[Any]):
         help_text="Slug of the study; with several criteria, the slugs of their studies, separated by commas."
     )
     created = serializers.BooleanField(
-        help_text="false if the study with the same judgments existed already, and after a dry run."
+        help_text="false if the study with the same judgments existed already, and with `dry_run`."
     )
     counts = serializers.DictField(
         child=serializers.IntegerField(),
-        help_text="Numbers of the study's rows by noun, such as judgments; empty after a dry run.",
+        help_text="Numbers of the study's rows by noun, such as judgments; empty with `dry_run`.",
     )
     notes = serializers.ListField(
         child=serializers.CharField(), help_text="Sentences about oddities of the data."

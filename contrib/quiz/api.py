@@ -34,7 +34,8 @@ class QuizAttemptSerializer(RowSerializer[QuizAttempt]):
     items = serializers.ListField(
         read_only=True,
         help_text="Sampled questions and known items in the order shown: `question`, its key, with `order`, the "
-        "indices of its options as shown; or `unit`, its key, with `side`, where its first text was shown.",
+        "indices of its options as shown; or `unit`, its key, with `side`, the side of its first text (null "
+        "without sides).",
     )
     answers = serializers.DictField(
         read_only=True,

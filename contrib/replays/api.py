@@ -34,7 +34,7 @@ class FlaggedWorkerSerializer(bodies.Schema):
     )
     slots = serializers.IntegerField(help_text="Number of places that the exclusion would open again.")
     standing = serializers.CharField(help_text="Status of the worker in the study, such as active or paused.")
-    simulated = serializers.BooleanField(help_text="Whether the worker is of a rehearsal.")
+    simulated = serializers.BooleanField(help_text="Whether the worker is simulated, by a rehearsal.")
 
 
 class ReplaySerializer(bodies.Schema):

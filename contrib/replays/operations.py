@@ -44,7 +44,7 @@ def settings_from_query(study: Study, rule: str, query: Mapping[str, str]) -> di
 class ReplayRequest(Parameters):
     """The detectors to run."""
 
-    rules = KeysField(required=False, help_text=f"Names (default: all of {', '.join(RULES)}).")
+    rules = KeysField(required=False, help_text=f"Names of detectors (default: all of {', '.join(RULES)}).")
 
 
 @operation("replay", "Run detectors over finished work", parameters=ReplayRequest, right=Right.VIEW)
