@@ -227,7 +227,7 @@ def _create_study(request: HttpRequest, context: Context) -> HttpResponse:
         return _render_page(request, context | {"form": form})
     uploads.discard_upload(upload)
     del request.session[CHECKED_UPLOAD_KEY]
-    admin.site.get_model_admin(Study).log_addition(request, study, "brought over as a HIT template")
+    admin.site.get_model_admin(Study).log_addition(request, study, "imported as a HIT template")
     rows = ngettext("%(n)s row", "%(n)s rows", checked.row_count) % {"n": thousands(checked.row_count)}
     messages.success(
         request,

@@ -18,6 +18,8 @@ from judgments.access.permissions import study_for
 
 
 class StrengthSerializer(serializers.Serializer[Any]):
+    """A system with its strength and rank band, and how often people preferred its texts."""
+
     system = serializers.CharField(help_text="Name of the system; `people` stands for texts by people.")
     strength = serializers.FloatField(
         allow_null=True,
@@ -86,6 +88,8 @@ class StrengthSerializer(serializers.Serializer[Any]):
 
 
 class NextComparisonSerializer(serializers.Serializer[Any]):
+    """Two systems that are worth comparing next, and what one more judgment of them gains."""
+
     first = serializers.CharField(help_text="Name of a system.")
     second = serializers.CharField(help_text="Name of the other system.")
     gain = serializers.FloatField(
@@ -95,6 +99,8 @@ class NextComparisonSerializer(serializers.Serializer[Any]):
 
 
 class EffectSerializer(serializers.Serializer[Any]):
+    """An estimated effect with its interval."""
+
     value = serializers.FloatField(
         allow_null=True, help_text="Estimate; null if the model could not be fitted."
     )
@@ -107,6 +113,8 @@ class EffectSerializer(serializers.Serializer[Any]):
 
 
 class SideBiasSerializer(EffectSerializer):
+    """The share of judgments that chose the text on the left, with its interval and test."""
+
     p = serializers.FloatField(
         allow_null=True,
         help_text="p-value of the test that the share is one half; null if it cannot be tested.",

@@ -60,7 +60,7 @@ def store_webhook(*, study: Study, url: str, events: Collection[str], by: User |
             )
     except IntegrityError:
         raise DataConflict(f"Study {study.slug!r} has a webhook of this address already.") from None
-    sentence = f"A webhook was added that hears of {', '.join(webhook.events)}."
+    sentence = f"A webhook was added for the events {', '.join(webhook.events)}."
     note_event(study=study, what="webhook-added", sentence=sentence, by=by, webhook=webhook.pk)
     return webhook
 
