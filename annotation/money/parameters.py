@@ -69,7 +69,7 @@ class TopUpRequest(PaymentReason):
     """The reason of top-ups, and the worker to whom they are paid (default: all workers)."""
 
     worker = serializers.CharField(
-        default="", allow_blank=True, label="Participant", help_text="Only this participant's; empty: all."
+        default="", allow_blank=True, label="Participant", help_text="Pay only this participant; empty: all."
     )
 
 
@@ -100,11 +100,15 @@ class LimitsRequest(Parameters):
     """The limits of an account, or of the whole installation. A limit that is left out is removed."""
 
     account = serializers.CharField(
-        default="", allow_blank=True, help_text="Of staff; empty: the whole installation."
+        default="", allow_blank=True, help_text="Name of a staff account; empty: the whole installation."
     )
     currency = serializers.RegexField(r"^[A-Z]{3}$", help_text="Three letters, such as USD.")
-    day_cents = _limit_field("A day, in cents.")
-    total_cents = _limit_field("In all: reserved and spent.")
-    account_day_cents = _limit_field("Each account without its own, a day.")
-    account_total_cents = _limit_field("Each account without its own, in all.")
-    confirm_cents = _limit_field("A second person confirms an order above it.")
+    day_cents = _limit_field("Limit of what is reserved or spent in a day, in cents.")
+    total_cents = _limit_field("Limit of what is reserved or spent in total, in cents.")
+    account_day_cents = _limit_field(
+        "Limit in a day of each account that has no limits of its own, in cents."
+    )
+    account_total_cents = _limit_field(
+        "Limit in total of each account that has no limits of its own, in cents."
+    )
+    confirm_cents = _limit_field("Amount in cents; a second person must confirm an order above it.")

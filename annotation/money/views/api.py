@@ -46,31 +46,41 @@ class PreviewReply(bodies.Schema):
     """The preview of an operation that moves money. It has more members, which depend on the operation."""
 
     step = serializers.CharField()
-    total_cents = serializers.IntegerField(help_text="Of the budget, fees included.")
+    total_cents = serializers.IntegerField(
+        help_text="What the operation adds to spent and reserved money or, for a new budget, to the budget. In cents, "
+        "fees included."
+    )
     currency = serializers.CharField()
-    left_cents = serializers.IntegerField(help_text="Neither spent nor reserved now.")
-    enough = serializers.BooleanField()
-    confirm = serializers.CharField(help_text="Send it back to have this done.")
+    left_cents = serializers.IntegerField(
+        help_text="Part of the budget, in cents, that is neither spent nor reserved now. Negative if the crowd spent "
+        "more than the budget."
+    )
+    enough = serializers.BooleanField(help_text="Whether total_cents is at most left_cents.")
+    confirm = serializers.CharField(help_text="Digest of this preview, which the POST request sends back.")
 
 
 class DoneReply(bodies.Schema):
     """The result of an operation that moves money."""
 
     step = serializers.CharField()
-    total_cents = serializers.IntegerField()
+    total_cents = serializers.IntegerField(help_text="Cost in cents, fees included, as in the preview.")
     currency = serializers.CharField()
-    left_cents = serializers.IntegerField(help_text="Afterwards.")
+    left_cents = serializers.IntegerField(
+        help_text="Part of the budget, in cents, that is neither spent nor reserved after the operation."
+    )
     calls = serializers.ListField(
-        child=serializers.IntegerField(), help_text="To follow under /api/crowd-calls/."
+        child=serializers.IntegerField(),
+        help_text="Ids of the messages to the crowd, under /api/crowd-calls/; empty if nothing is sent.",
     )
     left_out = serializers.ListField(
         child=serializers.CharField(),
         required=False,
-        help_text="Participants for whose top-ups the budget does not reach.",
+        help_text="Only for top-ups: participants whose top-ups the budget does not cover.",
     )
     request = serializers.IntegerField(
         required=False,
-        help_text="Nothing is done yet: another account must confirm /api/spending-requests/{id}/.",
+        help_text="Only if a second person must confirm the order, so that nothing is done yet: id of the spending "
+        "request, under /api/spending-requests/.",
     )
 
 
@@ -86,9 +96,10 @@ DONE_RESPONSES: dict[Any, Any] = {
     404: bodies.Problem,
     409: OpenApiResponse(
         bodies.Problem,
-        description="Not what was confirmed, beyond the budget, or not possible now; nothing was done.",
+        description="The preview has changed, the budget or a limit does not suffice, or the operation is not "
+        "possible now; nothing was done.",
     ),
-    422: OpenApiResponse(bodies.Problem, description="The key came before with another request."),
+    422: OpenApiResponse(bodies.Problem, description="The key was used for another request."),
 }
 
 
@@ -190,7 +201,10 @@ def money_path(operation: Operation, *, preview: str, detail: str) -> URLPattern
 @cache  # cached, since a schema component must be a single class
 def _with_confirm(parameters: type[Parameters]) -> type[Parameters]:
     """Return the parameters with a field ``confirm``."""
-    members = {"confirm": serializers.CharField(), "__doc__": parameters.__doc__}
+    members = {
+        "confirm": serializers.CharField(help_text="Digest in the preview of the same operation."),
+        "__doc__": parameters.__doc__,
+    }
     return type(parameters.__name__, (parameters,), members)
 
 

@@ -36,7 +36,7 @@ class SpendingRequestSerializer(RowSerializer[SpendingRequest]):
     study = Related("study.slug")
     asked_by = Related("asked_by.username", optional=True)
     decided_by = Related("decided_by.username", optional=True)
-    values = serializers.DictField(read_only=True)
+    values = serializers.DictField(read_only=True, help_text="Parameters of the operation.")
 
     class Meta:
         model = SpendingRequest
@@ -85,16 +85,20 @@ class SpendingRequestResource(Resource):
 class StandingReply(bodies.Schema):
     """The commitments and limits of an account, or of the installation (``account`` is "").
 
-    If a limit is null, there is no limit.
+    If day_cents or total_cents is null, there is no such limit.
     """
 
-    account = serializers.CharField()
+    account = serializers.CharField(help_text="Name of the account; empty for the installation.")
     currency = serializers.CharField()
-    today_cents = serializers.IntegerField(help_text="Committed since midnight.")
-    day_cents = serializers.IntegerField(allow_null=True, help_text="The limit of today_cents.")
-    committed_cents = serializers.IntegerField(help_text="Reserved or spent.")
-    total_cents = serializers.IntegerField(allow_null=True, help_text="The limit of committed_cents.")
-    confirm_cents = serializers.IntegerField(allow_null=True, help_text="Above it a second person confirms.")
+    today_cents = serializers.IntegerField(help_text="Cents reserved or spent since midnight (UTC).")
+    day_cents = serializers.IntegerField(allow_null=True, help_text="Limit of today_cents.")
+    committed_cents = serializers.IntegerField(help_text="Cents reserved or spent at any time.")
+    total_cents = serializers.IntegerField(allow_null=True, help_text="Limit of committed_cents.")
+    confirm_cents = serializers.IntegerField(
+        allow_null=True,
+        help_text="A second person must confirm an order above this amount. null for accounts, to which the amount of "
+        "the installation applies, and if no order needs confirmation.",
+    )
 
 
 class SpendingView(APIView):
