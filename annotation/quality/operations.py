@@ -69,7 +69,9 @@ class RuleRequest(Parameters):
 
     settings = SettingsField(required=False, help_text=SETTINGS_HELP)
     action = serializers.ChoiceField(choices=QualityRule.Action.choices)
-    enabled = serializers.BooleanField(required=False, help_text="true unless told.")
+    enabled = serializers.BooleanField(
+        required=False, help_text="Whether the detector is turned on (default: true)."
+    )
 
 
 @operation("set-rule", "Switch a detector on or off, or change it", parameters=RuleRequest, row="rule")
@@ -185,7 +187,8 @@ class RejectionRequest(ApprovalRequest):
         required=False, allow_blank=True, help_text="Required unless `found` is true."
     )
     found = serializers.BooleanField(
-        required=False, help_text="Where there is no reason: what speaks against each is the reason."
+        required=False,
+        help_text="If no reason is given, reject each assignment with the objections to it as the reason.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -267,7 +270,7 @@ class AppealAnswer(Parameters):
         child=serializers.UUIDField(),
         min_length=1,
         error_messages={"required": NO_WORK_CHOSEN, "min_length": NO_WORK_CHOSEN},
-        help_text="The note is shown beside the first.",
+        help_text="Ids of assignments; the note is shown with the first one.",
     )
 
 

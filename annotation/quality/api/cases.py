@@ -17,7 +17,9 @@ from judgments.api.filters import TrueOrFalse, filters_of, study_filter
 from judgments.api.operations import OperationView, row_action
 from judgments.api.resources import Related, Resource, RowSerializer
 
-DECIDED = {409: OpenApiResponse(bodies.Problem, description="It was decided before; nothing was changed.")}
+DECIDED = {
+    409: OpenApiResponse(bodies.Problem, description="The flag was already decided; nothing was changed.")
+}
 
 PROBLEMS = {400: bodies.Problem, 404: bodies.Problem, 409: bodies.CONFLICT_RESPONSE}
 
@@ -27,7 +29,10 @@ class ExclusionSerializer(RowSerializer[Exclusion]):
 
     study = Related("study.slug")
     worker = Related("worker.name")
-    evidence = serializers.DictField(read_only=True)
+    evidence = serializers.DictField(
+        read_only=True,
+        help_text="Numbers and settings behind the detector's finding; empty if there was no finding.",
+    )
     made_by = Related("made_by.username", optional=True)
     lifted_by = Related("lifted_by.username", optional=True)
 
@@ -59,7 +64,7 @@ class CaseSerializer(RowSerializer[Case]):
 
     study = Related("study.slug")
     worker = Related("worker.name")
-    evidence = serializers.DictField(read_only=True)
+    evidence = serializers.DictField(read_only=True, help_text="Numbers and settings behind the finding.")
     decided_by = Related("decided_by.username", optional=True)
 
     class Meta:

@@ -25,7 +25,9 @@ class ControlItemSerializer(UnitSerializer):
 
     seen = serializers.SerializerMethodField()
     right = serializers.SerializerMethodField()
-    suspect = serializers.SerializerMethodField(help_text="Whether careful participants miss it.")
+    suspect = serializers.SerializerMethodField(
+        help_text="Whether the check question may be wrong: participants who are right on others often miss it."
+    )
 
     class Meta(UnitSerializer.Meta):
         fields = [*UnitSerializer.Meta.fields, "control_kind", "seen", "right", "suspect"]
@@ -76,7 +78,7 @@ class ControlItemResource(Resource):
 
 
 class FaredSerializer(bodies.Schema):
-    """The number of answers to one kind of control items, and of right answers."""
+    """The numbers of answers and of right answers to one kind of check questions."""
 
     kind = serializers.CharField()
     seen = serializers.IntegerField()
@@ -87,10 +89,15 @@ class ControlsSerializer(bodies.Schema):
     """The answers to all control items of a study."""
 
     by_kind = FaredSerializer(many=True)
-    suspects = serializers.ListField(child=serializers.CharField(), help_text="Units, the surest first.")
+    suspects = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Ids of check questions that careful participants often miss, the most certain first.",
+    )
     used_up = serializers.DictField(
         child=serializers.IntegerField(allow_null=True),
-        help_text="Participants who met every item, and what their pages lacked.",
+        help_text="workers: number of participants who have seen all check questions; pages: number of their pages of "
+        "work that lack check questions; missing: number of check questions that these pages lack. pages and missing "
+        "are null if there are no such participants.",
     )
 
 
