@@ -38,7 +38,7 @@ class EraseRequest(Parameters):
         required=False,
         initial=Erasure.Extent.IDENTITY.value,
         label="What is erased",
-        help_text="Only who they are (identity, the default), or their judgments as well (all).",
+        help_text="Identity and written texts (identity, the default), or all answers as well (all).",
     )
     withdraw = serializers.BooleanField(
         default=False,
@@ -48,7 +48,7 @@ class EraseRequest(Parameters):
     confirm = serializers.CharField(
         max_length=MAX_NAME_LENGTH,
         label="Type the name again",
-        help_text="The same name again: nothing can be brought back.",
+        help_text="The same text as for the participant, since an erasure cannot be undone.",
     )
 
 
@@ -140,7 +140,7 @@ class ConsentRequest(Reason):
     translations = serializers.DictField(
         child=serializers.CharField(max_length=20_000, allow_blank=True, trim_whitespace=False),
         required=False,
-        help_text="By language; a language that is left out shows the text above.",
+        help_text="Text by language. Participants with another language read the text above.",
     )
 
 

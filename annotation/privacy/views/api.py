@@ -33,10 +33,12 @@ from judgments.studies.studies import find_study
 class ConsentReply(Schema):
     """The consent text in force, and whether this worker agreed to it."""
 
-    text = serializers.CharField(help_text="Markdown, in the language of the study.")
-    translations = serializers.DictField(child=serializers.CharField(), help_text="Language -> text.")
-    version = serializers.CharField(help_text="Its hash; empty where the study asks for none.")
-    agreed = serializers.BooleanField()
+    text = serializers.CharField(help_text="Text in Markdown, in the language of the study.")
+    translations = serializers.DictField(child=serializers.CharField(), help_text="Text by language.")
+    version = serializers.CharField(
+        help_text="Hash of the text; empty if the study does not ask for consent."
+    )
+    agreed = serializers.BooleanField(help_text="Whether the participant agreed to this version.")
 
 
 class AgreeRequest(Parameters):
@@ -65,7 +67,7 @@ class ConsentView(WorkView):
         {
             200: ConsentReply,
             404: Problem,
-            409: OpenApiResponse(Problem, description="The text changed since it was read."),
+            409: OpenApiResponse(Problem, description="The consent text was changed since it was read."),
         },
         request=AgreeRequest,
     )
@@ -98,9 +100,14 @@ class ConsentView(WorkView):
 class LeaveReply(Schema):
     """The result of leaving a study."""
 
-    state = serializers.ChoiceField(choices=["erased", "waiting"])
+    state = serializers.ChoiceField(
+        choices=["erased", "waiting"],
+        help_text="“erased”: it is done; “waiting”: the researchers must decide on the request.",
+    )
     receipt = serializers.CharField(
-        required=False, help_text="Shown once; it proves which rows of published releases were theirs."
+        required=False,
+        help_text="Only if the state is “erased”: a code, shown only once, which proves which rows of published "
+        "releases came from the participant.",
     )
 
 
@@ -110,7 +117,11 @@ class LeaveView(WorkView):
     @worker_call(
         "studies_leave",
         "Leave a study and be erased",
-        {200: LeaveReply, 404: Problem, 409: OpenApiResponse(Problem, description="Not offered.")},
+        {
+            200: LeaveReply,
+            404: Problem,
+            409: OpenApiResponse(Problem, description="The study does not offer this."),
+        },
     )
     def post(self, request: Request, slug: str) -> Response:
         """Erase the worker at once or store their request, as the study's design says."""
@@ -124,13 +135,14 @@ class ErasedReply(serializers.Serializer[Any]):
     """The result of erasing a person."""
 
     already = serializers.BooleanField(
-        source="was_erased_before", help_text="Whether they were erased before, so that nothing changed."
+        source="was_erased_before", help_text="Whether the person was erased before, so that nothing changed."
     )
     receipt = serializers.CharField(
-        help_text="Shown once and not stored: it proves which rows of releases were theirs."
+        help_text="Code, shown only once, which proves which rows of published releases came from the person. Empty if "
+        "nothing changed."
     )
-    digest = serializers.CharField(source="erasure.digest")
-    at = serializers.DateTimeField(source="erasure.at")
+    digest = serializers.CharField(source="erasure.digest", help_text="Hash of the record of the erasure.")
+    at = serializers.DateTimeField(source="erasure.at", help_text="Time of the erasure.")
 
 
 class EraseView(OperationView):
@@ -139,15 +151,17 @@ class EraseView(OperationView):
     reply = ErasedReply
     responses: ClassVar[dict[Any, Any]] = {
         200: ErasedReply,
-        404: OpenApiResponse(description="Nobody of this name took part."),
-        409: OpenApiResponse(description="Something must be done first, such as paying them."),
+        404: OpenApiResponse(description="The study has no participant of this name."),
+        409: OpenApiResponse(
+            description="The person cannot be erased yet, for example because they are still to be paid."
+        ),
     }
 
 
 class Count(serializers.Serializer[Any]):
     """The number of rows of one sort."""
 
-    what = serializers.CharField()
+    what = serializers.CharField(help_text="Sort of rows, in words.")
     count = serializers.IntegerField()
 
 
@@ -156,8 +170,8 @@ class ErasurePreviewReply(serializers.Serializer[Any]):
 
     removed = Count(many=True)
     kept = Count(many=True)
-    elsewhere = serializers.BooleanField(help_text="Whether they take part in other studies too.")
-    waits = serializers.CharField(help_text="Why it cannot be done now; empty if it can.")
+    elsewhere = serializers.BooleanField(help_text="Whether the person takes part in other studies, too.")
+    waits = serializers.CharField(help_text="Why the person cannot be erased now; empty if they can.")
 
 
 class ErasurePreviewView(APIView):
@@ -168,7 +182,12 @@ class ErasurePreviewView(APIView):
     @extend_schema(
         parameters=[
             OpenApiParameter("worker", str, required=True, description=WORKER_HELP),
-            OpenApiParameter("way", str, enum=Erasure.Extent.values, description="Default: identity."),
+            OpenApiParameter(
+                "way",
+                str,
+                enum=Erasure.Extent.values,
+                description="identity (the default): identity and written texts are erased; all: all answers, too.",
+            ),
         ],
         responses=ErasurePreviewReply,
         operation_id="studies_erase_person_preview",
@@ -199,7 +218,8 @@ class ErasureSerializer(RowSerializer[Erasure]):
 
     study = Related("study.slug")
     content = serializers.DictField(
-        read_only=True, help_text="What was removed, commitments, and releases made before."
+        read_only=True,
+        help_text="Counts of removed rows, keyed hashes of the judgments (commitments), and earlier releases.",
     )
 
     class Meta:
@@ -240,7 +260,7 @@ class ConsentVersionSerializer(RowSerializer[ConsentVersion]):
     """A version of a consent text. Participations and assignments name its ``version``."""
 
     study = Related("study.slug")
-    translations = serializers.DictField(read_only=True)
+    translations = serializers.DictField(read_only=True, help_text="Text by language.")
 
     class Meta:
         model = ConsentVersion
