@@ -26,8 +26,15 @@ class Problem(Schema):
     title = serializers.CharField()
     status = serializers.IntegerField()
     detail = serializers.CharField()
-    missing = serializers.ListField(child=serializers.IntegerField(), required=False)
-    errors = serializers.DictField(required=False)  # type: ignore[assignment]  # a member of the document
+    missing = serializers.ListField(
+        child=serializers.IntegerField(),
+        required=False,
+        help_text="Only if a submission is incomplete: positions without an answer.",
+    )
+    errors = serializers.DictField(  # type: ignore[assignment]  # a member of the document
+        required=False,
+        help_text="Only if the request is invalid: what is wrong, by the name of the parameter.",
+    )
 
 
 CONFLICT_RESPONSE = OpenApiResponse(Problem, description="Not possible now; nothing was changed.")
@@ -44,12 +51,19 @@ class JoinRequest(Parameters):
     """A request to join a study: a name, and the values that the study requires."""
 
     worker = TextField()
-    code = TextField(required=False)
-    consent = serializers.BooleanField(required=False)
-    country = TextField(
-        required=False, max_length=2, help_text="Two letters (ISO 3166-1), where the study asks for it."
+    code = TextField(
+        required=False, help_text="Code of the study or of an invitation, if the study requires one."
     )
-    resume = TextField(required=False, help_text="Gives a new token; the old one stops working.")
+    consent = serializers.BooleanField(
+        required=False, help_text="Whether the participant agrees to the consent text, if the study has one."
+    )
+    country = TextField(
+        required=False, max_length=2, help_text="Two letters (ISO 3166-1), if the study asks for the country."
+    )
+    resume = TextField(
+        required=False,
+        help_text="Resume code of this participant, for a new token. The old token stops working.",
+    )
 
 
 class JoinedReply(Schema):
@@ -57,7 +71,10 @@ class JoinedReply(Schema):
 
     worker = serializers.CharField()
     token = serializers.CharField()
-    resume = serializers.CharField(allow_null=True, help_text="Shown once, when the participant is new.")
+    resume = serializers.CharField(
+        allow_null=True,
+        help_text="Resume code, which is shown only once; null unless the participant is new.",
+    )
 
 
 class Sentence(Schema):
@@ -69,15 +86,19 @@ class Sentence(Schema):
 class Picture(Schema):
     """The picture of the item on a page of work."""
 
-    url = serializers.CharField(help_text="The original bytes, for the same token.")
-    alt = serializers.CharField()
+    url = serializers.CharField(
+        help_text="Address of the original picture, on this server for the same token; empty if there is none."
+    )
+    alt = serializers.CharField(help_text="Alternative text of the picture.")
 
 
 class SourceText(Schema):
     """The source text of the item, if the study shows it."""
 
     text = serializers.CharField()
-    language = serializers.CharField(help_text="A BCP 47 tag; empty where the study does not say.")
+    language = serializers.CharField(
+        help_text="BCP 47 tag of the language; empty if the study does not state it."
+    )
 
 
 class ShownScale(Schema):
@@ -86,7 +107,7 @@ class ShownScale(Schema):
     low = PlainNumberField()
     high = PlainNumberField()
     step = PlainNumberField()
-    labels = serializers.DictField(child=serializers.CharField(), help_text="Point -> its words.")
+    labels = serializers.DictField(child=serializers.CharField(), help_text="Words by point.")
 
 
 class ShownUnit(Schema):
@@ -95,7 +116,7 @@ class ShownUnit(Schema):
     A triplet has a, b and c; a pairwise unit has image, b and c; a relevance or graded unit has image and caption.
     """
 
-    position = serializers.IntegerField()
+    position = serializers.IntegerField(help_text="Position on the page of work, from 1.")
     protocol = serializers.CharField()
     question = serializers.CharField()
     source = SourceText(required=False)  # type: ignore[assignment]  # a member of the unit
@@ -104,7 +125,9 @@ class ShownUnit(Schema):
     c = Sentence(required=False)
     image = Picture(required=False)
     caption = Sentence(required=False)
-    scale = ShownScale(required=False, help_text="Of graded and slider, where the study has one of its own.")
+    scale = ShownScale(
+        required=False, help_text="Only for graded and slider, if the study has its own scale."
+    )
 
 
 class AssignmentReply(Schema):
@@ -119,13 +142,21 @@ class Answer(Schema):
     """An answer to the unit at a position of the page, as the worker saw it."""
 
     position = serializers.IntegerField(min_value=1)
-    value = PlainNumberField(required=False, help_text="Of kinds with numbers.")
-    answer = serializers.JSONField(required=False, help_text="Of open kinds, instead of value.")
-    seconds = serializers.FloatField(required=False, help_text="Active time.")
-    wall_seconds = serializers.FloatField(required=False, help_text="Time by the clock.")
+    value = PlainNumberField(required=False, help_text="Answer of a protocol whose answers are numbers.")
+    answer = serializers.JSONField(
+        required=False, help_text="Answer of another protocol, such as a text, instead of value."
+    )
+    seconds = serializers.FloatField(
+        required=False, help_text="Seconds during which the page was visible and the participant active."
+    )
+    wall_seconds = serializers.FloatField(
+        required=False, help_text="Seconds during which the item was on the screen, including pauses."
+    )
     comment = serializers.CharField(required=False, max_length=2000)
     signals = serializers.DictField(
-        child=serializers.IntegerField(), required=False, help_text="Counts: pasted characters."
+        child=serializers.IntegerField(),
+        required=False,
+        help_text="What the page counted, by name, such as pasted: the number of pasted characters.",
     )
 
 

@@ -74,7 +74,8 @@ class AssignmentSerializer(RowSerializer[Assignment]):
     seat = serializers.IntegerField(
         source="slot",
         read_only=True,
-        help_text="Number of the HIT's slot that it takes; the database lets no two share a slot.",
+        help_text="Number of its place on the page of work. Assignments that are in progress, submitted, approved or "
+        "rejected never share a place.",
     )
 
     class Meta:
@@ -313,7 +314,9 @@ class ProblemReportResource(Resource):
 class WrittenCaptionSerializer(RowSerializer[WrittenCaption]):
     """A caption of a dataset that a worker wrote."""
 
-    study = serializers.SerializerMethodField(help_text="Where it was written; null where that was deleted.")
+    study = serializers.SerializerMethodField(
+        help_text="Study in which the caption was written; null if it was deleted."
+    )
     dataset = Related("caption.dataset.name")
     caption = Related("caption.key")
     text = Related("caption.text")
@@ -352,7 +355,10 @@ class BudgetSerializer(RowSerializer[Budget]):
 
     study = Related("study.slug")
     place = Related("platform")
-    left_cents = serializers.IntegerField(read_only=True)
+    left_cents = serializers.IntegerField(
+        read_only=True,
+        help_text="Part of the budget that is neither reserved nor spent; negative if the crowd spent more.",
+    )
 
     class Meta:
         model = Budget
@@ -418,7 +424,7 @@ class PublicationSerializer(RowSerializer[Publication]):
     hit = Related("hit.key", optional=True)
     currency = serializers.CharField(read_only=True, allow_null=True)
     held = serializers.IntegerField(
-        source="held_slots", read_only=True, help_text="Places whose price is reserved still."
+        source="held_slots", read_only=True, help_text="Number of places for which money is still reserved."
     )
 
     class Meta:
@@ -475,7 +481,7 @@ class CrowdCallSerializer(RowSerializer[CrowdCall]):
     unsure = serializers.BooleanField(
         source="has_unknown_outcome",
         read_only=True,
-        help_text="Nobody can tell whether the crowd carried it out.",
+        help_text="Whether the request failed in such a way that nobody can tell if the crowd carried it out.",
     )
 
     class Meta:

@@ -126,10 +126,12 @@ class AcceptView(WorkView):
         "Accept the next HIT",
         {
             201: AssignmentReply,
-            200: OpenApiResponse(AssignmentReply, description="The HIT that is held already."),
+            200: OpenApiResponse(
+                AssignmentReply, description="The page of work that the participant has in progress."
+            ),
             204: OpenApiResponse(
-                description="Nothing is left for this participant; with Retry-After, others hold pages that may "
-                "come free."
+                description="There is no work for this participant. With the header Retry-After: pages of work that "
+                "others have in progress may become available."
             ),
             403: Problem,
             404: Problem,
@@ -155,7 +157,9 @@ class SubmitView(WorkView):
             200: SubmittedReply,
             400: OpenApiResponse(Problem, description="`missing` lists the positions without an answer."),
             404: Problem,
-            409: OpenApiResponse(Problem, description="Too late, or submitted with other answers."),
+            409: OpenApiResponse(
+                Problem, description="The time is over, or the assignment was submitted with other answers."
+            ),
         },
         request=SubmitRequest,
     )
@@ -203,7 +207,11 @@ class ExtendView(WorkView):
         {
             200: ExtendedReply,
             404: Problem,
-            409: OpenApiResponse(Problem, description="Extended as often as allowed, or over."),
+            409: OpenApiResponse(
+                Problem,
+                description="No extension is left, the participant gave no answer in the last half of the time, "
+                "or the assignment is no longer in progress.",
+            ),
         },
     )
     def post(self, request: Request, id: str) -> Response:
@@ -225,12 +233,12 @@ class RetakeView(WorkView):
 
     @worker_call(
         "assignments_retake",
-        "Take up a HIT again whose lease ended",
+        "Take a page of work again whose time ended",
         {
             200: AssignmentReply,
             404: Problem,
             409: OpenApiResponse(
-                Problem, description="Its slots are taken, or it was submitted or returned."
+                Problem, description="Other participants have its places, or it was submitted or returned."
             ),
         },
     )
@@ -245,7 +253,7 @@ class RetakeView(WorkView):
 class ReturnView(WorkView):
     """Return a HIT: POST /api/assignments/{id}/return/."""
 
-    @worker_call("assignments_return", "Give a HIT back", {200: StateReply, 404: Problem, 409: Problem})
+    @worker_call("assignments_return", "Return a page of work", {200: StateReply, 404: Problem, 409: Problem})
     def post(self, request: Request, id: str) -> Response:
         """Return a HIT, so that its slot goes to another worker. Repeating changes nothing."""
         assignment = _own_assignment(request, id)

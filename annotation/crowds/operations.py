@@ -29,7 +29,7 @@ from judgments.operations import CommandHelp, FollowUp, Outcome, operation
 
 class OpenRequest(Parameters):
     anyway = serializers.BooleanField(
-        default=False, help_text="Open it though the checklist has a doubtful point."
+        default=False, help_text="Open the study although the checklist has a doubtful point."
     )
 
 

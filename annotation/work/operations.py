@@ -472,7 +472,10 @@ class ExpireRequest(Reason):
     exclusive_pairs = (("assignments", "hits"),)
 
     assignments = serializers.ListField(
-        child=serializers.UUIDField(), required=False, label="Assignments", help_text="Ids."
+        child=serializers.UUIDField(),
+        required=False,
+        label="Assignments",
+        help_text="Ids of assignments to end (default: all that have exceeded their time).",
     )
     hits = KeysField(
         required=False,

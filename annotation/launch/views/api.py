@@ -24,11 +24,14 @@ class PointSerializer(serializers.Serializer[Any]):
     title = serializers.CharField()
     readiness = serializers.ChoiceField(
         [readiness.value for readiness in Readiness],
-        help_text="“blocks”: the study cannot be opened; “doubtful”: only with “anyway”; “missing”: it opens without.",
+        help_text="“prevents opening”: the study cannot be opened; “doubtful”: it can be opened only with “anyway”; "
+        "“missing”: it can be opened without this point.",
     )
-    words = serializers.CharField()
+    words = serializers.CharField(help_text="What the study has or lacks, in one or more sentences.")
     link = serializers.CharField(
-        allow_blank=True, help_text="The page where it is mended; empty for accounts that cannot change it."
+        allow_blank=True,
+        help_text="Address of the page where the point can be changed; empty if there is none, or if the account may "
+        "not change the study.",
     )
 
 
@@ -37,9 +40,11 @@ class ChecklistSerializer(serializers.Serializer[Any]):
 
     study = serializers.CharField()
     state = serializers.ChoiceField(Study.State.choices)
-    blocked = serializers.BooleanField(help_text="Whether it cannot be opened yet.")
-    missing = serializers.IntegerField(help_text="Points that are missing.")
-    points = PointSerializer(many=True, help_text="First those that block.")
+    blocked = serializers.BooleanField(help_text="Whether a point prevents opening.")
+    missing = serializers.IntegerField(help_text="Number of points that are “missing”.")
+    points = PointSerializer(
+        many=True, help_text="Points of the checklist; those that prevent opening come first."
+    )
 
 
 class ChecklistView(APIView):
@@ -49,7 +54,7 @@ class ChecklistView(APIView):
         responses={
             200: ChecklistSerializer,
             404: OpenApiResponse(
-                description="The study's judgments were published elsewhere: nothing is opened."
+                description="The study has published judgments, so it is never opened to participants."
             ),
         },
         operation_id="studies_checklist",
