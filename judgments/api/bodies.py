@@ -15,11 +15,12 @@ from common.parameters import Parameters
 
 RANGE_HEADERS = [
     OpenApiParameter(
-        "Range", str, OpenApiParameter.HEADER, description="`bytes=1000-`: the rest of a download that broke off."
+        "Range", str, OpenApiParameter.HEADER,
+        description="Part of the file, such as `bytes=1000-` for the rest of an interrupted download.",
     ),
     OpenApiParameter(
         "If-Range", str, OpenApiParameter.HEADER,
-        description="The ETag that the first part came with: another file is sent whole.",
+        description="ETag of the part that was downloaded. If the file has changed since, all of it is sent.",
     ),
 ]  # fmt: skip
 
@@ -67,10 +68,12 @@ class TOMLParser(BaseParser):
 def file_responses(*content_types: str) -> dict[Any, Any]:
     """Return the responses of a download, for the API schema."""
     media_types = sorted({content_type.partition(";")[0] for content_type in content_types})
-    partial_content = OpenApiResponse(OpenApiTypes.BINARY, description="The range that was asked for.")
+    partial_content = OpenApiResponse(
+        OpenApiTypes.BINARY, description="The part of the file that `Range` names."
+    )
     return {
         **{(200, media_type): OpenApiTypes.BINARY for media_type in media_types},
         **{(206, media_type): partial_content for media_type in media_types},
         412: OpenApiResponse(description="The file is not the one that If-Match names."),
-        416: OpenApiResponse(description="The range begins behind the end of the file."),
+        416: OpenApiResponse(description="The part begins behind the end of the file."),
     }

@@ -33,9 +33,14 @@ class JobSerializer(RowSerializer[Job]):
 
     args = serializers.DictField(read_only=True)
     by = Related("created_by.username", optional=True)
-    place = serializers.SerializerMethodField(help_text="In the line of its queue, from 1, while it waits.")
+    place = serializers.SerializerMethodField(
+        help_text="Position in its queue, from 1; null unless the job waits."
+    )
     result = serializers.DictField(
-        read_only=True, allow_null=True, help_text="Empty for a token that may not read what the job made."
+        read_only=True,
+        allow_null=True,
+        help_text="What the job made or found; null if there is nothing (yet), and empty for a token without the scope "
+        "to read it.",
     )
 
     @cached_property
@@ -86,7 +91,7 @@ class JobResource(Resource):
     def rows_for(self, rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
         return jobs_about(rows, studies, request)
 
-    @job_action("It has ended, or others rely on it.")
+    @job_action("The job has ended, or other people need its result.")
     def cancel(self, request: Request, pk: str) -> Response:
         """Cancel a job that waits or runs. A running job stops within five seconds, and stores nothing.
 
@@ -94,7 +99,7 @@ class JobResource(Resource):
         """
         return self._change_job(cancel_job, is_allowed=may_cancel)
 
-    @job_action("It neither failed nor was cancelled.")
+    @job_action("The job neither failed nor was cancelled.")
     def retry(self, request: Request, pk: str) -> Response:
         """Queue a failed or cancelled job again.
 

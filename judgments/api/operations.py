@@ -33,9 +33,9 @@ from judgments.studies.studies import find_study
 class WaitingReply(serializers.Serializer[Any]):
     """An order that waits for another person's confirmation, under /api/spending-requests/."""
 
-    step = serializers.CharField()
-    request = serializers.IntegerField()
-    total_cents = serializers.IntegerField(help_text="Fees included.")
+    step = serializers.CharField(help_text="Name of the operation.")
+    request = serializers.IntegerField(help_text="Id of the spending request.")
+    total_cents = serializers.IntegerField(help_text="Cost in cents, fees included.")
     currency = serializers.CharField()
 
 
@@ -183,7 +183,7 @@ def create_action(
 class StudySlugParameters(Parameters):
     """The study that a request without a study in its address is about."""
 
-    study = serializers.CharField(help_text="Slug.")
+    study = serializers.CharField(help_text="Slug of the study.")
 
 
 def named_study(request: Request, right: Right = Right.VIEW) -> Study:

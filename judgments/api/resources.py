@@ -21,7 +21,7 @@ from judgments.studies.studies import find_dataset
 Row = TypeVar("Row", bound=models.Model)
 SLUG = "[-a-zA-Z0-9_]+"
 COUNTING_RESPONSE = OpenApiResponse(
-    description="A job is counting; ask again after the seconds of Retry-After."
+    description="A job is counting. Ask again after the number of seconds in the header Retry-After."
 )
 
 

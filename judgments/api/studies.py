@@ -30,8 +30,11 @@ class StudySerializer(RowSerializer[Study]):
 
     dataset = Related("dataset.name")
     protocol = serializers.CharField(read_only=True)
-    design = serializers.DictField(read_only=True, help_text="The study file, complete.")
-    notes = serializers.DictField(read_only=True)
+    design = serializers.DictField(read_only=True, help_text="The complete study file.")
+    notes = serializers.DictField(
+        read_only=True,
+        help_text="Counts and sentences about the sample of items, such as how many a filter left out.",
+    )
 
     class Meta:
         model = Study
@@ -46,7 +49,7 @@ class DesignSerializer(serializers.Serializer[Any]):
 
     name = serializers.CharField(max_length=200)
     dataset = serializers.CharField()
-    protocol = serializers.CharField(required=False, help_text="May come from the preset.")
+    protocol = serializers.CharField(required=False, help_text="Required unless `preset` gives it.")
     slug = serializers.CharField(required=False)
     preset = serializers.CharField(required=False)
     seed = serializers.IntegerField(required=False)
@@ -56,14 +59,16 @@ class DesignSerializer(serializers.Serializer[Any]):
     filter = serializers.DictField(required=False)
     access = serializers.DictField(required=False)
     crowd = serializers.DictField(required=False)
-    registration = serializers.DictField(required=False, help_text="The plan, until it is registered.")
+    registration = serializers.DictField(
+        required=False, help_text="The plan of the study. It cannot change once it is registered."
+    )
 
 
 @extend_schema_view(
     create=extend_schema(
         request=DesignSerializer,
         responses={201: StudySerializer, 409: OpenApiResponse(description="The slug is taken.")},
-        description="A study from its design: the study file as JSON, or as TOML (`application/toml`).",
+        description="Create a draft from a design: the study file as JSON, or as TOML (`application/toml`).",
     )
 )
 class StudyResource(mixins.CreateModelMixin, Resource):
@@ -112,7 +117,7 @@ class UnitSerializer(RowSerializer[Unit]):
     struck = serializers.BooleanField(
         source="withdrawn",
         read_only=True,
-        help_text="A withdrawn check question: it misled careful participants.",
+        help_text="Whether the check question was withdrawn, because it misled careful participants.",
     )
 
     class Meta:

@@ -24,7 +24,7 @@ class DatasetSerializer(RowSerializer[Dataset]):
     """A dataset and the number of its images."""
 
     images = serializers.IntegerField(read_only=True)
-    notes = serializers.SerializerMethodField(help_text="Notes of the import about the data.")
+    notes = serializers.SerializerMethodField(help_text="`sentences`: what the import noted about the data.")
 
     class Meta:
         model = Dataset
@@ -141,9 +141,14 @@ class ItemSerializer(RowSerializer[Item]):
     """An image of a dataset."""
 
     dataset = Related("dataset.name")
-    boxes = serializers.ListField(child=serializers.DictField(), read_only=True)
+    boxes = serializers.ListField(
+        child=serializers.DictField(),
+        read_only=True,
+        help_text="Labelled boxes: {id, label, x, y, width, height}.",
+    )
     url = serializers.CharField(
-        read_only=True, help_text="Where the picture is on another host; empty where it is kept here."
+        read_only=True,
+        help_text="Address of the picture on another server; empty if it is stored here or missing.",
     )
 
     class Meta:

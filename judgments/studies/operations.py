@@ -95,28 +95,30 @@ class _SeenStateParameters(Parameters):
         default="",
         allow_blank=True,
         max_length=80,
-        help_text="The state seen; another is refused. Empty: any.",
+        help_text="Hash of the design and state that a person saw; refused if they have changed. Empty: no check.",
     )
 
 
 class TakeBackRequest(_SeenStateParameters):
     """Whether to undo all changes or only the last, and the state of the study that the person saw."""
 
-    every = serializers.BooleanField(default=False, help_text="All changes, not the last.")
+    every = serializers.BooleanField(default=False, help_text="Undo all changes, not only the last one.")
 
 
 class ItemChangeRequest(_SeenStateParameters):
     """A change of an item of a page of work."""
 
-    item = serializers.CharField(max_length=80, help_text="Its id.")
-    out = serializers.BooleanField(default=False, help_text="It is pulled out.")
-    image = serializers.CharField(default="", allow_blank=True, help_text="Another image of the dataset.")
-    texts = TextsField(default=dict, help_text="Other texts: name=text, one a line.")
+    item = serializers.CharField(max_length=80, help_text="Id of the item.")
+    out = serializers.BooleanField(default=False, help_text="Remove the item.")
+    image = serializers.CharField(
+        default="", allow_blank=True, help_text="Name of another image of the dataset that the item gets."
+    )
+    texts = TextsField(default=dict, help_text="New texts of the item by name; name=text in a command.")
     hit = serializers.IntegerField(
         default=0,
         min_value=0,
         max_value=1000,
-        help_text="A HIT written by hand to put it on, from 1; 0: none.",
+        help_text="Number, from 1, of a page of work made by hand to which the item is added; 0: none.",
     )
 
 

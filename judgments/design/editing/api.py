@@ -44,13 +44,13 @@ IF_MATCH = OpenApiParameter(
 
 
 class PlanSerializer(serializers.Serializer[Any]):
-    """The numbers of units, control items, HITs, judgments and hours of a design, counted on a real draw."""
+    """The amounts of a design, counted on a sample that is drawn as when pages of work are generated."""
 
-    units = serializers.IntegerField()
-    controls = serializers.IntegerField()
-    hits = serializers.IntegerField()
-    judgments = serializers.IntegerField()
-    hours = serializers.FloatField(help_text="Of all participants together.")
+    units = serializers.IntegerField(help_text="Number of items, without check questions.")
+    controls = serializers.IntegerField(help_text="Number of check questions on all pages of work.")
+    hits = serializers.IntegerField(help_text="Number of pages of work.")
+    judgments = serializers.IntegerField(help_text="Number of answers, those to check questions included.")
+    hours = serializers.FloatField(help_text="Expected hours of work of all participants together.")
 
 
 class PresetSerializer(serializers.Serializer[Any]):
@@ -59,24 +59,26 @@ class PresetSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     title = serializers.CharField()
     source = serializers.CharField(help_text="Paper and section.")  # type: ignore[assignment]  # a member of the reply
-    values = serializers.DictField(help_text="Keys of the study file.")
+    values = serializers.DictField(help_text="Settings of the design, as in a study file.")
     ours = serializers.ListField(
         child=serializers.CharField(),
-        help_text="Keys whose values Quorum chose, as the paper does not give them.",
+        help_text="Keys of `values` that Quorum chose, because the paper does not give them.",
     )
     suits = serializers.DictField(
         child=serializers.IntegerField(),
-        help_text="Purposes that the preset suits. The smaller the number, the simpler the protocol.",
+        help_text="Rank of the preset for each purpose that it suits. The lowest rank is the simplest protocol.",
     )
-    choose = serializers.CharField(help_text="When to choose it.")
+    choose = serializers.CharField(help_text="End of a sentence that begins with “Choose the preset if”.")
 
 
-FORBIDDEN_RESPONSE = OpenApiResponse(description="Somebody else made it.")
+FORBIDDEN_RESPONSE = OpenApiResponse(
+    description="Another person saved the preset, and the account may not delete studies."
+)
 CHANGED_DESIGN = {
     (200, "application/json"): OpenApiTypes.OBJECT,
     400: OpenApiResponse(description="The design is not valid."),
-    409: OpenApiResponse(description="It is frozen, or the slug is taken."),
-    412: OpenApiResponse(description="It was changed since it was read."),
+    409: OpenApiResponse(description="The design is frozen, or the slug is taken."),
+    412: OpenApiResponse(description="The design was changed since it was read."),
 }
 
 
@@ -126,9 +128,11 @@ class DesignView(APIView):
 class PlanView(APIView):
     """/api/studies/{slug}/numbers/"""
 
-    @extend_schema(responses=PlanSerializer, operation_id="studies_numbers", summary="What a design comes to")
+    @extend_schema(
+        responses=PlanSerializer, operation_id="studies_numbers", summary="The amounts of a design"
+    )
     def get(self, request: Request, slug: str) -> Response:
-        """Return the numbers of units, control items, HITs, judgments and hours that generating would draw."""
+        """Return the numbers of items, check questions, pages of work, judgments and hours that the design gives."""
         study = study_for(request, slug)
         plan = plan_study(design_of(study), study.dataset, maker=study.created_by_id)
         return Response(PlanSerializer(plan).data)
@@ -185,7 +189,7 @@ def _apply_patch(design: dict[str, Any], change: dict[str, Any]) -> dict[str, An
 class SavedPresetSerializer(serializers.ModelSerializer[SavedPreset]):
     """A saved preset: a design from which other designs begin."""
 
-    values = serializers.DictField(read_only=True, help_text="Keys of the study file.")
+    values = serializers.DictField(read_only=True, help_text="Settings of the design, as in a study file.")
     made_by = serializers.CharField(source="made_by.username", default=None, allow_null=True, read_only=True)
 
     class Meta:
@@ -200,18 +204,20 @@ class SavedPresetSerializer(serializers.ModelSerializer[SavedPreset]):
         responses={
             201: SavedPresetSerializer,
             404: OpenApiResponse(description="No such study."),
-            409: OpenApiResponse(description="There is one of this name."),
+            409: OpenApiResponse(description="A preset with this slug exists."),
         },
-        description="Keeps a study's design without its name, dataset, seed and codes.",
+        description="Save a study's design as a preset, without the study's name, dataset, seed and codes.",
     ),
     partial_update=extend_schema(
         request=RenamePresetRequest,
         responses={200: SavedPresetSerializer, 409: FORBIDDEN_RESPONSE},
-        description="By its maker. The slug stays: study files name it.",
+        description="Change a preset's title and description. Only the person who saved it, or an account that may "
+        "delete studies, can do so. The slug cannot be changed, since study files refer to it.",
     ),
     destroy=extend_schema(
         responses={204: None, 409: FORBIDDEN_RESPONSE},
-        description="By its maker. Studies made from it keep their designs.",
+        description="Delete a preset. Only the person who saved it, or an account that may delete studies, can do so. "
+        "Studies made from it keep their designs.",
     ),
 )
 class SavedPresetResource(Resource):
