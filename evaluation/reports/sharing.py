@@ -44,7 +44,7 @@ class LinkRequest(Parameters):
     """The choice whether to make a link or to revoke it."""
 
     take_back = serializers.BooleanField(
-        default=False, help_text="End the link instead: its address shows nothing any more."
+        default=False, help_text="Revoke the link instead, so that its address no longer shows the report."
     )
 
 

@@ -77,11 +77,14 @@ class ReopenRequest(Reason):
     need = serializers.ChoiceField(
         choices=[need.value for need in ReopeningReason],
         required=False,
-        help_text="The units that are so: tied, led by at most the margin, or short of judgments that count.",
+        help_text="Items that get more votes: tied ones, uncertain ones (tied, or with a lead of at most the "
+        "margin), or ones that are short of used judgments.",
     )
     units = KeysField(required=False, min_length=1, label="Keys of items", help_text="Keys of judged items.")
     margin = serializers.FloatField(
-        default=DEFAULT_MARGIN, help_text=f"Uncertain: led by at most this share ({DEFAULT_MARGIN})."
+        default=DEFAULT_MARGIN,
+        help_text="Only for uncertain items: largest lead of the winner, as a share of the votes (default: "
+        f"{DEFAULT_MARGIN}).",
     )
     votes = serializers.IntegerField(
         min_value=1,

@@ -56,7 +56,7 @@ CONTENT_TYPES = {
     ".toml": "application/toml",
 }
 FILE_PATH_PATTERN = r"files/(?P<name>[-A-Za-z0-9_./]+)"
-NO_FILE_RESPONSE = OpenApiResponse(description="No such file, or it is not kept here.")
+NO_FILE_RESPONSE = OpenApiResponse(description="There is no such file, or it is not stored on this server.")
 
 
 @extend_schema_view(
@@ -71,13 +71,15 @@ NO_FILE_RESPONSE = OpenApiResponse(description="No such file, or it is not kept 
     ),
     download=extend_schema(
         parameters=[
-            OpenApiParameter("manifest", bool, description="The manifest instead of the file."),
+            OpenApiParameter(
+                "manifest", bool, description="Whether to return the manifest instead of the file."
+            ),
             *RANGE_HEADERS,
         ],
         responses=file_responses(*(file_format.content_type for file_format in FORMATS.values()))
         | {
             (200, "application/json"): OpenApiResponse(OpenApiTypes.OBJECT, description="The manifest."),
-            409: OpenApiResponse(description="It is not done."),
+            409: OpenApiResponse(description="The export is not finished."),
         },
         description="The file of a finished export.",
     ),
@@ -111,7 +113,7 @@ class FileSerializer(serializers.Serializer[Any]):
     """A file of an archive."""
 
     name = serializers.CharField()
-    bytes = serializers.IntegerField()
+    bytes = serializers.IntegerField(help_text="Size of the file, not compressed.")
     content_type = serializers.CharField()
     url = serializers.URLField()
 
@@ -127,7 +129,9 @@ def describe_files(resource: str, *, files: str, file: str, download: str) -> An
 
     ``resource`` begins their operation ids. ``files``, ``file`` and ``download`` are the descriptions of the calls.
     """
-    name = OpenApiParameter("name", str, OpenApiParameter.PATH, description="As the list of files has it.")
+    name = OpenApiParameter(
+        "name", str, OpenApiParameter.PATH, description="Name of the file, as in the list of files."
+    )
     return extend_schema_view(
         files=extend_schema(
             operation_id=f"{resource}_files_list",

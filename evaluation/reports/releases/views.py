@@ -37,7 +37,9 @@ class ReleaseSerializer(RowSerializer[Release]):
     """A frozen bundle of a study's judgments."""
 
     study = Related("study.slug")
-    kept = serializers.SerializerMethodField(help_text="Whether it can be downloaded here.")
+    kept = serializers.SerializerMethodField(
+        help_text="Whether its file is stored on this server, so that it can be downloaded."
+    )
 
     class Meta:
         model = Release
@@ -66,7 +68,7 @@ class ReleaseSerializer(RowSerializer[Release]):
     "releases",
     files="The files of a release.",
     file="A file of a release, such as `report/index.html` or `judgments.jsonl`.",
-    download="The bundle; `manage.py verify` checks it.",
+    download="The release as a ZIP archive, which `manage.py verify` checks.",
 )
 class ReleaseResource(ArchiveFiles, Resource):
     """Frozen, versioned bundles of studies' judgments."""

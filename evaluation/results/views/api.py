@@ -29,7 +29,11 @@ class ConsensusSerializer(RowSerializer[Consensus]):
     pair = Related("pair.key", optional=True)
     kind = serializers.SerializerMethodField()
     answer = serializers.SerializerMethodField()
-    votes = serializers.DictField(child=serializers.IntegerField(), read_only=True)
+    votes = serializers.DictField(
+        child=serializers.IntegerField(),
+        read_only=True,
+        help_text="Number of judgments with each answer. For a pair: wins, losses and ties.",
+    )
 
     class Meta:
         model = Consensus
@@ -74,7 +78,7 @@ class ConsensusResource(Resource):
         of=filters.ChoiceFilter(
             choices=[("units", "units"), ("pairs", "pairs")],
             method=_filter_by_subject,
-            label="Of units or pairs",
+            label="Consensus on units or on pairs",
         ),
     )
 
@@ -108,7 +112,7 @@ class AgreementView(NewestAnalysisView):
 
     analysis_kind = Analysis.Kind.AGGREGATION
 
-    @describe_newest_analysis("studies_agreement", "The last agreement and participants' quality")
+    @describe_newest_analysis("studies_agreement", "The newest agreement and quality of participants")
     def get(self, request: Request, slug: str) -> Response:
         """Return the result of the last ``aggregate``, with its settings and the hash of its judgments."""
         return self.newest_analysis(request, slug)
@@ -119,7 +123,7 @@ class EvaluationView(NewestAnalysisView):
 
     analysis_kind = Analysis.Kind.META_EVALUATION
 
-    @describe_newest_analysis("studies_evaluation", "The last metrics against people")
+    @describe_newest_analysis("studies_evaluation", "The newest comparison of metrics with people")
     def get(self, request: Request, slug: str) -> Response:
         """Return the result of the last ``evaluate``, with its settings and the hash of its judgments."""
         return self.newest_analysis(request, slug)
