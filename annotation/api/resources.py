@@ -123,17 +123,17 @@ class JudgmentSerializer(RowSerializer[Judgment]):
 
     @extend_schema_field(serializers.ChoiceField(choices=Judgment.Presented.choices, allow_null=True))
     def get_presented(self, row: Judgment) -> str | None:
-        """Return the option that was shown on the left; null for protocols without sides."""
+        """The option that was shown on the left; null for protocols without sides."""
         return row.presented or None
 
     @extend_schema_field(OpenApiTypes.ANY)
     def get_answer(self, row: Judgment) -> Any:
-        """Return an open answer in the form used in files; null if the judgment has a value."""
+        """The answer in the form used in files, if it is not a number; null if the judgment has a value."""
         return self._exported_answer(row, row.answer)
 
     @extend_schema_field(OpenApiTypes.ANY)
     def get_expected(self, row: Judgment) -> Any:
-        """Return the right answer of a control item."""
+        """The right answer of a check question; null for other units."""
         return self._exported_answer(row, row.unit.expected)
 
     def _exported_answer(self, row: Judgment, answer: Any) -> Any:
@@ -351,7 +351,7 @@ class WrittenCaptionResource(Resource):
 
 
 class BudgetSerializer(RowSerializer[Budget]):
-    """A study's budget at one platform; amounts are in whole cents."""
+    """A study's budget at one crowd (``place``); amounts are in whole cents."""
 
     study = Related("study.slug")
     place = Related("platform")
@@ -378,7 +378,7 @@ class BudgetResource(Resource):
 
 
 class LedgerSerializer(RowSerializer[LedgerEntry]):
-    """An entry of the ledger: one change of a budget, in whole cents."""
+    """An entry of the ledger: one change of a budget at a crowd (``place``). Amounts are changes, in whole cents."""
 
     study = Related("budget.study.slug")
     place = Related("budget.platform")
@@ -417,7 +417,7 @@ def currency_of_budget() -> Subquery:
 
 
 class PublicationSerializer(RowSerializer[Publication]):
-    """A publication: work that is offered at a crowd."""
+    """A publication: work that is offered at a crowd (``place``). ``hit`` is null if it is the whole study."""
 
     study = Related("study.slug")
     place = Related("platform")
@@ -445,7 +445,7 @@ class PublicationResource(Resource):
 
 
 class SessionSerializer(RowSerializer[CrowdSession]):
-    """A person's session at a crowd, without the crowd's own id of the person."""
+    """A person's session at a crowd (``place``), without the crowd's own id of the person."""
 
     study = Related("study.slug")
     place = Related("platform")
@@ -471,7 +471,7 @@ class SessionResource(Resource):
 
 
 class CrowdCallSerializer(RowSerializer[CrowdCall]):
-    """An outbox message to a crowd, without the crowd's own id of the person."""
+    """A request to a crowd (``place``), stored before it is sent, without the crowd's own id of the person."""
 
     study = Related("study.slug")
     place = Related("platform")
