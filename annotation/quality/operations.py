@@ -102,14 +102,18 @@ def set_rule(
     return Outcome(sentence % {"rule": _(title)}, row)
 
 
-@operation("confirm-case", "Exclude", parameters=Reason, right=Right.REVIEW, scope="workers", row="case")
+@operation(
+    "confirm-case", "Confirm a flag", parameters=Reason, right=Right.REVIEW, scope="workers", row="case"
+)
 def confirm_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
     """Confirm a flag. Exclude the worker, unless the detector has done so."""
     flag = flags.confirm_flag(case=find_row(Case.objects.filter(study=study), case), why=why, by=by)
     return Outcome(_(EXCLUDED_MESSAGE).format(worker=flag.worker), flag)
 
 
-@operation("dismiss-case", "Let go", parameters=Reason, right=Right.REVIEW, scope="workers", row="case")
+@operation(
+    "dismiss-case", "Dismiss a flag", parameters=Reason, right=Right.REVIEW, scope="workers", row="case"
+)
 def dismiss_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
     """Dismiss a flag and undo the detector's action. The detector does not flag this worker again."""
     flag = flags.dismiss_flag(case=find_row(Case.objects.filter(study=study), case), why=why, by=by)

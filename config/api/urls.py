@@ -127,7 +127,11 @@ urlpatterns = [
     operation_path(quality.reject, cases.ChangedView),
     operation_path(quality.exclude, cases.ExclusionView),
     operation_path(quality.readmit, cases.ExclusionView),
-    money_path(money.bonus, preview="What a bonus would cost", detail="For somebody's latest approved work."),
+    money_path(
+        money.bonus,
+        preview="What a bonus would cost",
+        detail="The bonus is for a participant's newest approved work.",
+    ),
     money_path(
         money.top_up,
         preview="What top-ups would cost",
@@ -136,12 +140,20 @@ urlpatterns = [
     money_path(
         money.budget, preview="What another budget would change", detail="Of a study that was opened."
     ),
-    money_path(call_decisions.retry, preview="What trying again costs", detail="Of a call that is parked."),
     money_path(
-        call_decisions.mark_as_done, preview="What saying so would book", detail="Of a call that is parked."
+        call_decisions.retry,
+        preview="What another attempt would cost",
+        detail="For a failed call, which has the state “parked”.",
     ),
     money_path(
-        call_decisions.mark_as_not_done, preview="What asking again costs", detail="Of a call that is parked."
+        call_decisions.mark_as_done,
+        preview="What is booked if the call was done",
+        detail="For a failed call, which has the state “parked”.",
+    ),
+    money_path(
+        call_decisions.mark_as_not_done,
+        preview="What a new call would cost",
+        detail="For a failed call, which has the state “parked”.",
     ),
     path(f"{STUDY}/agreement/", results_api.AgreementView.as_view(), name="agreement"),
     path(f"{STUDY}/evaluation/", results_api.EvaluationView.as_view(), name="evaluation"),

@@ -29,7 +29,7 @@ from judgments.operations import operation_of
 
 
 class JobSerializer(RowSerializer[Job]):
-    """A background job."""
+    """A background job. ``progress`` is a share from 0 to 1, and ``words`` says what the job does now."""
 
     args = serializers.DictField(read_only=True)
     by = Related("created_by.username", optional=True)

@@ -54,11 +54,13 @@ class DesignSerializer(serializers.Serializer[Any]):
     preset = serializers.CharField(required=False)
     seed = serializers.IntegerField(required=False)
     judgments_per_unit = serializers.IntegerField(required=False)
-    sampling = serializers.DictField(required=False)
-    controls = serializers.DictField(required=False)
-    filter = serializers.DictField(required=False)
-    access = serializers.DictField(required=False)
-    crowd = serializers.DictField(required=False)
+    sampling = serializers.DictField(required=False, help_text="Which images and captions are judged.")
+    controls = serializers.DictField(required=False, help_text="Check questions.")
+    filter = serializers.DictField(required=False, help_text="Which pairs are judged, by their Bleu score.")
+    access = serializers.DictField(required=False, help_text="Who may take part.")
+    crowd = serializers.DictField(
+        required=False, help_text="The crowd, its pay and the time for a page of work."
+    )
     registration = serializers.DictField(
         required=False, help_text="The plan of the study. It cannot change once it is registered."
     )
@@ -101,7 +103,10 @@ class StudyResource(mixins.CreateModelMixin, Resource):
 
 
 class UnitSerializer(RowSerializer[Unit]):
-    """A unit with its texts."""
+    """A unit with the keys and texts of its reference and candidates.
+
+    Fields that the protocol does not use are null.
+    """
 
     study = Related("study.slug")
     unit = Related("key")
@@ -150,7 +155,7 @@ class UnitResource(Resource):
 
 
 class PairSerializer(RowSerializer[CandidatePair]):
-    """Two candidates that a study compares."""
+    """Two candidates that a study compares, with their keys and texts."""
 
     study = Related("study.slug")
     pair = Related("key")
@@ -183,7 +188,7 @@ class PairResource(Resource):
 
 
 class HITSerializer(RowSerializer[HIT]):
-    """A HIT with its units in order."""
+    """A page of work, with the number of participants that it needs (``required``)."""
 
     study = Related("study.slug")
     hit = Related("key")
@@ -195,7 +200,7 @@ class HITSerializer(RowSerializer[HIT]):
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_units(self, hit: Any) -> list[str]:
-        """Return the ids of the page's units, in order."""
+        """The keys of the units on the page, in order."""
         return [place.unit.key for place in hit.places.all()]
 
 

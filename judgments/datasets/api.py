@@ -116,7 +116,7 @@ class DatasetRoleResource(Resource):
 
 
 class SystemSerializer(RowSerializer[System]):
-    """A system and the number of its captions."""
+    """A system, and the number of captions that it proposed for images."""
 
     dataset = Related("dataset.name")
     captions = serializers.IntegerField(read_only=True)

@@ -35,9 +35,9 @@ def _check_generation(study: Study) -> None:
         plan_study(design_of(study), study.dataset, maker=study.created_by_id)
 
 
-@operation("generate", "Draw the HITs", job="generate_hits", check=_check_generation)
+@operation("generate", "Generate pages of work", job="generate_hits", check=_check_generation)
 def generate(*, study: Study, by: User | None, progress: Progress) -> Outcome:
-    """Draw units, control items and HITs in a background job."""
+    """Generate the study's units, check questions and pages of work in a background job."""
     batch = generate_hits(study=study, progress=progress)
     n_hits, n_units, control_count = len(batch.hits), batch.unit_count, batch.control_count
     return Outcome(
@@ -56,7 +56,7 @@ def generate(*, study: Study, by: User | None, progress: Progress) -> Outcome:
 
 @operation(
     "discard-hits",
-    "Discard the HITs, to change the design",
+    "Discard the pages of work, to change the design",
     command=CommandHelp(
         "Discard the HITs of a study that was never opened, to change its design.", "triplets-50"
     ),
@@ -113,7 +113,10 @@ class ItemChangeRequest(_SeenStateParameters):
     image = serializers.CharField(
         default="", allow_blank=True, help_text="Name of another image of the dataset that the item gets."
     )
-    texts = TextsField(default=dict, help_text="New texts of the item by name; name=text in a command.")
+    texts = TextsField(
+        default=dict,
+        help_text="New texts by name, such as reference, first or second; in a command, name=text.",
+    )
     hit = serializers.IntegerField(
         default=0,
         min_value=0,
@@ -124,7 +127,7 @@ class ItemChangeRequest(_SeenStateParameters):
 
 @operation(
     "change-item",
-    "Change an item, pull it out, or put it on a page written by hand",
+    "Change an item, remove it, or put it on a page made by hand",
     parameters=ItemChangeRequest,
     command=CommandHelp(
         "Change an item, pull it out, or put it on a page by hand.", "triplets-50 --item 4f1c --out"
@@ -142,7 +145,7 @@ def change_item(*, study: Study, by: User | None, seen: str, **change: Any) -> O
 
 @operation(
     "take-back-change",
-    "Take the last change by hand back, or all",
+    "Undo the last change by hand, or all",
     parameters=TakeBackRequest,
     command=CommandHelp("Take the last change of pages of work by hand back, or all.", "triplets-50"),
 )
@@ -164,7 +167,7 @@ class DuplicateRequest(Parameters):
     slug = serializers.CharField(allow_blank=True, default="")
 
 
-@operation("duplicate", "A draft with the same design", parameters=DuplicateRequest)
+@operation("duplicate", "Copy the design to a new draft", parameters=DuplicateRequest)
 def duplicate(*, study: Study, by: User | None, name: str, slug: str) -> Outcome:
     """Copy a study's design to a new draft. The copy has its own seed and access code."""
     if study.source == Study.Source.IMPORTED:

@@ -41,7 +41,7 @@ class ExportRequest(Parameters):
 
 
 @background_operation(  # once="never": several exports of a study may run at the same time
-    "export", "Write a file", parameters=ExportRequest, job=JOB_KIND, scope="exports", once="never"
+    "export", "Export a study", parameters=ExportRequest, job=JOB_KIND, scope="exports", once="never"
 )
 def start_export(*, study: Study, format: str, **task: str) -> dict[str, Any]:
     """Start to write a study's judgments to a file. Follow `state` until the job is done, then download the file."""
