@@ -28,6 +28,8 @@ from judgments.operations import CommandHelp, FollowUp, Outcome, operation
 
 
 class OpenRequest(Parameters):
+    """The choice to open a study in spite of doubtful points."""
+
     anyway = serializers.BooleanField(
         default=False, help_text="Open the study although the checklist has a doubtful point."
     )
@@ -101,6 +103,8 @@ def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
 
 
 class ScreenOutsRequest(Reason):
+    """The number of additional screen-outs to pay, and the reason."""
+
     count = serializers.IntegerField(min_value=1, max_value=100_000, label="Additional paid screen-outs")
 
 

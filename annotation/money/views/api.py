@@ -47,8 +47,7 @@ class PreviewReply(bodies.Schema):
 
     step = serializers.CharField()
     total_cents = serializers.IntegerField(
-        help_text="What the operation adds to spent and reserved money or, for a new budget, to the budget. In cents, "
-        "fees included."
+        help_text="Cost in cents, fees included; for a new budget, the increase."
     )
     currency = serializers.CharField()
     left_cents = serializers.IntegerField(
@@ -63,7 +62,9 @@ class DoneReply(bodies.Schema):
     """The result of an operation that moves money."""
 
     step = serializers.CharField()
-    total_cents = serializers.IntegerField(help_text="Cost in cents, fees included, as in the preview.")
+    total_cents = serializers.IntegerField(
+        help_text="Cost in cents, fees included, without what is left out; for a new budget, the increase."
+    )
     currency = serializers.CharField()
     left_cents = serializers.IntegerField(
         help_text="Part of the budget, in cents, that is neither spent nor reserved after the operation."

@@ -96,8 +96,8 @@ class StandingReply(bodies.Schema):
     total_cents = serializers.IntegerField(allow_null=True, help_text="Limit of committed_cents.")
     confirm_cents = serializers.IntegerField(
         allow_null=True,
-        help_text="A second person must confirm an order above this amount. null for accounts, to which the amount of "
-        "the installation applies, and if no order needs confirmation.",
+        help_text="Amount above which a second person must confirm an order; null if no order needs this. Always null "
+        "for an account, since the amount of the installation applies to all.",
     )
 
 

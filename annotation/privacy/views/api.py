@@ -166,7 +166,7 @@ class Count(serializers.Serializer[Any]):
 
 
 class ErasurePreviewReply(serializers.Serializer[Any]):
-    """A preview of an erasure."""
+    """A preview of an erasure: the rows that it would remove and keep."""
 
     removed = Count(many=True)
     kept = Count(many=True)
@@ -214,7 +214,7 @@ class ErasurePreviewView(APIView):
 
 
 class ErasureSerializer(RowSerializer[Erasure]):
-    """The record of an erasure. It names nobody."""
+    """The record of an erasure. It names nobody. ``digest`` is its hash, ``previous`` that of the record before it."""
 
     study = Related("study.slug")
     content = serializers.DictField(

@@ -21,7 +21,7 @@ from judgments.models import Study, Unit
 
 
 class ControlItemSerializer(UnitSerializer):
-    """A control item with its right answer, and the results of workers on the same item in all HITs."""
+    """A check question with its right answer, and the answers of participants to it on all pages of work."""
 
     seen = serializers.SerializerMethodField()
     right = serializers.SerializerMethodField()
@@ -37,11 +37,11 @@ class ControlItemSerializer(UnitSerializer):
         return figures.by_unit.get(unit.pk, AnswerCounts(0, 0))
 
     def get_seen(self, unit: Unit) -> int:
-        """Return the number of answers."""
+        """The number of answers, on all pages of work."""
         return self._counts(unit).answers
 
     def get_right(self, unit: Unit) -> int:
-        """Return the number of right answers."""
+        """The number of right answers, on all pages of work."""
         return self._counts(unit).right_answers
 
     def get_suspect(self, unit: Unit) -> bool:
@@ -55,7 +55,7 @@ def control_figures_of(study: Study) -> ControlFigures:
 
 @extend_schema_view(list=extend_schema(operation_id="studies_control_items", responses=ControlItemSerializer))
 class ControlItemResource(Resource):
-    """The control items of a study with workers' results."""
+    """The check questions of a study, with the answers of participants."""
 
     read_permission, scope = "annotation.view_judgment", "judgments"
     queryset = Unit.objects.none()
@@ -86,7 +86,7 @@ class FaredSerializer(bodies.Schema):
 
 
 class ControlsSerializer(bodies.Schema):
-    """The answers to all control items of a study."""
+    """The answers to all check questions of a study."""
 
     by_kind = FaredSerializer(many=True)
     suspects = serializers.ListField(

@@ -22,7 +22,11 @@ from judgments.kinds import KINDS
 
 
 class ConsensusSerializer(RowSerializer[Consensus]):
-    """The consensus on a unit or on a candidate pair. The other of the two fields `unit` and `pair` is null."""
+    """The consensus on a unit or on a candidate pair. The other of the two fields `unit` and `pair` is null.
+
+    `share` is the winner's share of the votes, and `margin` its lead over the second, as a share of the votes. They are
+    null without used judgments, and for protocols whose answers have no winner.
+    """
 
     study = Related("study.slug")
     unit = Related("unit.key", optional=True)
