@@ -156,9 +156,21 @@ class CursorPages(BasePagination):
         for name in view.orderings:
             orderings += [name, f"-{name}"]
         parameters: tuple[tuple[str, dict[str, Any], str], ...] = (
-            ("cursor", {"type": "string"}, "From `next` or `previous` of another page."),
-            ("page_size", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE_SIZE}, "Rows a page."),
-            ("ordering", {"type": "string", "enum": orderings}, "What to order by; `-` turns it around."),
+            (
+                "cursor",
+                {"type": "string"},
+                "Position in the list, as in the addresses `next` and `previous` of a page.",
+            ),
+            (
+                "page_size",
+                {"type": "integer", "minimum": 1, "maximum": MAX_PAGE_SIZE},
+                "Number of rows on a page.",
+            ),
+            (
+                "ordering",
+                {"type": "string", "enum": orderings},
+                "Field to order by; with `-` before it, in reverse order.",
+            ),
         )
         return [
             {"name": name, "in": "query", "required": False, "schema": schema, "description": description}

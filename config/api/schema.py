@@ -34,15 +34,15 @@ BOUND_LABELS = {
     "maxItems": "entries: up to",
 }
 STATUS_TEXTS = {
-    "304": "Nothing changed since the answer with this ETag.",
-    "400": "Not of the documented shape, or of no use here; the problem names what.",
-    "401": "Without a token, or with one that is not known.",
-    "403": "Not for this person, or not within the token's scopes.",
-    "404": "Nothing there, or nothing for this person.",
+    "304": "Nothing has changed since the response with this ETag.",
+    "400": "The request is not valid; the problem document says why.",
+    "401": "The request has no token, or one that is not valid.",
+    "403": "The person, or the scopes of the token, do not allow this.",
+    "404": "There is nothing at this address, or nothing that this person may see.",
     "409": "Not possible now; nothing was changed.",
     "413": "The body is too large.",
-    "415": "The body is of another media type.",
-    "429": "Tried too often; Retry-After says when it is worth trying again.",
+    "415": "The body has a media type that the call does not accept.",
+    "429": "There were too many requests; try again after the time in Retry-After.",
 }
 
 

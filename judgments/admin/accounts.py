@@ -53,7 +53,7 @@ class AccountAdmin(UserAdmin, PermissionNamesAdmin):
     list_per_page = PER_PAGE
     paginator = BoundedPaginator
     show_full_result_count = False
-    filter_horizontal = ()  # the two lists of Django's script have barriers for screen readers
+    filter_horizontal = ()  # Django's widget with two lists is hard to use with a screen reader
     list_filter = ("is_staff", "is_superuser", "is_active", ("groups", NewestRowsFilter))
 
 

@@ -105,7 +105,7 @@ class StudyResource(mixins.CreateModelMixin, Resource):
 class UnitSerializer(RowSerializer[Unit]):
     """A unit with the keys and texts of its reference and candidates.
 
-    Fields that the protocol does not use are null.
+    Keys and texts that the protocol does not use are null.
     """
 
     study = Related("study.slug")
