@@ -65,7 +65,7 @@ class IsWorker(BasePermission):
 class AllowAnyPost(BasePermission):
     """Allow POST to anybody, also without a token. Workers get an error (403) for other methods, others a 405."""
 
-    message = "This call is POST alone."
+    message = "This call accepts only POST requests."
 
     def has_permission(self, request: Request, view: Any) -> bool:
         return request.method == "POST" or not isinstance(request.user, Worker)
