@@ -58,7 +58,7 @@ class Strengths(QuorumCommand):
             self.say(f"{bias_sentence} --order-effect gives strengths without this bias.")
         for pair in strengths["next"]:
             gain = coefficient(pair["gain"], 3)
-            self.say(f"Most informative next pair: {pair['first']} and {pair['second']} ({gain} nats).")
+            self.say(f"Most informative next pair: {pair['first']} and {pair['second']} (gain {gain}).")
         if strengths["weighted"]:
             self.say(
                 "Judgments weigh one over the chance that drew what they compare (contrib/strengths/README.md)."

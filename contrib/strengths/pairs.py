@@ -237,7 +237,7 @@ def _as_result(strengths: StrengthResult, preferences: Floats, covariates: list[
 
 
 def _next_comparisons(strengths: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
-    """Return the system pairs for which one more judgment would give the most information, with the gain in nats."""
+    """Return the system pairs whose next judgment would be most informative, with their `StrengthResult.gains`."""
     gains = np.triu(strengths.gains(), 1)  # each pair once
     best_cells = np.argsort(-gains, axis=None, kind="stable")[:MAX_NEXT_COMPARISONS]
     first, second = np.unravel_index(best_cells, gains.shape)
