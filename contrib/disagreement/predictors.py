@@ -1,8 +1,8 @@
 """Compare predictors of the answers to a study's units: baselines, metrics, judges that are no people, and models.
 
 A predictor gives a share to each possible answer (label) to a unit. Its cost is the cross-entropy of people's answers
-under these shares; the entropy of the answers is its floor. Metrics and judges give numbers instead, which a regression
-on other units turns into shares.
+under these shares. Metrics and judges give numbers instead; a multinomial logit that is fitted to other units turns
+these into shares. No cost is below the entropy of people's answers, which is the floor.
 """
 
 from __future__ import annotations

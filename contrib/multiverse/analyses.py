@@ -152,7 +152,7 @@ class CaptionMetrics(_ComparedMetrics):
         if captions is None:
             captions = self._captions_of_units()
         self._captions, counts = caption_texts(study, captions, self._references)
-        self._weights = weights_of_captions(self._captions)
+        self._weights = weights_of_captions(self._captions)  # unequal if rejected captions were audited
         self._has_own_references = counts["own_reference_dropped"] > 0
         # a number for each caption's image
         _, self._images = np.unique([caption.item for caption in self._captions], return_inverse=True)
@@ -160,7 +160,7 @@ class CaptionMetrics(_ComparedMetrics):
     def _captions_of_units(self) -> list[CaptionConsensus]:
         """Return the captions of all units, but for unjudged units that lack an imported score of a metric.
 
-        Without imported scores, unjudged units stay, too: another specification may use their judgments.
+        A unit is unjudged if it has no consensus under the usual choices; another specification may use its judgments.
         """
         rows = loaders.caption_units(self._votes.study)
         consensus = self._votes.consensus({})

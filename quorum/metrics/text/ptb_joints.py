@@ -35,8 +35,8 @@ def ptb_edges(text: str) -> int:
         return ANY
     if not text:  # an empty piece, at an end of a caption that is a blank
         return 0
-    text = text.replace("\xad", "")
-    if not text:  # the program ignores it, so the next piece counts for `No.`
+    text = text.replace("\xad", "")  # soft hyphens, which Stanford's program ignores
+    if not text:  # the piece has no token, so the next piece counts for `No.`
         return ANY | NUMBER | ANY << AWAITED_BITS
     beginning_bits, awaited_bits = ANY | _BEGINNING_BITS.get(text[0], 0), _AWAITED_BITS.get(text[-1], 0)
     if awaited_bits == STOP and _ENDS_BEFORE_NUMBER.search(text):
