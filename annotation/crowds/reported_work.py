@@ -76,7 +76,7 @@ def record_work(*, backend: CrowdBackend, publication: Publication, work: CrowdW
             status=work.status,
             decided_at=work.decided_at,
             feedback=work.feedback,
-            is_fact=True,
+            is_fact=True,  # the crowd has decided, so it is booked even beyond the budget
         )
     if problem is not None:
         raise problem

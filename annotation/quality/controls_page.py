@@ -35,7 +35,7 @@ KIND_LABELS = {
     "known-good": gettext_noop("known-good"),
     "reference": gettext_noop("reference"),
     "quiz": gettext_noop("quiz"),
-    "control": gettext_noop("control"),
+    "control": gettext_noop("control"),  # imported control items of unknown kind
 }
 
 

@@ -88,7 +88,9 @@ class ImportJudgments(QuorumCommand):
         arguments["scale"] = arguments["scale"] or scale_of_design(arguments["design"] or {})
         with progress_bar() as progress, suggesting_columns(IMPORT_JOB, options, options["dataset"]):
             file_options = {name: options[name] for name in ("format", "path", "encoding")}
-            mappings = mappings_by_criterion(**file_options, mapping=mapping)
+            mappings = mappings_by_criterion(
+                **file_options, mapping=mapping
+            )  # one, named "", without criteria
             contents = {
                 criterion: inspect_judgments(**arguments, mapping=criterion_mapping, progress=progress)
                 for criterion, criterion_mapping in mappings.items()

@@ -58,12 +58,12 @@ def _evaluate_on_captions(
         judgments,
         scores.row_ids,
         scores.images,
-        ratings=(),  # needed only if several units judge a caption
+        ratings=(),  # needed only if several units judge a caption; here each caption is one unit
         adjudicated_units=loaders.decisions_of(study),
         anonymous=votes.anonymous,
     )
     weights = None
-    if weight_by_unit := loaders.weights_of_units(study):
+    if weight_by_unit := loaders.weights_of_units(study):  # {} unless rejected captions are audited
         weights = np.array([weight_by_unit.get(pk, 1.0) for pk in scores.row_ids.tolist()])
     return correlation_so_far(means, scores.by_metric, clusters, weights)
 

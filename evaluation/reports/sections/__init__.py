@@ -32,7 +32,7 @@ def _metric_sections(inputs: ReportInputs, progress: Progress) -> list[Section]:
     sections: list[Section | None]
     one_judge = correlations.judge_vs_rest_correlations(inputs)
     if inputs.kind.compares_pairs:
-        human_levels = pairs.earlier_human_levels(inputs)
+        human_levels = pairs.earlier_human_levels(inputs)  # {} unless the report is from before 0.6
         sections = [pairs.pair_metrics_section(inputs, human_levels)]
         progress(0.55, "accuracy by number of references")
         sections += [pairs.references_section(inputs, human_levels), pairs.systems_section(inputs)]
