@@ -91,9 +91,9 @@ def longer_tables(result: Mapping[str, Any]) -> list[Table]:
     rows = [
         (
             kind,
-            estimate_of(by_kind[kind]["liked"]),
+            estimate_of(by_kind[kind]["liked"]),  # how often people choose the longer of two texts
             by_kind[kind]["liked"]["n"],
-            estimate_of(by_kind[kind]["rule"]),  # the accuracy of always naming the longer text
+            estimate_of(by_kind[kind]["rule"]),  # accuracy if the longer text is named, with ties as errors
         )
         for kind in kinds_with_all(pair_kinds(by_kind))
         if kind in by_kind
