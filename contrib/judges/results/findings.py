@@ -102,9 +102,9 @@ def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, A
             "alpha": judge["alpha"],
             "first": side.get("first_shown"),
             "consistent": side.get("consistent"),
-            "difference": judge["difference"],
-            "length": judge["length"],
-            "own": judge["own"],
+            "difference": judge["difference"],  # the judge's mean answer minus people's
+            "length": judge["length"],  # its bias towards longer texts
+            "own": judge["own"],  # its bias towards texts by models of its family
         }
         rows += [
             (
