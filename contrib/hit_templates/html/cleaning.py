@@ -33,7 +33,7 @@ ATTRIBUTES = {
     "img": {"src", "alt", "width", "height"},
     "input": {
         "type", "name", "value", "checked", "required", "min", "max", "step", "maxlength", "placeholder",
-        "data-within",
+        "data-within",  # the tolerance of a number (TOLERANCE_ATTRIBUTE)
     },
     "textarea": {"name", "required", "maxlength", "placeholder", "rows"},
     "select": {"name", "required", "multiple"},
