@@ -88,16 +88,14 @@ class ImportJudgments(QuorumCommand):
         arguments["scale"] = arguments["scale"] or scale_of_design(arguments["design"] or {})
         with progress_bar() as progress, suggesting_columns(IMPORT_JOB, options, options["dataset"]):
             file_options = {name: options[name] for name in ("format", "path", "encoding")}
-            mappings = mappings_by_criterion(
-                **file_options, mapping=mapping
-            )  # one, named "", without criteria
+            mappings = mappings_by_criterion(**file_options, mapping=mapping)
             contents = {
                 criterion: inspect_judgments(**arguments, mapping=criterion_mapping, progress=progress)
                 for criterion, criterion_mapping in mappings.items()
             }
             # an import refuses more than an inspection
             import_judgments(**arguments, study=options["study"], mapping=mapping, dry_run=True)
-        for criterion, content in contents.items():  # the criterion is "" if the file has none
-            heading = [f"{criterion}:"] if criterion else []
+        for criterion, content in contents.items():
+            heading = [f"{criterion}:"] if criterion else []  # "" if the table has no criteria
             self.say("\n".join([*heading, *content.sentences()]))
         self.say("Nothing was stored (--dry-run).")

@@ -104,7 +104,7 @@ def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, A
             "consistent": side.get("consistent"),
             "difference": judge["difference"],  # the judge's mean answer minus people's
             "length": judge["length"],  # its bias towards longer texts
-            "own": judge["own"],  # its bias towards texts by models of its family
+            "own": judge["own"],  # its bias towards texts by systems of its family
         }
         rows += [
             (

@@ -93,7 +93,7 @@ def longer_tables(result: Mapping[str, Any]) -> list[Table]:
             kind,
             estimate_of(by_kind[kind]["liked"]),  # how often people choose the longer of two texts
             by_kind[kind]["liked"]["n"],
-            estimate_of(by_kind[kind]["rule"]),  # accuracy if the longer text is named, with ties as errors
+            estimate_of(by_kind[kind]["rule"]),  # accuracy of naming the longer one; equal lengths are errors
         )
         for kind in kinds_with_all(pair_kinds(by_kind))
         if kind in by_kind
