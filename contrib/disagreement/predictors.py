@@ -2,7 +2,7 @@
 
 A predictor gives a share to each possible answer (label) to a unit. Its cost is the cross-entropy of people's answers
 under these shares. Metrics and judges give numbers instead; a multinomial logit that is fitted to other units turns
-these into shares. No cost is below the entropy of people's answers, which is the floor.
+these into shares. The lowest expected cost, called the floor, is the entropy of people's answers.
 """
 
 from __future__ import annotations
