@@ -105,6 +105,8 @@ def _units_at(study: Study, number: int) -> list[Unit]:
     In a study that draws units when a HIT is claimed (an arena), the page is filled up with units of the pool.
     """
     hit = study.hits.filter(position__gte=number - 1).order_by("position").first()
+    if hit is None and study.hits.exists():
+        raise WrongState(f"Study {study.slug!r} has no page of work {number}, expected a smaller number.")
     if hit is None:
         raise WrongState(f"Study {study.slug!r} has no pages of work; its judgments were imported.")
     units = units_of_hit(hit.pk)

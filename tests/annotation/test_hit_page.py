@@ -122,6 +122,8 @@ def test_items_of_every_kind_are_pulled_out_replaced_and_written(protocol: str, 
     for number in range(1, study.hits.count() + 1):
         shown = designer.get(f"/s/{study.slug}/preview/?number={number}")
         assert shown.status_code == 200
+    beyond = designer.get(f"/s/{study.slug}/preview/?number={study.hits.count() + 1}")
+    assert (beyond.status_code, "no page of work" in beyond.content.decode()) == (409, True)
     mark_open(study=fresh(study))
     worker, _ = make_worker(fresh(study))
     assert claim_assignment(study=fresh(study), worker=worker) is not None
