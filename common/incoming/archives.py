@@ -67,7 +67,7 @@ def unpack_archive(
     name: str,
     suffixes: set[str] | None = None,
     skipped_suffixes: Collection[str] = (),
-    progress: Callable[[float, str], None] = lambda share, values: None,
+    progress: Callable[[float, str], None] = lambda share, name: None,
 ) -> list[str]:
     """Unpack an archive into a folder. Return the names of the files that were skipped.
 

@@ -164,7 +164,7 @@ def _add_outputs(
             f"Dataset {dataset.name!r} has a system {name!r} with captions from elsewhere; choose another name."
         )
     caption_ids = store_candidates(dataset, {caption.text for caption in written})
-    outputs = Output.objects.annotations().filter(system=system)
+    outputs = Output.objects.annotations().filter(system=system)  # without results of image search
     stored_outputs = set(outputs.values_list("item_id", "caption_id"))
     # The next rank for each item is its number of outputs: ranks of adopted captions begin at 0.
     next_ranks = Counter(outputs.values_list("item_id", flat=True))

@@ -185,7 +185,7 @@ def _offered_captions(
 ) -> tuple[dict[OfferedCaption, list[str]], dict[int, list[OfferedCaption]]]:
     """Return the systems of each caption, and the captions of each unit by row id."""
     judged_units = Unit.objects.filter(study=study, control=False)
-    outputs = Output.objects.annotations().filter(
+    outputs = Output.objects.annotations().filter(  # without results of image search
         system__in=System.objects.of_study(study), item__in=judged_units.values("item")
     )
     systems_by_text: dict[tuple[int, str], list[int]] = {}

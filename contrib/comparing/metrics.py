@@ -176,7 +176,7 @@ def _compare_on_systems(
         EvaluationError: a metric has no score of a system.
     """
     systems_by_caption: dict[tuple[int, str], list[int]] = {}
-    outputs = Output.objects.of_study(study).annotations()
+    outputs = Output.objects.of_study(study).annotations()  # without results of image search
     for system, item, key in outputs.values_list("system_id", "item_id", "caption__key"):
         systems_by_caption.setdefault((item, key), []).append(system)
     # A caption that several systems gave counts for each of them.

@@ -73,6 +73,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Compu
     del all_units  # the units with judgments have been copied
     images, anonymous = _images_of_units(study, units, scores), loaders.is_anonymous(study)
     votes = _sort_votes(table, units, images, table.is_counted & ~np.isnan(table.value), anonymous=anonymous)
+    # early stopping ends units as soon as people agree, so only units that it did not end are used
     used_for_alpha = flag_judgments_for_agreement(table, loaders.full_depth_units(study))
     growth = []
     if not kind.is_open:
@@ -144,11 +145,7 @@ def forget_snapshot(*, study: Study, **_signal: Any) -> None:
 def _sort_votes(
     judgments: JudgmentTable, units: Units, images: Ints, is_included: Flags, *, anonymous: bool
 ) -> VotesInOrder:
-    """Return the included judgments in the order of arrival.
-
-    Args:
-        images: (U,) images of the units.
-    """
+    """Return the included judgments in the order of arrival. ``images`` has the (U,) images of the units."""
     rows = np.flatnonzero(is_included)
     rows = rows[np.argsort(judgments.pk[rows])]  # row ids grow in the order of arrival
     return VotesInOrder(

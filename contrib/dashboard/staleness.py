@@ -43,7 +43,7 @@ class ChangeMark:
 
 
 def has_dashboard(study: Study) -> bool:
-    """Return whether the study is or was open to participants, so that it has a dashboard."""
+    """Return whether a study has a dashboard: it is or was open to participants, and was not imported."""
     return study.state in (Study.State.OPEN, Study.State.CLOSED) and study.source == Study.Source.DESIGNED
 
 

@@ -43,7 +43,7 @@ class ExpectedAnswerProblem(ValueError):
 
 def expected_answer_columns(columns: Iterable[str], questions: Sequence[FormQuestion]) -> dict[str, str]:
     """Return the columns that have expected answers, each with its question, or "" if there is no such question."""
-    names = {question.name for question in questions if question.shape != "fixed"}
+    names = {question.name for question in questions if question.shape != "fixed"}  # not hidden constants
     question_by_column: dict[str, str] = {}
     for column in columns:
         if column.lower().startswith(PREFIX):

@@ -83,7 +83,7 @@ def open_judgments_of(
 
 
 def _texts_by_item(dataset: Dataset, system: str) -> dict[str, str]:
-    """Return a system's first text for each item, by the item's name."""
+    """Return a system's first text for each item, by the item's name. Results of image search are left out."""
     rows = Output.objects.annotations().filter(system__dataset=dataset, system__name=system)
     # of an item's texts, the one with rank 1 comes last, and so replaces the others
     return dict(rows.order_by("-rank").values_list("item__name", "caption__text"))

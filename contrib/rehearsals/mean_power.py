@@ -61,7 +61,7 @@ def power_of_means(
             "main": steps == MAIN_STEPS,
             "n": standings.items,
             "power": as_json(contrast.spread.power(steps * step, LEVEL)),
-            "needed": None,
+            "needed": None,  # the number of pairs for enough power, which only studies of pairs have
             "alike": bool(are_alike),
         }
         for steps in STEPS_APART

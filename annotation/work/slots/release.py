@@ -40,7 +40,7 @@ def expire_overdue(*, study: Study) -> int:
 
 
 def release_reserved(*, study: Study) -> int:
-    """Release the study's reserved HITs, and return their number."""
+    """Release the HITs of the study that participants' pages loaded in advance, and return their number."""
     assignments = Assignment.objects.filter(study=study, state=Assignment.State.RESERVED)
     return release_slots(assignments, Assignment.State.EXPIRED)
 

@@ -18,7 +18,7 @@ COEFFICIENT_NAMES = {
     "fleiss": gettext_noop("Fleiss' kappa"),
     "gwet": gettext_noop("Gwet's AC"),
 }
-# Means of systems' outputs, with the format of their column.
+# Formats of means over systems' outputs: of scores, yes votes, z-scores, and texts that describe their item.
 MEANS = {"mean": "fixed", "yes": "coefficient", "z": "coefficient", "describes": "coefficient"}
 
 

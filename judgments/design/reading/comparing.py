@@ -102,7 +102,7 @@ def _without_empty_values(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _toml_value(value: Any) -> str:
-    """Return a value as a study file writes it. Empty keys of tables in a list are left out."""
+    """Return a value as in a study file, but lines of text without quotes, and tables in a list without empty keys."""
     if isinstance(value, str):
         return value if "\n" in value else json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):

@@ -10,7 +10,7 @@ or one that two people gave. An answer is a run of `_ANSWER`'s characters before
 kilograms"). The mode is the first answer, unless a later one has the same count. In system answers, "non-" and "non "
 are joined with the next word, and hyphens become blanks. One apostrophe of an answer is removed. A gold answer with a
 hyphen is credited if a system spells it with a blank, but a mode with a hyphen is never hit. Of several lines for an
-item, only the first counts.
+item in a system's file, only the first counts; in the gold, they are an error.
 
 Unlike in the program, an item whose line has no answer is not attempted (the program takes the answers of the line
 before), and items without any readable answer are left out of the total.
