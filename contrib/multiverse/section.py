@@ -20,9 +20,8 @@ MAX_CURVES = 4
 MAX_POINTS = 240  # number of specifications in a curve; they are evenly spaced in the sorted order
 
 # A result of compute_multiverse, or one of its conclusions, whose lists have an entry for each specification:
-# {"name": "best", "value": [.1, ...], "low": [...], "high": [...], "holds": .9, "clear": .4, "moved_by": "tokenizer",
-# "ranges": {"tokenizer": .03}, "choices": {"tokenizer": {"ptb": {"n": 8, "mean": .1, "holds": .9, "clear": .4}}}, ...}
-# "holds" is the share of specifications whose estimate supports the conclusion, "clear" of those whose interval does.
+# {"value": [.1, ...], "low": [...], "high": [...], "holds": .9, "clear": .4 (shares with value or interval past the
+# threshold), "ranges": {"tokenizer": .03}, "choices": {"tokenizer": {"ptb": {"n": 8, "mean": .1, ...}}}, ...}
 Result = Mapping[str, Any]
 
 

@@ -19,7 +19,7 @@ _OUT_OF_FUNDS = re.compile(r"balance|funds|top[ -]?up|wallet", re.IGNORECASE)
 
 
 def normalise_column(name: str) -> str:
-    """Return the name of a column in lower case, with single blanks between its words."""
+    """Return the name of a column of a CSV export in lower case, with single blanks between its words."""
     return " ".join(name.replace("_", " ").split()).lower()
 
 

@@ -49,7 +49,7 @@ def needs_filter_list(workers: Workers) -> bool:
 
 
 def requirement_filters(client: ProlificClient, workers: Workers, *, workspace: str) -> list[Filter]:
-    """Return the filters for the requirements for workers, except those about groups.
+    """Return the filters for the requirements for workers, except qualifications, which are groups at Prolific.
 
     Raises:
         CrowdRefusal: Prolific has no such filter or answer; nothing was changed.

@@ -459,7 +459,7 @@ def full_depth_units(study: Study) -> set[int] | None:
 
 
 def decisions_of(study: Study) -> dict[int, Decision]:
-    """Return the adjudicated decisions by unit row id, in the order of units."""
+    """Return the adjudicated decisions by unit row id, in the order of units, without open answers."""
     rows = Adjudication.objects.filter(study=study, state=Adjudication.State.DECIDED, value__isnull=False)
     names = ("unit_id", "value", "adjudicator__username", "decided_at", "reason", "votes")
     return {

@@ -15,8 +15,8 @@ def load_material(dataset: Dataset, *, max_rank: int | None = None, maker: int |
 
     Args:
         max_rank: the last rank to read of ranked lists of images, which systems found for captions
-            (``Image.retrievals``). If it is None, these lists are not read, and a reference counts as an output only
-            if it is the system's best for the image, since a system that chooses captions may rank all references.
+            (``Image.retrievals``). If it is None, these lists are not read, and of the references that a system ranks
+            for an image, only one that it ranks first counts as an output.
         maker: row id of the account that made the study; None for a command. Unpublished systems of other accounts are
             left out.
     """
