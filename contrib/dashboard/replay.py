@@ -120,7 +120,7 @@ def winners_so_far(
                 pair_leads=leads,
                 is_adjudicated=is_decided,
             )
-        winners = np.select([leads > 0, leads < 0], [FIRST, SECOND], default=0)
+        winners = np.select([leads > 0, leads < 0], [FIRST, SECOND], default=0)  # 0: a tie
         yield end, PeoplesWinners.from_winners(winners, clusters=clusters)
 
 

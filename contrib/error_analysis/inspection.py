@@ -21,7 +21,7 @@ from judgments.models import CandidatePair, Caption, Study, Unit
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """A worker's answer. ``used`` says whether results use it."""
+    """A worker's answer. ``value`` is None if it is no number, and ``used`` says whether results use it."""
 
     worker: str
     value: float | None

@@ -83,7 +83,7 @@ def rank_captions(scores: Floats, people: Floats) -> DisagreementRanking:
     """Rank captions by the distance of the metric's rank from people's rank.
 
     Args:
-        scores, people: (n,) the metric's and people's scores of n captions; nan if missing.
+        scores, people: (n,) the metric's and people's scores of n captions. Only people's may be missing (nan).
     """
     has_people = ~np.isnan(people)
     metric_ranks, people_ranks = np.zeros(scores.size), np.zeros(scores.size)

@@ -169,7 +169,7 @@ def _errors_by_cell(
     answers = dict(loaders.counted_answers(work.study, work.moment))
     errors_by_cell: dict[tuple[int, int], list[list[dict[str, Any]]]] = {}
     units = Unit.objects.filter(pk__in=answers).order_by("position", "pk")
-    fields = ("pk", "item", "first__text_key", "first__text", "systems")
+    fields = ("pk", "item", "first__text_key", "first__text", "systems")  # systems that an import credits
     for pk, item, caption, text, file_credits in units.values_list(*fields).iterator(loaders.ROWS_PER_BATCH):
         segment = table.segments.get(item)
         if segment is None:

@@ -44,7 +44,7 @@ class PairFindings:
     Attributes:
         truth: the true winners.
         people: people with the accuracy of the simulated crowd; None if it is right no more often than by chance.
-        sides_of_metrics: the side that each metric names, by metric and by the pair's row id.
+        sides_of_metrics: the side that each metric names (0 for equal scores), by metric and by the pair's row id.
         compared_systems: the two systems of the pairs that compare two, by the pair's row id.
         metrics, systems: one row each, best first. "truth" is the share of pairs on which the metric names the true
             winner, or on which the system is the true winner; "found" is the same share by people's votes.

@@ -63,7 +63,7 @@ class TwoThirdsMajority(Aggregation):
 
 
 def relevance_probabilities(qualities: Sequence[float]) -> list[float]:
-    """Return the probabilities of no and yes, by the logistic function of the quality.
+    """Return the probabilities of no and yes, by the logistic function of the only quality, the caption's.
 
     Both are 0.5 at the middle quality, 2.5 of 1 to 4. At the lowest quality, the probability of yes is 0.05.
     """
@@ -86,7 +86,7 @@ class Relevance(ImageCaptionKind):
     aggregation = TwoThirdsMajority()
     comparison = MetricComparison(cuts=(0.33, 0.66, 1.0))  # shares of yes: one, two or all of three (H13)
     relevance = RelevanceScale(is_relevant=lambda value: value == 1, least_share=2 / 3)
-    rehearsal = ChoiceRehearsal((0, 1), relevance_probabilities, operator.eq)
+    rehearsal = ChoiceRehearsal((0, 1), relevance_probabilities, is_right=operator.eq)
     right_caption_answer, wrong_caption_answer = 1, 0
 
     def defaults_for(self, study_file: Mapping[str, Any]) -> dict[str, Any]:

@@ -46,7 +46,9 @@ def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
     if study.state != Study.State.DRAFT:
         raise already_generated_error(study)
     progress(0.05, "drawing")
-    return build_batch(design_of(study), study.dataset, maker=study.created_by_id)
+    return build_batch(
+        design_of(study), study.dataset, maker=study.created_by_id
+    )  # who may use own unpublished systems
 
 
 @many_objects()  # without the cyclic garbage collector; the next two speed up SQLite
