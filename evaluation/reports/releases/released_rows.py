@@ -181,7 +181,7 @@ def released_proposals(study: Study) -> Iterator[dict[str, Any]]:
             "caption": texts[text],
             "query": None if query_caption < 0 else proposals.query_captions[query_caption],
             "rank": rank,
-            "original": None if original == NO_ORIGINAL else bool(original),
+            "original": None if original == NO_ORIGINAL else bool(original),  # is the text the image's own?
         }
 
 

@@ -142,8 +142,8 @@ def _system_content_section(figures: Mapping[str, Any], verdict: Mapping[str, An
     measure = "F" if deciding_figure == F1 else deciding_figure
     if verdict is not None:  # it is on one group, without a name
         leaders = verdict["leaders"]
-        value = (measure, "coefficient")
-        compared = comparison_tables({"": verdict}, {"": cells}, headings=("", "system"), column=value)
+        column = (measure, "coefficient")  # heading and format of the estimates
+        compared = comparison_tables({"": verdict}, {"": cells}, headings=("", "system"), column=column)
     best = {"best": drawn_rows[0], "people": people, "baseline": drawn_rows[system_count]}
     sentence = render_sentence("system-content", content=content, systems=system_count, **best)
     estimates = tuple(estimate_of(row["figures"][deciding_figure]) for row in drawn_rows)
