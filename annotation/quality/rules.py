@@ -28,7 +28,7 @@ RECOMMENDED_RULES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("side-bias", "pause", {}),
     ("alternation", "pause", {}),
     ("disagreement", "flag", {"of_crowd": 0.5}),  # half of the others' agreement with each other is expected
-    *((name, "flag", {}) for name, rule in RULES.items() if rule.is_recommended),
+    *((name, "flag", {}) for name, rule in RULES.items() if rule.is_recommended),  # those of features
     ("control-accuracy", "exclude", {}),
     ("repeat-consistency", "flag", {}),
 )

@@ -92,7 +92,7 @@ def inspect_upload(
         tables=tables,
     )
     if pictures and main_part is not None:
-        images: set[str] = set()
+        images: set[str] = set()  # stays empty for a published set: take the folder with most pictures
         # read the names again, since those of all files would have needed much memory
         if main_part.format in TABLE_FORMATS:
             report_progress = partial(progress, 1.0, main_part.file)
