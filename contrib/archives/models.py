@@ -19,7 +19,7 @@ class Deposit(models.Model):
     The DOI and the address are stored here and not in the bundle of the release, which is signed and never changes.
     """
 
-    study_lookups = ("release__study",)
+    study_lookups = ("release__study",)  # from a row to its study (judgments.access.visible_rows)
 
     class Archive(models.TextChoices):
         ZENODO = "zenodo", gettext_lazy("Zenodo")

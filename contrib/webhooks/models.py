@@ -82,7 +82,7 @@ class Webhook(models.Model):
 class WebhookDelivery(models.Model):
     """A message to a webhook. It is stored in the transaction of the event, and later sent at least once."""
 
-    study_lookups = ("webhook__study",)
+    study_lookups = ("webhook__study",)  # from a row to its study (judgments.access.visible_rows)
 
     class State(models.TextChoices):
         WAITING = "waiting", gettext_lazy("waiting")

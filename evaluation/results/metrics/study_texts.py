@@ -61,7 +61,7 @@ def caption_clusters(
     units = [caption.unit for caption in captions]
     return clusters_of_captions(
         table,
-        np.array([] if None in units else units, dtype=np.int64),
+        np.array([] if None in units else units, dtype=np.int64),  # [] if several units judge each caption
         loaders.clusters_of_items(study, [caption.item for caption in captions]),
         ratings=[caption.ratings for caption in captions],
         adjudicated_units=consensus.decisions,
