@@ -69,7 +69,7 @@ def _evaluate_pairs(
     rows: ReleasedRows, inputs: ReportInputs, rows_by_metric: Mapping[str, list[Row]]
 ) -> tuple[ReportInputs, dict[str, Any]]:
     """Return the inputs with the metrics' scores of pairs, and the result, which their evaluation does not have yet."""
-    names = [row["pair"] for row in rows.pairs]
+    names, pair_numbers = [row["pair"] for row in rows.pairs], range(len(rows.pairs))
     pair_kinds = [row["kind"] or "" for row in rows.pairs]
     scores: dict[str, Floats] = {}
     for metric, metric_rows in rows_by_metric.items():
@@ -77,7 +77,7 @@ def _evaluate_pairs(
         pair_scores = [scores_by_pair[name] for name in names]
         scores[metric] = np.array(pair_scores, dtype=np.float64).reshape(-1, 2)
     settings = rows.settings.evaluation
-    evaluation = EvaluationResult({}, settings["settings"], settings["signature"], scores, range(len(names)))
+    evaluation = EvaluationResult({}, settings["settings"], settings["signature"], scores, pair_numbers)
     inputs = replace(inputs, evaluation=evaluation)
     metrics = {
         metric: accuracy_of_pairs(pair_scores, inputs.people_winners, pair_kinds)
@@ -150,7 +150,7 @@ def _evaluate_captions(
         captions=scored.captions,
     )
     inputs = replace(inputs, evaluation=evaluation)
-    if "audited" in evaluation.settings:  # since 0.6
+    if "audited" in evaluation.settings:  # since 0.6, these texts weigh more than others
         weight = inputs.aggregation.result["filter_audit"]["weight"]
         audited = [number for number, row in enumerate(rows.units) if row["audited"] and not row["filtered"]]
         inputs = replace(inputs, unit_weights=dict.fromkeys(audited, weight))

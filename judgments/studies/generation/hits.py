@@ -42,13 +42,11 @@ def already_generated_error(study: Study) -> WrongState:
 
 
 def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
-    """Draw the batch of a draft. Raise WrongState if the study already has HITs."""
+    """Draw the batch of a draft, also from its maker's own systems. Raise WrongState if the study has HITs."""
     if study.state != Study.State.DRAFT:
         raise already_generated_error(study)
     progress(0.05, "drawing")
-    return build_batch(
-        design_of(study), study.dataset, maker=study.created_by_id
-    )  # who may use own unpublished systems
+    return build_batch(design_of(study), study.dataset, maker=study.created_by_id)
 
 
 @many_objects()  # without the cyclic garbage collector; the next two speed up SQLite
