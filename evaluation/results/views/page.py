@@ -253,8 +253,8 @@ def _outdated_flags(
 
 def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
     result = aggregation.result
-    figures = result.get("figures", {})
-    captions = figures.get("captions", ())
+    kind_figures = result.get("figures", {})
+    captions = kind_figures.get("captions", ())
     return {
         **_models_context(aggregation.study, result),
         **_workers_context(aggregation),
@@ -268,11 +268,11 @@ def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
         ),
         "counts": result["counts"],
         "filter_audit": audit_sentence(result["filter_audit"]) if "filter_audit" in result else "",
-        "leave_one_out": figures.get("leave_one_out"),
-        "split_half": figures.get("split_half"),
+        "leave_one_out": kind_figures.get("leave_one_out"),
+        "split_half": kind_figures.get("split_half"),
         "captions_table": captions_table(captions, ends=EXTREME_CAPTIONS_SHOWN) if captions else None,
         "captions_count": len(captions),
-        "question_tables": questions_tables(figures.get("questions", ())),
+        "question_tables": questions_tables(kind_figures.get("questions", ())),
         "tables": {table.name.replace("-", "_"): table for table in consensus_tables(result)},
     }
 

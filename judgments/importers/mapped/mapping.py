@@ -112,8 +112,8 @@ class ColumnMapping(BaseModel):
         values: by Quorum's column and by word in the file, the value that the word stands for; words at the top level
             are for the column `value`.
         zone: the time zone of times that state none.
-        title: the label of a layout. Of its files, no column is read only because it has one of Quorum's names.
-        asked: columns that the file must have.
+        title: the label of a layout. All columns of a layout are foreign; other tables may have some of Quorum's names.
+        asked: Quorum's columns whose sources the file must have.
         fixes: corrections of cells, by line and by column of the file.
         header: the column names, for a file without a header.
         quoted: whether quotation marks surround cells. rest: the column that gets all remaining cells of a row.

@@ -248,7 +248,7 @@ def _draw_votes(
     shape = (count, size.pairs, size.references)
     pair_chances = beta_draws(people.right, people.pair_spread, shape[:2], rng)
     chances = beta_draws(pair_chances[:, :, np.newaxis], people.unit_spread, shape, rng)
-    chances = np.where(has_winner[:, :, np.newaxis] == 1, chances, 0.5)[..., np.newaxis]
+    chances = np.where(has_winner[:, :, np.newaxis] == 1, chances, 0.5)[..., np.newaxis]  # 0.5: a tie
     # Pairs are divided into blocks, which are judged by the same raters.
     block = np.arange(size.pairs) // people.pairs_each
     place_count = (int(block[-1]) + 1) * size.votes  # a place is a rater's share of a block
