@@ -39,7 +39,7 @@ def restart_in_newer_python() -> None:
     """Restart the program in a newer Python of this machine if this Python is too old."""
     if sys.version_info >= OLDEST_PYTHON:
         return
-    for minor in range(20, OLDEST_PYTHON[1] - 1, -1):
+    for minor in range(20, OLDEST_PYTHON[1] - 1, -1):  # the newest first
         program = shutil.which(f"python3.{minor}")
         if program:
             os.execv(program, [program, "-m", "scripts.quorum", *sys.argv[1:]])

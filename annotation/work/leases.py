@@ -46,7 +46,7 @@ def reserve_next(*, assignment: Assignment) -> Claim | None:
         candidate = prepare_candidate(
             assignment.study, assignment.worker, attempt=attempt, ignored_assignment=assignment
         )
-        if not isinstance(candidate, CandidateHIT):
+        if not isinstance(candidate, CandidateHIT):  # a HIT that the worker holds already, or None
             is_reserved = candidate is not None and candidate.assignment.state == Assignment.State.RESERVED
             return candidate if is_reserved else None
         try:

@@ -105,7 +105,7 @@ class Encoding(ABC):
 
     Attributes:
         suffix: suffix of a part's file.
-        counts: counts before the first row, usually 0, by their names in the manifest.
+        counts: the counts of the manifest by name, as they are before the first row: 0.
         tallies: whether ``write_part`` adds every judgment to ``ExportWork.tally``.
         progress_count: name of the count to show as progress; "" for the number of pieces.
     """
