@@ -27,7 +27,7 @@ STATE_LABELS = {
     "approved": gettext_noop("approved"),
     "rejected": gettext_noop("rejected"),
     "invalidated": gettext_noop("invalidated"),
-    "apart": gettext_noop("not used"),
+    "apart": gettext_noop("not used"),  # the crowd does not know this work
 }
 
 CONTROL_TALLIES = add_figures(

@@ -86,7 +86,7 @@ def _can_be_judged_again(study: Study) -> bool:
 
 
 def _disagreement_row(study: Study, metric: str, disagreement: MetricDisagreement) -> dict[str, Any]:
-    """Return a disagreement as the list shows it, with the chosen metric first."""
+    """Return a disagreement as the list shows it, the chosen metric first. Certainties of captions are percentiles."""
     compares_pairs = KINDS[study.protocol].compares_pairs
     judged_row, consensus = disagreement.row, disagreement.consensus
     texts = [judged_row.first.text, judged_row.second.text] if compares_pairs else [judged_row.first.text]

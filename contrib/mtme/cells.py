@@ -32,7 +32,7 @@ class Cell(NamedTuple):
 
 
 class UnitCells(NamedTuple):
-    """The cells of several units, and the number of answers that belong to no system of the table."""
+    """The cells of several units, and how many answers to captions belong to no system, once for each caption."""
 
     cells: list[Cell]
     omitted_count: int

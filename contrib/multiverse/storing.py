@@ -35,7 +35,7 @@ def stored_multiverse(
 
 
 def store_multiverse(study: Study, multiverse: Mapping[str, Any], *, judgments: str) -> None:
-    """Store a result of ``compute_multiverse`` unless it is stored. ``judgments`` is the hash in ``Analysis``."""
+    """Store a result of ``compute_multiverse`` unless it is stored. ``judgments`` is the signature of the judgments."""
     key = {name: multiverse[name] for name in ("metrics", "tokenizer", "data_hash")}
     if stored_multiverse(study, **key) is None:
         settings = _settings(study, multiverse["metrics"], multiverse["tokenizer"])

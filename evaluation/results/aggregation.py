@@ -275,7 +275,7 @@ def compute_aggregation(
         workers,
         judgments,
         seed=design.seed,
-        full_depth=loaders.full_depth_units(study),
+        full_depth=loaders.full_depth_units(study),  # units that early stopping leaves alone
         images=None if clusters == NAIVE else loaders.clusters_of_units(study, judged_units),
     )
     progress(0.5, "finding the consensus")

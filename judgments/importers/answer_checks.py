@@ -72,27 +72,27 @@ class AnswerChecker:
         self.setting = setting
         return stored_answer
 
-    def check_number(self, value: object, *, needs_options: bool) -> None:
+    def check_number(self, value: object, *, has_answers_column: bool) -> None:
         """Check an answer of a kind that is answered by numbers. Check equal numbers only once.
 
         Args:
-            needs_options: whether the row has the column `answers`, which exports of pairs have if their design allows
-                more answers than 1 and 2. Files without this column may have 0 (no difference), too.
+            has_answers_column: whether the row has the column `answers`, which exports of pairs have if their design
+                allows more answers than 1 and 2. Files without this column may have 0 (no difference), too.
 
         Raises:
             ValueError: the answer is invalid.
         """
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if is_number and (value, needs_options) in self._checked_numbers:
+        if is_number and (value, has_answers_column) in self._checked_numbers:
             return
         # isinstance() again, for the type checker
         if self.plain_kind.scale is not None and isinstance(value, int | float) and is_number:
             self._check_on_scale(value)
-        elif needs_options or value == 0 or not self.kind.two_sided:
+        elif has_answers_column or value == 0 or not self.kind.two_sided:
             self.clean(value)
         else:  # only 1 and 2, even if earlier answers need more options
             self.plain_kind.clean_answer(value, unit=None, design=None)
-        self._checked_numbers.add((value, needs_options))
+        self._checked_numbers.add((value, has_answers_column))
 
     def _check_on_scale(self, value: float) -> None:
         """Check a number on the scale that ``require_scale`` has set. Extend an inferred scale by the number."""
@@ -110,7 +110,7 @@ class AnswerChecker:
             if self._inferred_scale is None
             else self._inferred_scale.with_number(value)
         )
-        if limits is not None:
+        if limits is not None:  # the ends are stated, so only the step is inferred
             scale = inferred_scale.scale()
             if len(scale) == 2 and self.plain_kind.scale_problem(scale):
                 # A scale of the two numbers so far is refused, but points between them may follow.

@@ -44,7 +44,7 @@ class CrowdFigures:
         largest_overclaims: the sessions with the most time that the browser sent beyond what the server observed.
         overclaim_count: number of all overclaims.
         top_ups: the top-ups of the people in ``underpaid_sessions`` whose work is approved.
-        top_ups_confirmation: the digest of the preview of all people's top-ups; "" if there are none.
+        top_ups_confirmation: the digest of the preview of all people's top-ups; "" if ``top_ups`` is empty.
     """
 
     forecast: Forecast

@@ -50,7 +50,7 @@ def worker_results(
         "workers": rows[:MAX_WORKERS_SHOWN],
         "workers_left": max(0, len(rows) - MAX_WORKERS_SHOWN),
         "workers_all": len(rows),
-        "per_worker": not any(worker.anonymous for worker in people),
+        "per_worker": not any(worker.anonymous for worker in people),  # whether judgments say who made them
         "threshold": threshold,
         "controls": {
             "seen": seen_count,
@@ -58,7 +58,7 @@ def worker_results(
             "share": right_count / seen_count if seen_count else None,
             "workers": sum(row["controls_seen"] > 0 for row in rows),
             "below": sum(row["controls_seen"] > 0 and row["controls_share"] < threshold for row in rows),
-            "set_aside": int((~judgments.used & ~judgments.control).sum()),
+            "set_aside": int((~judgments.used & ~judgments.control).sum()),  # of other items; shown beside
         },
     }
 

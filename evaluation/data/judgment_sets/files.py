@@ -316,7 +316,7 @@ def checked_kind(path: Path, table: FileJudgments, kind: Kind) -> Kind:
     for value in dict.fromkeys(table.values.tolist()):
         answer = plain_number(value) if isinstance(value, float) else value
         try:
-            rule.check_number(answer, needs_options=table.has_answers_column)
+            rule.check_number(answer, has_answers_column=table.has_answers_column)
         except ValueError as error:
             raise ImportProblem(path, None, "value", *answer_problem(answer, error, kind)) from None
     return rule.kind

@@ -2,7 +2,7 @@
 
 With no stored rows, all are inserted in a few large statements, each distinct outcome once (`_store_first`). Otherwise
 each batch is compared with its stored rows (`_store_changes`). Large studies also keep a digest of each batch;
-`unit_batches` skips a batch whose digest is unchanged.
+`unit_batches` skips a batch whose digest is unchanged. Digests are ignored if rows were added or deleted since.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _store_first(batches: Iterable[OutcomeBatch]) -> None:
 
 
 def _store_changes(study: Study, batch: OutcomeBatch) -> None:
-    """Store the rows of a batch. Only rows that are new or changed are written."""
+    """Write the new and changed rows of a batch, and delete those of its units (``ids``) that lost their consensus."""
     names, rows = (batch.id_field, *Outcome._fields), batch.rows()
     # Do not filter by study, for which SQLite would read all rows of the study at each call.
     stored_rows = Consensus.objects.filter(

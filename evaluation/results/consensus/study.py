@@ -91,7 +91,7 @@ def columns_and_others(
 ) -> tuple[ConsensusColumns | None, Mapping[int, Consensus]]:
     """Return the two parts of a consensus: the columns, or None if there are none, and the objects by unit.
 
-    Units that were adjudicated are among the objects, which override the columns.
+    Units that were adjudicated are only among the objects, even if there are columns.
     """
     return (consensus, consensus.overrides) if isinstance(consensus, ConsensusColumns) else (None, consensus)
 

@@ -69,7 +69,7 @@ def unusable_pairs(material: Material, images: Sequence[Image], kind: str) -> li
 def pairs_left_out(
     material: Material, images: Sequence[Image], *, pair_counts: dict[str, int], drawn: Sequence[Pair]
 ) -> dict[str, int]:
-    """Return how many published pairs fewer than ``pair_counts``, the design's numbers, were drawn, by the reason."""
+    """Return how many of the design's ``pair_counts`` were not drawn, by reason. Drawing refused any other shortage."""
     shortage = sum(pair_counts.values()) - len(drawn)
     if shortage <= 0:
         return {}

@@ -58,7 +58,7 @@ def compute_rouge_l(
 
 
 def compute_rouge_grams(window: int, skipped_last: int = -1) -> Compute:
-    """Return a function for ROUGE of pairs up to `window` apart, and of words but the last `skipped_last`; -1: none."""
+    """Return a function for ROUGE of those word pairs and words that count by `rouge_kernels.GramRule`."""
 
     def compute(
         comparison: ReferenceComparison, tokenization: Tokenization, settings: MetricSettings

@@ -24,7 +24,7 @@ class KappaOfCells:
     """The function that returns (B,) values of kappa of B resamples from (B, P) weights of the P pairs that occur.
 
     A pair is the two labels that the raters gave to a unit. frequency: (P,) number of units with each pair. n: number
-    of all units. The constructor's ``weights`` are those of weighted kappa: None, "linear" or "quadratic".
+    of all units. The argument `weights` names the distances: None, "linear" or "quadratic".
     """
 
     def __init__(self, first: Ints, second: Ints, label_count: int, weights: str | None) -> None:
@@ -46,10 +46,10 @@ class KappaOfCells:
         self._first = scipy.sparse.csr_array((ones, (np.arange(len(pairs)), rows)), shape=shape)
         self._second = scipy.sparse.csr_array((ones, (np.arange(len(pairs)), columns)), shape=shape)
 
-    def __call__(self, weights: Floats) -> Floats:
-        first = np.asarray(weights @ self._first)
-        second = np.asarray(weights @ self._second)
-        observed = weights @ self._distance * weights.sum(axis=1)
+    def __call__(self, pair_weights: Floats) -> Floats:
+        first = np.asarray(pair_weights @ self._first)
+        second = np.asarray(pair_weights @ self._second)
+        observed = pair_weights @ self._distance * pair_weights.sum(axis=1)
         return 1 - ratio(observed, self._expected(first, second))
 
     def _expected(self, first: Floats, second: Floats) -> Floats:

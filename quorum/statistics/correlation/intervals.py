@@ -87,7 +87,7 @@ def correlation(
             row_clusters = checked_options.clusters_of("observation", complete).with_weights(weight)
             spread = _spread(x, y, coefficient, value, row_clusters, weight)
             decreases = partial(decreases_without_raters, x, y, coefficient, kept_deletions, weight)
-            spread, row_clusters = kept_deletions.widen(spread, row_clusters, decreases)
+            spread, row_clusters = kept_deletions.widen(spread, row_clusters, decreases)  # by raters
             p = spread.p(value)
             limits = coefficient_interval(
                 value, spread, row_clusters.cluster_count, checked_options.confidence

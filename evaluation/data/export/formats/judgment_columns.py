@@ -31,13 +31,13 @@ def file_columns(study: Study) -> tuple[str, ...]:
 
 
 def answers_setting(study: Study) -> str:
-    """Return the value of the column ``answers``: the answers besides the two sides; "" if there are none."""
+    """Return the value of the column ``answers``: answers besides the sides, as a two-sided kind's setting; or ""."""
     kind = KINDS[study.protocol]
     return kind.setting(design_of(study)) if kind.two_sided else ""
 
 
 def study_scale(study: Study) -> str:
-    """Return the value of the column ``scale``: the study's own scale, or "" if its kind's scale is used."""
+    """Return the value of the column ``scale``: the study's own scale, as the setting of a kind with a scale; or ""."""
     kind = KINDS[study.protocol]
     return kind.setting(design_of(study)) if kind.scale else ""
 
