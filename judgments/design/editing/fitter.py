@@ -244,7 +244,7 @@ class DesignFitter:
         work_material, _ = divide_for_quiz(design, material)
         images = divide_images(design, work_material).judged_images
         sampling = self.values["sampling"]
-        # numbers of pairs by kind: those of the design; if systems are to be compared, all contests of systems
+        # numbers of pairs by kind: those of the design; if systems are to be compared, every two systems on each image
         requested = {str(kind): count for kind, count in design.sampling.pairs.items() if count}
         if self.purpose in ("systems", "ranking") and count_pairs_of_systems(images):
             requested = {"MM": count_pairs_of_systems(images)}
@@ -398,8 +398,8 @@ def _pairs_per_image(
     """
     pairs = {name: min(count, max(1, len(images))) for name, count in pair_counts.items()}
     if "MM" in pairs and asks_once:
-        contests = count_pairs_of_systems(images)
-        pairs["MM"] = min(requested.get("MM", contests), contests)
+        all_pairs = count_pairs_of_systems(images)
+        pairs["MM"] = min(requested.get("MM", all_pairs), all_pairs)
     return pairs
 
 

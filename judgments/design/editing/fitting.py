@@ -72,7 +72,7 @@ def fit_to_dataset(
         values: a complete design; name and slug may be empty.
         maker: row id of the study's author. Unpublished systems of others are not used.
         is_unchanged_preset: whether the values are those of a preset. If its paper does not state a number of check
-            questions, some are added if they suffice to distinguish careful answers from guesses.
+            questions (``Preset.ours``), some are added if they suffice to distinguish careful answers from guesses.
         checks_answer: RESERVE, REPEAT or OMIT, as chosen by a person; "" to propose one.
     """
     reader = DatasetReader(dataset, maker)

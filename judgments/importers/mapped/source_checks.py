@@ -92,7 +92,7 @@ class SourceChecks:
                 self._notes.count("acting-column", detail=name)
 
     def _check_sources(self, record: Record, columns: set[str]) -> None:
-        """Raise ImportProblem if the mapping names a column that is not among the file's ``columns``."""
+        """Raise ImportProblem if the file lacks a mapped column whose name does not start with the prefix `sparse`."""
         worker_sources = self._sources.get("worker", ()) if self._mapped_only else ()
         can_name_worker = any(
             "{" in source or source in columns or CONSTANT.fullmatch(source) for source in worker_sources

@@ -20,14 +20,14 @@ Rows = tuple[Ints, Ints, Ints]
 
 @compiled
 def count_rater_pairs(by_unit: Rows, by_rater: Rows) -> Ints:
-    """Return the number of pairs of raters with common units, and the most common units of a rater with later raters.
+    """Return the number of pairs of raters with common units, and the largest number of common units of one rater.
 
-    by_unit, by_rater: as in `pair_figures`. A unit counts once for each of the later raters.
+    by_unit, by_rater: as in `pair_figures`. A rater's common units are those with each later rater, added up.
     """
     unit_starts, unit_raters, _ = by_unit
     rater_starts, rater_units, _ = by_rater
     raters = len(rater_starts) - 1
-    last_rater = np.full(raters, -1, dtype=np.int64)  # the last first rater with whom each rater was paired
+    last_rater = np.full(raters, -1, dtype=np.int64)  # by rater: the last earlier rater paired with them
     pairs = 0
     max_rows = 0
     for first in range(raters):
