@@ -44,7 +44,7 @@ class CrowdFigures:
         largest_overclaims: the sessions with the most time that the browser sent beyond what the server observed.
         overclaim_count: number of all overclaims.
         top_ups: the top-ups of the people in ``underpaid_sessions`` whose work is approved.
-        top_ups_confirmation: the digest of the preview of all people's top-ups; "" if ``top_ups`` is empty.
+        top_ups_confirmation: the digest of the preview of all people's top-ups; "" if none can be paid.
     """
 
     forecast: Forecast
@@ -69,7 +69,9 @@ _STORED_FIGURES = TypeAdapter(CrowdFigures)
 def crowd_figures(study: Study) -> CrowdFigures:
     """Compute the figures of a study."""
     pays, overclaims = pay_and_overclaims(study)
-    underpaid_sessions = [pay for pay in pays if pay.top_up_cents][:MAX_LINES_SHOWN]
+    all_underpaid = [pay for pay in pays if pay.top_up_cents]
+    underpaid_sessions = all_underpaid[:MAX_LINES_SHOWN]
+    can_pay = any(pay.approved for pay in all_underpaid)
     payable_workers = dict.fromkeys(pay.worker for pay in underpaid_sessions if pay.approved)  # each once
     previews = [preview_of_top_ups(study, pays, overclaims, worker) for worker in payable_workers]
     return CrowdFigures(
@@ -79,7 +81,7 @@ def crowd_figures(study: Study) -> CrowdFigures:
         top_ups=[
             TopUp(preview.facts["worker"], preview.total_cents, preview.confirm) for preview in previews
         ],
-        top_ups_confirmation=preview_of_top_ups(study, pays, overclaims).confirm if previews else "",
+        top_ups_confirmation=preview_of_top_ups(study, pays, overclaims).confirm if can_pay else "",
         unopposed_count=len(assignments_without_objection(study)) if study.opened_at else 0,
         largest_overclaims=overclaims[:MAX_LINES_SHOWN],
         overclaim_count=len(overclaims),

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from annotation.crowds.opening import open_study
 from annotation.crowds.people import pseudonym
+from annotation.crowds.views.figures import crowd_figures
 from annotation.models import Assignment, CrowdSession, Judgment
 from annotation.money.payments import decide_session, pay_top_ups
 from annotation.money.previews import preview_top_ups
@@ -99,6 +100,24 @@ def test_a_claim_of_a_day_an_answer_is_not_paid(turk: MTurkEmulator) -> None:
     assert set(Judgment.objects.values_list("seconds", flat=True)) == {A_DAY}  # as they were sent
     (claim,) = overclaims_of(study)
     assert (claim.worker, claim.claimed_seconds, claim.observed_seconds) == (pay.worker, 10 * A_DAY, 35.0)
+
+
+def test_top_ups_are_confirmed_on_the_page_while_the_lowest_wages_wait_for_approval(
+    turk: MTurkEmulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if twenty rows of the lowest wages, which the page shows, were not approved yet."""
+    monkeypatch.setattr("annotation.crowds.views.figures.MAX_LINES_SHOWN", 1)
+    study = paying(turk, reward=2)
+    crowd, publication = Crowd(turk, study), up(study)[0]
+    hand_in(crowd.accept(publication, "slow"), seconds=100.0, took=1_000)
+    work = hand_in(crowd.accept(publication, "quick"), seconds=12.5, took=180)
+    sync(study)
+    decide_session(session=work.refreshed()[0], approve=True)
+    sync(study)
+
+    figures = crowd_figures(study)
+    assert [pay.approved for pay in figures.underpaid_sessions] == [False]
+    assert figures.top_ups_confirmation == preview_top_ups(study=study).confirm
 
 
 def test_the_least_of_the_claim_the_servers_clock_and_the_lease_is_paid(turk: MTurkEmulator) -> None:
