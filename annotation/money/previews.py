@@ -114,7 +114,7 @@ def preview_top_ups(*, study: Study, worker: str = "") -> Preview:
 def preview_of_top_ups(
     study: Study, pays: Iterable[Pay], overclaims: Iterable[Overclaim], worker: str = ""
 ) -> Preview:
-    """Return the preview of ``preview_top_ups`` from wages and overclaims that are already computed."""
+    """Return the preview of ``preview_top_ups`` from wages, and sessions that claim more time than was observed."""
     backend = backend_of(study)
     # (session, cents) of each top-up
     top_ups = sorted(

@@ -58,7 +58,7 @@ class JudgmentReader:
     Attributes:
         kind: the study's kind without its settings, which do not change how answers are read.
         assignment_numbers: the number of each assignment, from 0 in the order read, by the row id of its HIT.
-        seed: the seed of the study if its pages have a hidden line, else None.
+        seed: the study's seed if its pages hide a line with a word, which only programs read; else None.
     """
 
     kind: Kind

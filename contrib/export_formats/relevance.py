@@ -46,7 +46,7 @@ def _require_no_blank(text: str, *, noun: str) -> str:
 class UnitLineEncoding(Encoding):
     """Base class of formats with a line for each unit."""
 
-    tallies = True  # write_part adds all judgments to the export's signature
+    tallies = True  # work.answers() adds all judgments to the export's signature
     counts = {"lines": 0, "left_out": 0}
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:

@@ -199,7 +199,7 @@ class JudgeRun:
         cost, reason = 0, ""
         fields: dict[str, Any] = {"state": JudgeAnswer.State.WAITING}
         if isinstance(result, Reply):
-            has_counts = result.tokens_in >= 0 and result.tokens_out >= 0
+            has_counts = result.tokens_in >= 0 and result.tokens_out >= 0  # -1: not stated
             cost = self._cost(result.tokens_in, result.tokens_out) if has_counts else call.max_cost
             fields = self._reply_fields(call.row, result)
             if cost > call.max_cost:

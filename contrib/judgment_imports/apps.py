@@ -24,5 +24,5 @@ class JudgmentImportsConfig(Feature):
             "import_judgments",
             "contrib.judgment_imports.handlers.import_judgment_upload",
             queue=READING,
-            scope="judgments",
+            scope="judgments",  # of the API tokens that may see its result
         )

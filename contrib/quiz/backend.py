@@ -34,7 +34,7 @@ class Quizzes(QuizBackend):
         attempts_by_qualification: dict[str, list[QuizAttempt]] = {}
         for attempt in QuizAttempt.objects.filter(worker=worker):
             attempts_by_qualification.setdefault(attempt.qualification, []).append(attempt)
-        states = {}
+        states = {}  # studies whose quiz is passed are left out
         for study in studies:
             design = design_of(study)
             attempts = attempts_by_qualification.get(qualification_of(study, design), [])

@@ -63,10 +63,9 @@ def unguard_cells(record: Record) -> Record:
 
 
 def read_answer(record: Record, checker: AnswerChecker | None) -> tuple[float | None, object | None]:
-    """Return the value and the answer of a row, one of which may be None.
+    """Return the value (a number) and the answer (a text, list or object, of an open kind) of a row; one may be None.
 
-    The value is the number that answers a unit of most kinds; the answer, a text, list or object, is that of an open
-    kind. If the row's protocol is unknown, ``checker`` is None, and one of the two suffices.
+    If the row's protocol is unknown, ``checker`` is None, and one of the two suffices.
 
     Raises:
         ImportProblem: the row has no answer, or an invalid one.
@@ -92,7 +91,8 @@ def read_answer(record: Record, checker: AnswerChecker | None) -> tuple[float | 
     with suppress(BadCell):  # another value is refused below, with what the kind expects
         value = read_number(value, record.textual)
     try:
-        checker.check_number(value, has_answers_column=record.get("answers") is not None)
+        # exports have this column if the design allows further answers, such as "no difference"
+        checker.check_number(value, needs_options=record.get("answers") is not None)
     except ValueError as error:
         raise record.problem("value", *answer_problem(value, error, kind)) from None
     return value, None

@@ -1,8 +1,8 @@
 """Baselines for keywords, which annotate an image from the text around it (Mason, Charniak 2012, MC12, section 4).
 
 Documents are lists of terms (`keyword_terms`). `keywords` limits the number of keywords of an image; only words of a
-given `vocabulary` can be keywords. Terms with equal weights keep the order of the document, or, for `corpus_frequency`,
-of the alphabet. A term that occurs in no training document is weighted as if it occurred in one.
+given `vocabulary` can be keywords. Terms with equal weights keep the order of the document, or of the alphabet for
+`corpus_frequency` and `topic_words`. A term that occurs in no training document is weighted as if it occurred in one.
 """
 
 import math

@@ -76,9 +76,9 @@ def _lcs_shares(comparison: ReferenceComparison, tokenization: Tokenization) -> 
 def gram_overlap(
     comparison: ReferenceComparison, tokenization: Tokenization, *, window: int, skipped_last: int = -1
 ) -> Overlap:
-    """Return the numbers of shared n-grams, by a `GramRule`. With `skipped_last` -1, only pairs of words count.
+    """Return the numbers of shared pairs of words at most `window` apart, and of words but the last `skipped_last`.
 
-    ROUGE-1: window 0, skipped_last 0. ROUGE-2: window 1. ROUGE-S4: window 5. ROUGE-SU4: window 5, skipped_last 1.
+    ROUGE-1: window 0, skipped_last 0. ROUGE-2: 1 and -1 (no single words). ROUGE-S4: 5 and -1. ROUGE-SU4: 5 and 1.
     """
     tokens, pairs = comparison.tokens(tokenization), comparison.text_pairs(tokenization)
     totals = _gram_totals(tokens.lengths, window, skipped_last)

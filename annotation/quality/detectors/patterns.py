@@ -43,7 +43,7 @@ class SideBias(SequentialRule):
 
         The two-sided null hypothesis is that left is chosen with probability 0.5 ± ``tolerance``.
         """
-        level = self.alpha_now(history)
+        level = self.alpha_now(history)  # 0 if no test is due yet
         left_flags = history.chose_left[~np.isnan(history.chose_left)]
         n, left_count = len(left_flags), int(left_flags.sum())
         if not level or n < self.least:

@@ -42,7 +42,7 @@ def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
     if study.state != Study.State.OPEN or stops_early(study):
         return 0  # nobody could take the slot; with early stopping, perhaps nobody needs its votes
     if not may_take_seat(study):
-        return 0
+        return 0  # the address of the current request holds its share of seats
     now = timezone.now()
     due_leases = (
         lease
@@ -58,7 +58,7 @@ def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
 
 
 def _silent_leases(study: Study, worker: Worker, participation: Any, now: datetime) -> QuerySet[Any]:
-    """Return the leases that may be due to end for ``worker``, the most urgent first, with these annotations.
+    """Return the leases that may be due to end for ``worker`` (``participation``), most urgent first, annotated with:
 
     - ``silent_since``: when the last answer was saved, or the HIT was accepted
     - ``people_at_address``: the number of people who hold seats at the worker's address; None if it is not stored

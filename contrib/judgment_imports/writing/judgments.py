@@ -128,7 +128,7 @@ class JudgmentWriter:
         return (
             self.assignments.id_of(row),
             self.units.ids[row.unit],
-            row.value if row.stored is None else None,
+            row.value if row.stored is None else None,  # an open answer has no number
             self._stored_answer(row),
             row.presented or "",
             row.seconds,

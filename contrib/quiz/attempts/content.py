@@ -114,7 +114,7 @@ def translate_content(content: AttemptContent) -> AttemptContent:
     translations = content.design.translations[language].questions
     texts = {
         question.key: translation.filled_texts
-        # a translation may have fewer questions than the design
+        # only the design's own questions; a translation may have fewer of them
         for question, translation in zip(questions_of_design(content.design.quiz), translations, strict=False)
     }
     questions = {}

@@ -415,7 +415,7 @@ def _write_heading(axes: Axes, panel: DotPanel, extra_points: int) -> None:
 def specifications_figure(drawing: Specifications, signature_height: float) -> Figure:
     """Return a specification curve above its matrix of options, with ``signature_height`` inches free below.
 
-    The curve has an estimate for each combination of options, that is, for each way of doing the same analysis.
+    Each combination of options has an estimate, and its mark says whether the claim that is tested holds with them.
     """
     option_count = sum(len(options) for _, options in drawing.choices)
     matrix_height = option_count * OPTION_HEIGHT + max(0, len(drawing.choices) - 1) * CHOICE_GAP

@@ -72,7 +72,7 @@ def agreement_section(inputs: ReportInputs) -> Section:
         ]
         by_rater = RATER in one_judge["all"].get("clusters", ())  # whether intervals cluster by rater
         tables.append(table("one-against-rest", cells, clustered=inputs.method.is_clustered, raters=by_rater))
-    if "full_depth" in agreement:  # units that early stopping ended are left out
+    if "full_depth" in agreement:  # agreement is limited to units that early stopping did not end
         sentences.append(agreement["full_depth"]["reason"])
     if inputs.method.wording:  # reports of wording 0 have neither sentence
         sentences.append(f"Note: {alpha['note']}." if alpha.get("note") else "")

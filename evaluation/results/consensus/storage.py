@@ -85,7 +85,7 @@ def _store_first(batches: Iterable[OutcomeBatch]) -> None:
 def _store_changes(study: Study, batch: OutcomeBatch) -> None:
     """Write the new and changed rows of a batch, and delete those of its units (``ids``) that lost their consensus."""
     names, rows = (batch.id_field, *Outcome._fields), batch.rows()
-    # Do not filter by study, for which SQLite would read all rows of the study at each call.
+    # Also find rows of units or pairs that lost their consensus. Do not filter by study: SQLite would read all of it.
     stored_rows = Consensus.objects.filter(
         **{f"{batch.id_field}__gte": int(batch.ids[0]), f"{batch.id_field}__lte": int(batch.ids[-1])}
     )

@@ -131,7 +131,7 @@ def content_table(content: Mapping[str, Any]) -> Table:
     """Return the table of boxes or keywords by systems, people and baselines, best first, with all measures."""
     rows: list[tuple[Cell, ...]] = []
     for row in content["rows"]:
-        n = row["figures"][content["decides"]]["n"]
+        n = row["figures"][content["decides"]]["n"]  # "decides" names the measure by which rows are ordered
         name = row["name"] if row["who"] == "system" else _(row["name"])
         figures = [row["figures"][measure] for measure in content["measures"]]
         # The mode measures have fewer images: those with a single most frequent tag.

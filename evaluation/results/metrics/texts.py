@@ -48,7 +48,7 @@ class CaptionTexts:
         people: the consensus: the share of yes, the mean grade, or a score.
         ratings: if several units judge the caption, the (worker, rating) pairs from which the score is computed.
         systems: row ids of the systems that a file credits with the caption.
-        weight: 1 unless the unit is audited (``weights_of_units``).
+        weight: 1 unless the unit stands for several captions that a filter rejected (``weights_of_units``).
     """
 
     unit: int | None
@@ -66,7 +66,7 @@ class CaptionTexts:
 class PairMaterial:
     """Pairs, and the documents from which metrics compute the frequency of words, one for each image.
 
-    ``leading_count`` is the number of the image's first references that a document has; 0 if it has all references.
+    A document has the first ``leading_count`` references of its image; all of them if it is 0, since pairs differ.
     """
 
     pairs: list[PairTexts]

@@ -83,7 +83,7 @@ class MappedJudgments(TableJudgments):
         )
         self.mapping, self._worker_name = mapping, worker_name
         mapped_columns = (name for name in MAPPABLE_COLUMNS if name in mapping.columns)
-        marks_column = ("marks",) if mapping.merge else ()
+        marks_column = ("marks",) if mapping.merge else ()  # with "merge", each row is one marked error
         self.columns = tuple(dict.fromkeys((*JUDGMENT_COLUMNS, *mapped_columns, *marks_column)))
         self._read_records = mapped_reader(mapping, reader, mapped_only=True)
         self._zone = parse_zone(mapping.zone, path) if mapping.zone else None

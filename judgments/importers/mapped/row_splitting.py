@@ -51,7 +51,7 @@ class RowSplitter:
     def judgments_of(self, values: dict[str, Any]) -> Iterable[RowJudgment]:
         """Return the judgments in a row. Without ``{n}``, columns of people or a list, the row is one judgment."""
         if self._people:
-            return [RowJudgment(person, values) for person in self._people]
+            return [RowJudgment(person, values) for person in self._people]  # "{n}" is their source
         if self._numbered_sources:
             return self._numbered_judgments(values)
         if self._list_source:
@@ -70,7 +70,7 @@ class RowSplitter:
         keys: dict[str, None] = {}  # in the order of the row
         for source in self._numbered_sources:
             keys |= dict.fromkeys(self._find_keys(source, values))
-        # Members get columns of their own, since a key may have dots, so that the source is no path.
+        # A key may have dots, which a path would split. So members get columns of their own, such as "votes.a".
         ending = f".{NUMBER_PLACEHOLDER}"
         paths = {name.removesuffix(ending) for name in self._numbered_sources if name.endswith(ending)}
         member_values: dict[str, Any] = {}

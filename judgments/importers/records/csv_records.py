@@ -41,7 +41,7 @@ class Header:
 
 
 def _find_header(path: Path, line: int, text: str, columns: Columns, separators: str) -> Header:
-    """Return the header, split at the separator that gives the highest score.
+    """Return the header, split at the separator by which its names fit the columns best.
 
     Of several such separators, take the first. Raise ImportProblem if the header is empty or unusable.
     """
