@@ -20,6 +20,6 @@ class ScoreImportsConfig(Feature):
     def start(self) -> None:
         from judgments.jobs.registry import READING, register
 
-        register(
-            "import_scores", "contrib.score_imports.handlers.import_scores", queue=READING, scope="studies"
-        )
+        # API tokens with this scope may see the result.
+        handler = "contrib.score_imports.handlers.import_scores"
+        register("import_scores", handler, queue=READING, scope="studies")

@@ -1,7 +1,7 @@
 """The trigram kernel with similar words: Tri5Sem of Hodosh et al. 2013 (H13), section 3.5.
 
 Two words of the vocabulary match by their similarity. Any other word matches only itself. Tri5Sem takes the larger
-of the two similarities (3.5.6).
+of the distributional and the alignment similarity (3.5.6).
 """
 
 from __future__ import annotations

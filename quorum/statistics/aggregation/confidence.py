@@ -62,9 +62,7 @@ def confidence_vote(
     has_majority = ~np.isnan(right)
     hits = np.bincount(level[right == 1], minlength=len(levels))
     compared = np.bincount(level[has_majority], minlength=len(levels))
-    weights = accuracy_weights(
-        hits, compared, max(len(scale), 2)
-    )  # by level, not worker; it needs two labels
+    weights = accuracy_weights(hits, compared, max(len(scale), 2))  # of levels; it needs two labels
     vote = weigh_votes(unit, value, weights[level], list(range(len(scale))), ties="none", seed=0)
     assert vote.weight is not None
     total = vote.weight.sum(axis=1, keepdims=True)
