@@ -62,7 +62,7 @@ def compute_disagreement(
         "units": len(soft.units),
         "judgments": int(soft.judgments.sum()),
         # `floor` is the mean entropy, below which no cross-entropy can be. It is corrected, since the entropy of a few
-        # answers is too low.
+        # answers is too low; see `SoftLabels`.
         "entropy": {
             "floor": json_float(soft.floor),
             "uncorrected": json_float(float(_entropies(soft.shares).mean())),

@@ -28,7 +28,7 @@ def compare_groups(
 ) -> dict[str, Any]:
     """Compare a model of two groups of raters with a model of a single group.
 
-    If there is no test, the result has only the ``reason``.
+    If there is no test, the result has only the ``reason``. ``RaterGroupsResult`` explains the figures.
 
     Args:
         bootstraps: number of bootstrap samples; None for the usual number, 0 to omit the test.

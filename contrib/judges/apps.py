@@ -52,7 +52,7 @@ class JudgesConfig(Feature):
     def start(self) -> None:
         from judgments.jobs.registry import HEAVY, register
 
-        handlers = "contrib.judges.handlers"
+        handlers = "contrib.judges.handlers"  # API tokens with the scope may see the results
         register("ask_judge", f"{handlers}.ask_judge", queue=HEAVY, scope="studies")
         register("compare_judges", f"{handlers}.compare_judges", queue=HEAVY, scope="reports")
 

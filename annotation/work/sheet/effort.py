@@ -18,7 +18,7 @@ from judgments.kinds import KINDS
 from judgments.models import HIT, HITUnit, Study
 from judgments.studies.designs import design_of
 
-HitItems = list[tuple[int, bool]]  # each unit's item, and whether it is repeated, on another screen
+HitItems = list[tuple[int, bool]]  # each unit's item, and whether it repeats a unit, on a screen of its own
 
 
 @dataclass(frozen=True, slots=True)

@@ -360,7 +360,7 @@ def _share(result: RankingResult, documents: Ints) -> dict[str, Any]:
     is_defined = ~np.isnan(result.per_query)
     interval = share_of_rows(result.per_query, {ITEM: documents}, CONFIDENCE, keep=is_defined)
     figure = figures_of(result.value, interval.low, interval.high, int(is_defined.sum()))
-    if result.unjudged is not None:
+    if result.unjudged is not None:  # best_case is the mean if all unjudged items were relevant
         figure |= {"unjudged": result.unjudged, "best_case": json_float(result.best_case)}
     return figure
 
