@@ -173,7 +173,7 @@ def _score_captions(
     columns = {}
     for name, metric in scored.scores.items():
         scores = np.full(len(people.scores), np.nan)
-        scores[rows] = metric.images
+        scores[rows] = metric.images  # of the single captions
         # The field "own" of the signature says that the caption itself was not among the references.
         signature = str(parse(metric.signature).with_field("own", "dropped"))
         columns[name] = replace(people, scores=scores), signature

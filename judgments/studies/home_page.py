@@ -75,7 +75,7 @@ def add_needs(*needs: Need, before: str = "") -> None:
 
 
 def with_progress(studies: QuerySet[Study]) -> QuerySet[Study]:
-    """Annotate studies with the numbers of assignments ``wanted`` and ``finished``."""
+    """Annotate studies with the numbers of assignments ``wanted`` (slots not ``spared``) and ``finished``."""
     hits = HIT.objects.filter(study=OuterRef("pk")).order_by().values("study")
     wanted_counts = hits.annotate(n=Sum(F("required") - F("spared"))).values("n")
     finished_counts = (

@@ -74,7 +74,7 @@ def _thresholds_of(source: SourceJudgments, threshold: float | None) -> Sequence
 
 
 def figures_at_thresholds(grid: KappaGrid | None, reason: str) -> dict[str, Any]:
-    """Return a grid of ``kappa_at_thresholds`` as JSON."""
+    """Return a grid of ``kappa_at_thresholds`` as JSON. ``best`` is the cell with the highest kappa."""
     if grid is None:
         return {"first": [], "second": [], "cells": [], "best": None, "reason": reason}
     return {

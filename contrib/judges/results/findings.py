@@ -25,7 +25,7 @@ from judgments.models import Study
 
 PEOPLE_LABEL = "people among themselves"
 ALL_ITEMS = "all items"
-UNBIASED_VALUES = {"consistent": "1", "difference": "0", "length": "0", "own": "0"}
+UNBIASED_VALUES = {"consistent": "1", "difference": "0", "length": "0", "own": "0"}  # see ``comparison.py``
 
 # The name of the judge, and an entry of "estimates" in a stored comparison, which names its target in "of".
 _NamedEstimates = Sequence[tuple[str, Mapping[str, Any]]]
@@ -130,7 +130,7 @@ def _estimates_table(estimates: _NamedEstimates, number_format: str) -> Table:
                 _people_estimate(estimate),
                 estimate["labelled"],
                 estimate["labelled"] + estimate["unlabelled"],
-                json_float(estimate["effective"]),
+                json_float(estimate["effective"]),  # items that people alone would need for such an interval
             )
             for judge, estimate in estimates
         ],

@@ -32,8 +32,8 @@ class AggregatedLabels(Result):
 class WorkerModel(AggregatedLabels):
     """Aggregated answers by a model of W workers.
 
-    workers: (W,) names, ascending. posterior: (U, L) probabilities of the labels. judgments: (W,) numbers of the
-    workers' judgments. iterations, converged: how the fit ended (see `quorum.statistics`).
+    workers: (W,) names, ascending. posterior: (U, L) probabilities of the labels. judgments: (W,) number of each
+    worker's judgments. iterations, converged: how the fit ended (see `quorum.statistics`).
     """
 
     workers: NDArray[Any]
