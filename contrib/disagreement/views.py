@@ -30,7 +30,7 @@ from judgments.studies.pages import Context, StudySection, StudyStep
 from judgments.studies.step_form import add_operation, read_posted_parameters
 from judgments.studies.study_page import add_step, study_page
 
-MAX_JUDGES_SHOWN = 20  # people whose answers are treated as predictions; also members of the second group
+MAX_JUDGES_SHOWN = 20  # people whose answers are treated as predictions, and members of the second group
 MAX_PREDICTIONS_SHOWN = 100
 SECOND_GROUP = 2  # of two groups; the page lists its members, and all others are in the first
 BASELINES = {
@@ -46,7 +46,7 @@ ATTRIBUTE_LABELS = {"country": gettext_noop("Country"), "source": gettext_noop("
 @require_safe
 def show_disagreement(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     try:
-        result = cached_disagreement(study, request.user)
+        result = cached_disagreement(study, request.user)  # `study_page` handles FiguresPending
     except EvaluationError as error:
         context["refusal"] = _(str(error))
     else:

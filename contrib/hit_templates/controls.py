@@ -188,7 +188,7 @@ def draw_control_answer(
 
 
 def draw_random_answer(question: FormQuestion, rng: np.random.Generator) -> Any:
-    """Return a random valid answer to a question."""
+    """Return a random valid answer to a question, which is not of the shape "fixed" (a hidden constant)."""
     values = [option.value for option in question.options if option.value]
     if question.shape == "choice":
         return values[int(rng.integers(len(values)))]

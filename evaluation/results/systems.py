@@ -217,7 +217,7 @@ def _describe_value(measure: str, row: Mapping[str, Any]) -> str:
         YES: _("%(value)s of the answers to %(count)s were yes (95 %% interval %(ends)s)"),
         MEAN: _("a mean of %(value)s for %(count)s (95 %% interval %(ends)s)"),
         F1: _("a mean F of %(value)s for %(count)s (95 %% interval %(ends)s)"),
-        OOT: _("a mean oot of %(value)s for %(count)s (95 %% interval %(ends)s)"),
+        OOT: _("a mean oot of %(value)s for %(count)s (95 %% interval %(ends)s)"),  # "out of ten"
     }
     placeholders = {"value": format_value(row["value"]), "ends": interval_in_text(row, format_value)}
     return sentences[measure] % (placeholders | {"count": counts[measure] % {"n": thousands(n)}})

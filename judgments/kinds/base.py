@@ -146,7 +146,7 @@ class Page:
     Attributes:
         template: the path of the page's template below templates/.
         script: the path of the page's script below static/ (docs/adding-a-kind.md).
-        guide: a template that extends the instructions.
+        guide: a template that is shown after the instructions.
         keys: help about keyboard keys, as pairs of keys and words, such as ``(("←", "→"), "decrease or increase")``;
             () to show the keys of the choices.
         letters: the letters by which the page names a unit's texts, such as ("A", "B").

@@ -131,7 +131,7 @@ MODEL_ROWS_SHOWN = 8
 
 
 def model_rows(study: Study, model: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the items on which a model differs from the consensus, in the order of the model."""
+    """Return the items on which a model of sides, or of yes and no, differs from the consensus, in its order."""
     labels = SIDE_LABELS if KINDS[study.protocol].two_sided else {0: _("no"), 1: _("yes")}
     differing = model.get("differing", [])[:MODEL_ROWS_SHOWN]
     judged_units = study.units.select_related("item__dataset", "reference", "first", "second")

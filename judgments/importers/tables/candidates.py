@@ -59,7 +59,7 @@ class TableCandidates(CandidateSource):
     ) -> None:
         super().__init__(path, encoding)
         self._records = records
-        self._match_names = match_names
+        self._match_names = match_names  # whether image names may differ in case, blanks and ending
 
     def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]:
         self._system = None
