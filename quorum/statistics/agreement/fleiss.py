@@ -144,9 +144,9 @@ def _kappa_of_weights(rows: Floats, raters: int, weights: Floats) -> Floats:
     """Return kappa of B resamples from (B, P) weights of patterns, whose counts are `rows` (P, categories)."""
     units = weights.sum(axis=1)
     unit_agreement = ((rows**2).sum(axis=1) - raters) / (raters * (raters - 1))
-    observed = 1 - weights @ unit_agreement / units
+    observed_disagreement = 1 - weights @ unit_agreement / units
     totals = weights @ rows
     judgments = units * raters
     # Compute exactly in whole numbers, so that a table with one category gives zero.
-    expected = (judgments**2 - (totals**2).sum(axis=1)) / judgments**2
-    return 1 - ratio(observed, expected)
+    expected_disagreement = (judgments**2 - (totals**2).sum(axis=1)) / judgments**2
+    return 1 - ratio(observed_disagreement, expected_disagreement)
