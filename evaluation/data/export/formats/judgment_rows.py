@@ -64,7 +64,7 @@ def zero_counts() -> dict[str, int]:
 class JudgmentRows:
     """A study's judgments as dicts, ordered by unit, then worker name. They can be iterated once.
 
-    Invalidated answers are included and marked as not used.
+    Invalidated answers, and imported ones that the original study set aside, are included and marked as not used.
 
     Attributes:
         moment: the snapshot, which says which judgments exist and are included.
