@@ -191,7 +191,7 @@ def left_cents(study: Study) -> int:
 def check_confirmed(preview: Preview, confirm: str | None) -> None:
     """Raise NotConfirmed if ``confirm`` is not the digest of this preview.
 
-    Pages of the admin send no digest: None is not checked.
+    Some forms of the admin send no digest, so None is not checked.
     """
     if confirm is not None and confirm != preview.confirm:
         total = spell_cents(preview.total_cents, currency_of(preview.study))

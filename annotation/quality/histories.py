@@ -92,10 +92,10 @@ class JudgmentReader:
         return judgment._replace(value=value, shown_value=shown_value, chose_left=chose_left)
 
     def _read_text(self, row: tuple[Any, ...]) -> WrittenAnswer:
-        signals, text, hit_key, worker_name, position = row[len(VALUE_COLUMNS) : len(WRITTEN_COLUMNS)]
+        signals, text, hit_key, worker_name, pk = row[len(VALUE_COLUMNS) : len(WRITTEN_COLUMNS)]
         # only imported work may have no HIT
         word = "" if self.seed is None else hidden_word(seed=self.seed, hit=hit_key or "", worker=worker_name)
-        return WrittenAnswer(text, signals, word, position)
+        return WrittenAnswer(text, signals, word, position=pk)  # later answers have higher row ids
 
     @property
     def columns(self) -> tuple[str, ...]:

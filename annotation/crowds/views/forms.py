@@ -106,7 +106,7 @@ def _can_sync(study: Study) -> bool:
 
 
 # ``fields`` () means that a template has the form. Hidden fields have the state that the page showed: the digest of a
-# cost ("confirm"), or the newest call ("seen"). An order is refused if the state has changed since.
+# cost ("confirm"), or the newest call ("seen"). The operation is refused if this has changed since.
 add_operation(operations.sync, label="Compare with the crowd", has_button=_can_sync, primary_pages={"crowd"})
 add_operation(money_operations.budget, name="set-budget", label="Change the budget", fields=("cents", "why"))
 add_operation(

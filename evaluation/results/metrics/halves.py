@@ -86,7 +86,7 @@ class _SplitVotes(NamedTuple):
     Attributes:
         pair: (M,) pairs.
         votes: (M, 3) indicators of the voted side (``_sides_of``).
-        decrease: (N, 3) numbers of votes that each side loses without the judgment.
+        decrease: (N, 3) votes that each side loses if a judgment is left out, for each of the N judgments.
     """
 
     pair: Ints
