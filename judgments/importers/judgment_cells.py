@@ -92,7 +92,7 @@ def read_answer(record: Record, checker: AnswerChecker | None) -> tuple[float | 
         value = read_number(value, record.textual)
     try:
         # exports have this column if the design allows further answers, such as "no difference"
-        checker.check_number(value, needs_options=record.get("answers") is not None)
+        checker.check_number(value, has_answers_column=record.get("answers") is not None)
     except ValueError as error:
         raise record.problem("value", *answer_problem(value, error, kind)) from None
     return value, None
