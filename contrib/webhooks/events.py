@@ -77,7 +77,7 @@ def pseudonym_for_webhook(study: Study, worker: Worker, **_signal: Any) -> str:
 
 
 def is_complete(study: Study) -> bool:
-    """Return whether the study is closed, or has submissions, and no page of work is open or in progress."""
+    """Return whether the study is closed, or is open, with submissions, and has no page to take or in progress."""
     if study.state == Study.State.CLOSED:
         return True
     if study.state != Study.State.OPEN or study.hits.filter(open_slots__gt=0).exists():

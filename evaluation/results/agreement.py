@@ -293,7 +293,10 @@ def alpha_of_ratings(
     resamples: int = RESAMPLES,
     control_items: bool = False,
 ) -> dict[str, Any]:
-    """Return alpha as JSON. ``control_items`` says whether workers answered control items."""
+    """Return alpha as JSON. ``control_items`` says whether workers answered control items.
+
+    The note on careless raters is then left out, whether or not the control items exclude somebody.
+    """
     result = agreement(
         ratings,
         coefficient_in_both_orders(Alpha(level), exchange),

@@ -1,4 +1,4 @@
-"""The errors of imports: of a file, and of its rows together."""
+"""The errors of imports: one error, or all errors of a file's rows, which are collected and raised as one."""
 
 from __future__ import annotations
 

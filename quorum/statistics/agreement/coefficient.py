@@ -154,7 +154,7 @@ def agreement(
 
     `clusters` is "both" (the data's units and raters), "item" or "rater" (one of them), columns with one entry for each
     judgment, or `Clusters` shared by several coefficients. With "naive" units are resampled, and the interval holds
-    only for these raters. `control_items` says whether the study excludes careless raters by control items. If not,
+    only for these raters. `control_items` says whether the study has control items, which show careless raters. If not,
     CARELESS_NOTE may be added to the note of an alpha.
 
     Raise BadOption if `clusters` is given, but the coefficient has only the naive interval.

@@ -527,7 +527,7 @@ def _affinities(
 ) -> dict[str, Floats]:
     """Return how well each caption (columns) fits each image (rows), by name of the system.
 
-    ``systems`` are functions of features, each of which returns such matrices of one or several systems.
+    ``systems`` are functions that optional apps supply; each returns such matrices, of one or several systems.
     """
     images = [
         [text for position, text in enumerate(captions) if position != POOL_CAPTION]
