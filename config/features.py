@@ -144,12 +144,12 @@ class Feature(AppConfig):
     def ready(self) -> None:
         from django.conf import settings
 
-        self.connect_erasing()
+        self.connect_always()
         if self.label in settings.FEATURES:
             self.start()
 
-    def connect_erasing(self) -> None:
-        """Connect the receivers that take part in erasing people. It is called once, even if the feature is off."""
+    def connect_always(self) -> None:
+        """Connect receivers that are needed even if the feature is off, such as of erased people. It is called once."""
 
     def start(self) -> None:
         """Connect signals and register jobs. It is called once if the feature is on."""

@@ -84,6 +84,7 @@ def close(*, study: Study, by: User | None) -> Outcome:
 @operation("sync-crowd", "Compare with the crowd", job=SYNC)
 def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
     """Send waiting messages to the crowd, import submitted work, and report differences."""
+    # `thorough` reads the work on external HITs that seem unchanged, too
     report = sync_with_crowd(study=study, thorough=thorough)
     count = len(report.discrepancies)
     event = (

@@ -69,8 +69,8 @@ def erase_person(
         withdraw: whether the files of releases are deleted on this server; their rows and hashes are kept.
         asked_at: when the person asked for it; None if they did not.
         listed_row: a row of ``erasure_list``, to repeat its erasure after a backup was restored.
-        with_texts: whether answers that are texts, and comments, are erased as well. The scheduled removal of names
-            keeps them.
+        with_texts: whether answers that are texts, and comments, are erased as well. It is false only to repeat a
+            removal by ``end_identities``, which keeps them, after a backup was restored.
     """
     locked = next(iter(_lock_workers(study, [worker])), None)
     if locked is None:
@@ -78,7 +78,7 @@ def erase_person(
     refusal = why_not_erasable(study, locked)
     if refusal:
         raise WrongState(_("Nothing was changed. %(why)s") % {"why": refusal})
-    # neither a repeated erasure nor the scheduled removal of names gives a receipt
+    # repeating an erasure, or a removal by ``end_identities``, gives no receipt
     receipt = new_receipt() if with_texts and listed_row is None else ""
     commitments = _commitments_to_judgments(study=study, worker=locked, receipt=receipt) if receipt else []
     name = locked.name

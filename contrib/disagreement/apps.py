@@ -34,7 +34,7 @@ class DisagreementConfig(Feature):
             scope="studies",
         )
 
-    def connect_erasing(self) -> None:
+    def connect_always(self) -> None:
         from annotation.models.privacy import ids_forgotten
 
         remove = lazy_function("contrib.disagreement.cached_figures.remove_personal_figures")

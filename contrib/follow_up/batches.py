@@ -24,7 +24,7 @@ from judgments.drawing.material import SCREEN
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 from judgments.operations import Outcome, operation
-from judgments.studies.codes import without_short_code
+from judgments.studies.codes import without_guessable_code
 from judgments.studies.designs import design_of, draws_at_claim
 from judgments.studies.studies import create_study, next_copy_number
 
@@ -53,7 +53,7 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     selected_keys = list(dict.fromkeys(keys))
     _check_selection(study, selected_keys)
     number = next_copy_number(study)
-    values = without_short_code(study.design) | {
+    values = without_guessable_code(study.design) | {
         "slug": f"{study.slug[:SLUG_LENGTH]}-{number}",
         "name": f"{study.name[:NAME_LENGTH]} (closer, {number})",
         "sampling": study.design["sampling"] | {"only": sorted(selected_keys)},
@@ -183,7 +183,7 @@ def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User
         }
     else:
         sampling["images"] = items
-    values = without_short_code(study.design) | {
+    values = without_guessable_code(study.design) | {
         "slug": f"{study.slug[:SLUG_LENGTH]}-{number}",
         "name": f"{study.name[:NAME_LENGTH]} (new items, {number})",
         "sampling": study.design["sampling"] | sampling,

@@ -56,7 +56,7 @@ class JudgesConfig(Feature):
         register("ask_judge", f"{handlers}.ask_judge", queue=HEAVY, scope="studies")
         register("compare_judges", f"{handlers}.compare_judges", queue=HEAVY, scope="reports")
 
-    def connect_erasing(self) -> None:
+    def connect_always(self) -> None:
         from judgments.models.studies import reasons_against_discarding  # even if the feature is off
 
         reasons_against_discarding.connect(

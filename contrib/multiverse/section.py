@@ -19,9 +19,12 @@ REPORTED = 0  # index of the specification that the rest of the report uses
 MAX_CURVES = 4
 MAX_POINTS = 240  # number of specifications in a curve; they are evenly spaced in the sorted order
 
-# A result of compute_multiverse, or one of its conclusions, whose lists have an entry for each specification:
+# A result of compute_multiverse, or one of its conclusions. A universe is the set of an analysis's specifications:
+# {"conclusions": [...], "universes": {"metrics": {"specifications": [...], "possible": 96, "choices": ...}, ...},
+# "most": the largest number of specifications, "seed": 1}. Lists of a conclusion have an entry for each specification:
 # {"value": [.1, ...], "low": [...], "high": [...], "holds": .9, "clear": .4 (shares with value or interval past the
-# threshold), "ranges": {"tokenizer": .03}, "choices": {"tokenizer": {"ptb": {"n": 8, "mean": .1, ...}}}, ...}
+# threshold), "most": .2 (the largest value), "shows": "share" (the values' format), "axis": "accuracy" (their name),
+# "ranges": {"tokenizer": .03}, "choices": {"tokenizer": {"ptb": {"n": 8, "mean": .1, ...}}}, ...}
 Result = Mapping[str, Any]
 
 

@@ -53,7 +53,7 @@ class WebhooksConfig(Feature):
             queue=CROWD,
         )
 
-    def connect_erasing(self) -> None:
+    def connect_always(self) -> None:
         from annotation.models.privacy import identifying_word_wanted, person_erased
 
         pseudonym = lazy_function("contrib.webhooks.events.pseudonym_for_webhook")

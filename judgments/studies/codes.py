@@ -39,7 +39,7 @@ def with_access_code(design: StudyDesign, *, before: Access | None = None) -> St
     return design.model_copy(update={"access": access.model_copy(update={"code": code})})
 
 
-def without_short_code(values: dict[str, Any]) -> dict[str, Any]:
+def without_guessable_code(values: dict[str, Any]) -> dict[str, Any]:
     """Return the values of a design. Replace a code that can be guessed, as some before version 0.6, by ""."""
     if Access.model_validate(values["access"]).is_guessable:
         return values | {"access": values["access"] | {"code": ""}}

@@ -23,7 +23,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Dataset, Job, Study, StudyRole
 from judgments.models.jobs import DELETED_STUDY_KEY, of_studies
 from judgments.models.studies import reasons_against_opening
-from judgments.studies.codes import with_access_code, without_short_code
+from judgments.studies.codes import with_access_code, without_guessable_code
 from judgments.studies.designs import design_of, draws_at_claim, is_registered
 
 MAX_NAMED_KEYS = 8  # changed keys of a design that the study's log names in its sentence
@@ -182,9 +182,12 @@ def _detach_jobs(slug: str) -> None:
 
 @transaction.atomic
 def duplicate_study(*, study: Study, name: str = "", slug: str = "", user: User | None = None) -> Study:
-    """Create a draft with the same design. By default, its name and slug get the next free number."""
+    """Create a draft with the same design. By default, its name and slug get the next free number.
+
+    The draft has the study's access code, or a new one if that can be guessed.
+    """
     number = next_copy_number(study)
-    values = without_short_code(study.design) | {
+    values = without_guessable_code(study.design) | {
         "slug": slug or f"{study.slug[:75]}-{number}",
         "name": name or f"{study.name[:190]} ({number})",
     }

@@ -54,8 +54,8 @@ class RankingResult(Result):
 
     value: mean (for the median rank, median) over the queries with a relevant item. per_query: (Q,) values, nan for the
     `undefined` queries without a relevant item; a rank is inf if no relevant item was returned. unjudged: number of
-    unjudged items that the measure used, or None if `relevant` does not say which items are judged. best_case,
-    best_per_query: what `value` and `per_query` would be if these items were relevant.
+    unjudged items that the measure used or left out, or None if `relevant` does not say which items are judged.
+    best_case, best_per_query: what `value` and `per_query` would be if these items were relevant.
     """
 
     measure: str
@@ -264,7 +264,7 @@ def _judge_rankings(
     if repeated_cells.size:
         wrong_query = int(repeated_cells[0]) // item_count
         raise BadValue(f"ranking {wrong_query} has an item twice, expected every item at most once")
-    # Of several grades of an item, keep the highest, so that it is relevant if one of them is above zero.
+    # An item may be listed twice: keep its highest grade.
     order = np.lexsort((-grades, judged_cells))
     judged_cells, grades = judged_cells[order], grades[order]
     is_first = np.ones(len(judged_cells), dtype=bool)

@@ -24,8 +24,8 @@ class ReleaseSettings:
         full_depth: whether agreement uses only units that early stopping did not end.
         evaluation: ``settings``, ``signature`` and ``signatures`` of the evaluation of metrics, or the reason
             ``why_not`` if there is none.
-        filter: number of image-caption ``pairs`` before the design's ``[filter]``, and of those that ``passed`` it; {} if
-            none of the filtered pairs is judged as an audit.
+        filter: number of image-caption ``pairs`` before the design's ``[filter]``, and of those that ``passed`` it; {}
+            if no filtered pairs are judged as an audit.
         asked: the setting of the design that answers depend on (``Kind.setting``); usually empty.
         cut_times: whether times are cut to the minute, so that there are no durations.
         wording: version of the wording of the report's sentences.

@@ -1,5 +1,6 @@
 """Sections of the report on systems' ranked captions: the grades of first captions, and rankings.
 
+A proposal is an entry of a system's ranked list (``Proposals``). Outputs are entries that have a score.
 H13 is Hodosh et al. 2013.
 """
 
@@ -36,7 +37,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     proposals = inputs.proposals
     if not cuts or inputs.kind.aggregation.level != LEVEL_WITH_MEANS or proposals is None:
         return None
-    judged_lists = judged_outputs(
+    judged = judged_outputs(
         inputs.kind, proposals, inputs.table, inputs.consensus, credited=inputs.method.is_credited
     )
     outputs = inputs.outputs
@@ -48,7 +49,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     if not inputs.method.is_credited:
         # Reports of older releases: the grade of a caption counts for each system that wrote it, whichever systems the
         # file credits, and the variance of raters is left out.
-        outputs = replace(outputs, score=judged_lists.value[outputs.proposal], deletions=None)
+        outputs = replace(outputs, score=judged.value[outputs.proposal], deletions=None)
     outputs = outputs.subset(is_first)
     # For each threshold, each system's share of captions that reach it.
     cut_shares = [_shares_that_reach(outputs, cut) for cut in cuts]
@@ -62,11 +63,12 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     ]
     columns = [("system", "text"), *((f"≥ {cut:g}, %", "share") for cut in cuts)]
     columns += [("mean", "number"), ("items", "count")]
-    floor, ceiling = _floor_and_ceiling(judged_lists, cuts)
+    floor, ceiling = _floor_and_ceiling(judged, cuts)
     leaders = standings.compare().leaders
     leaders_in_order = [name for name in names if name in leaders]
     leader_shares = [strictest_shares[name]["value"] for name in leaders_in_order]
-    # Reports of wording 0 name the first system, later reports all leaders.
+    # Reports of wording 0 name the first system with its share. Later reports name all leaders, with the range of their
+    # shares from ``least`` to ``reached``.
     first_name = leaders_in_order[0] if inputs.method.wording else names[0]
     reached = max(leader_shares) if inputs.method.wording else strictest_shares[first_name]["value"]
     sentence = render_sentence(
