@@ -156,21 +156,9 @@ class CursorPages(BasePagination):
         for name in view.orderings:
             orderings += [name, f"-{name}"]
         parameters: tuple[tuple[str, dict[str, Any], str], ...] = (
-            (
-                "cursor",
-                {"type": "string"},
-                "Position in the list, as in the addresses `next` and `previous` of a page.",
-            ),
-            (
-                "page_size",
-                {"type": "integer", "minimum": 1, "maximum": MAX_PAGE_SIZE},
-                "Number of rows on a page.",
-            ),
-            (
-                "ordering",
-                {"type": "string", "enum": orderings},
-                "Field to order by; with `-` before it, in reverse order.",
-            ),
+            ("cursor", {"type": "string"}, "Position in the list, from `next` or `previous` of a page."),
+            ("page_size", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE_SIZE}, "Rows on a page."),
+            ("ordering", {"type": "string", "enum": orderings}, "Field to order by; `-` reverses the order."),
         )
         return [
             {"name": name, "in": "query", "required": False, "schema": schema, "description": description}

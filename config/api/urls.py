@@ -127,34 +127,18 @@ urlpatterns = [
     operation_path(quality.reject, cases.ChangedView),
     operation_path(quality.exclude, cases.ExclusionView),
     operation_path(quality.readmit, cases.ExclusionView),
+    money_path(money.bonus, preview="What a bonus would cost", detail="For the newest approved work."),
     money_path(
-        money.bonus,
-        preview="What a bonus would cost",
-        detail="The bonus is for a participant's newest approved work.",
+        money.top_up, preview="What top-ups would cost", detail="For all approved work below the wage floor."
     ),
-    money_path(
-        money.top_up,
-        preview="What top-ups would cost",
-        detail="For all approved work below the study's floor.",
-    ),
-    money_path(
-        money.budget, preview="What another budget would change", detail="Of a study that was opened."
-    ),
-    money_path(
-        call_decisions.retry,
-        preview="What another attempt would cost",
-        detail="For a failed call, which has the state “parked”.",
-    ),
+    money_path(money.budget, preview="What another budget would change", detail="Of an opened study."),
+    money_path(call_decisions.retry, preview="What another attempt would cost", detail="For a failed call."),
     money_path(
         call_decisions.mark_as_done,
         preview="What is booked if the call was done",
-        detail="For a failed call, which has the state “parked”.",
+        detail="For a failed call.",
     ),
-    money_path(
-        call_decisions.mark_as_not_done,
-        preview="What a new call would cost",
-        detail="For a failed call, which has the state “parked”.",
-    ),
+    money_path(call_decisions.mark_as_not_done, preview="What a new call costs", detail="For a failed call."),
     path(f"{STUDY}/agreement/", results_api.AgreementView.as_view(), name="agreement"),
     path(f"{STUDY}/evaluation/", results_api.EvaluationView.as_view(), name="evaluation"),
     operation_path(quality.set_rule, rules.RuleView, "rules/<str:rule>"),

@@ -68,9 +68,7 @@ class TOMLParser(BaseParser):
 def file_responses(*content_types: str) -> dict[Any, Any]:
     """Return the responses of a download, for the API schema."""
     media_types = sorted({content_type.partition(";")[0] for content_type in content_types})
-    partial_content = OpenApiResponse(
-        OpenApiTypes.BINARY, description="The part of the file that `Range` names."
-    )
+    partial_content = OpenApiResponse(OpenApiTypes.BINARY, description="The part that `Range` names.")
     return {
         **{(200, media_type): OpenApiTypes.BINARY for media_type in media_types},
         **{(206, media_type): partial_content for media_type in media_types},

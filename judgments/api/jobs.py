@@ -33,14 +33,11 @@ class JobSerializer(RowSerializer[Job]):
 
     args = serializers.DictField(read_only=True)
     by = Related("created_by.username", optional=True)
-    place = serializers.SerializerMethodField(
-        help_text="Position in its queue, from 1; null unless the job waits."
-    )
+    place = serializers.SerializerMethodField(help_text="Position of a waiting job in its queue, from 1.")
     result = serializers.DictField(
         read_only=True,
         allow_null=True,
-        help_text="What the job made or found; null if there is nothing (yet), and empty for a token without the scope "
-        "to read it.",
+        help_text="What the job made or found; null if there is nothing, and empty if the token may not read it.",
     )
 
     @cached_property

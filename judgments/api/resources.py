@@ -20,9 +20,7 @@ from judgments.studies.studies import find_dataset
 
 Row = TypeVar("Row", bound=models.Model)
 SLUG = "[-a-zA-Z0-9_]+"
-COUNTING_RESPONSE = OpenApiResponse(
-    description="A job is counting. Ask again after the number of seconds in the header Retry-After."
-)
+COUNTING_RESPONSE = OpenApiResponse(description="A job is counting. Ask again after the time in Retry-After.")
 
 
 def dataset_for(request: Request, name: str) -> Dataset:

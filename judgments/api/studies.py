@@ -31,10 +31,7 @@ class StudySerializer(RowSerializer[Study]):
     dataset = Related("dataset.name")
     protocol = serializers.CharField(read_only=True)
     design = serializers.DictField(read_only=True, help_text="The complete study file.")
-    notes = serializers.DictField(
-        read_only=True,
-        help_text="Counts and sentences about the sample of items, such as how many a filter left out.",
-    )
+    notes = serializers.DictField(read_only=True, help_text="Counts and sentences about the sample of items.")
 
     class Meta:
         model = Study
@@ -58,12 +55,8 @@ class DesignSerializer(serializers.Serializer[Any]):
     controls = serializers.DictField(required=False, help_text="Check questions.")
     filter = serializers.DictField(required=False, help_text="Which pairs are judged, by their Bleu score.")
     access = serializers.DictField(required=False, help_text="Who may take part.")
-    crowd = serializers.DictField(
-        required=False, help_text="The crowd, its pay and the time for a page of work."
-    )
-    registration = serializers.DictField(
-        required=False, help_text="The plan of the study. It cannot change once it is registered."
-    )
+    crowd = serializers.DictField(required=False, help_text="Crowd, pay, and time for a page of work.")
+    registration = serializers.DictField(required=False, help_text="The plan, fixed once it is registered.")
 
 
 @extend_schema_view(
@@ -120,9 +113,7 @@ class UnitSerializer(RowSerializer[Unit]):
     second_text = Related("second.text", optional=True)
     pair = Related("pair.key", optional=True)
     struck = serializers.BooleanField(
-        source="withdrawn",
-        read_only=True,
-        help_text="Whether the check question was withdrawn, because it misled careful participants.",
+        source="withdrawn", read_only=True, help_text="Whether the check question was withdrawn."
     )
 
     class Meta:

@@ -142,14 +142,9 @@ class ItemSerializer(RowSerializer[Item]):
 
     dataset = Related("dataset.name")
     boxes = serializers.ListField(
-        child=serializers.DictField(),
-        read_only=True,
-        help_text="Labelled boxes: {id, label, x, y, width, height}.",
+        child=serializers.DictField(), read_only=True, help_text="Boxes: {id, label, x, y, width, height}."
     )
-    url = serializers.CharField(
-        read_only=True,
-        help_text="Address of the picture on another server; empty if it is stored here or missing.",
-    )
+    url = serializers.CharField(read_only=True, help_text="Empty unless the picture is on another server.")
 
     class Meta:
         model = Item

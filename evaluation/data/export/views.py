@@ -71,9 +71,7 @@ NO_FILE_RESPONSE = OpenApiResponse(description="There is no such file, or it is 
     ),
     download=extend_schema(
         parameters=[
-            OpenApiParameter(
-                "manifest", bool, description="Whether to return the manifest instead of the file."
-            ),
+            OpenApiParameter("manifest", bool, description="Return the manifest instead of the file."),
             *RANGE_HEADERS,
         ],
         responses=file_responses(*(file_format.content_type for file_format in FORMATS.values()))
@@ -129,9 +127,7 @@ def describe_files(resource: str, *, files: str, file: str, download: str) -> An
 
     ``resource`` begins their operation ids. ``files``, ``file`` and ``download`` are the descriptions of the calls.
     """
-    name = OpenApiParameter(
-        "name", str, OpenApiParameter.PATH, description="Name of the file, as in the list of files."
-    )
+    name = OpenApiParameter("name", str, OpenApiParameter.PATH, description="Name as in the list of files.")
     return extend_schema_view(
         files=extend_schema(
             operation_id=f"{resource}_files_list",

@@ -37,9 +37,7 @@ class ReleaseSerializer(RowSerializer[Release]):
     """A frozen bundle of a study's judgments."""
 
     study = Related("study.slug")
-    kept = serializers.SerializerMethodField(
-        help_text="Whether its file is stored on this server, so that it can be downloaded."
-    )
+    kept = serializers.SerializerMethodField(help_text="Whether its file is stored on this server.")
 
     class Meta:
         model = Release

@@ -36,10 +36,7 @@ from judgments.studies.operations import RenamePresetRequest, SavePresetRequest,
 from judgments.studies.studies import change_design
 
 IF_MATCH = OpenApiParameter(
-    "If-Match",
-    str,
-    OpenApiParameter.HEADER,
-    description="The ETag of the design as it was read. If the design was changed since, the status is 412.",
+    "If-Match", str, OpenApiParameter.HEADER, description="ETag of the design as it was read."
 )
 
 
@@ -61,19 +58,15 @@ class PresetSerializer(serializers.Serializer[Any]):
     source = serializers.CharField(help_text="Paper and section.")  # type: ignore[assignment]  # a member of the reply
     values = serializers.DictField(help_text="Settings of the design, as in a study file.")
     ours = serializers.ListField(
-        child=serializers.CharField(),
-        help_text="Keys of `values` that Quorum chose, because the paper does not give them.",
+        child=serializers.CharField(), help_text="Keys of `values` that Quorum chose, not the paper."
     )
     suits = serializers.DictField(
-        child=serializers.IntegerField(),
-        help_text="Rank of the preset for each purpose that it suits. The lowest rank is the simplest protocol.",
+        child=serializers.IntegerField(), help_text="Rank by purpose; the lowest is the simplest protocol."
     )
     choose = serializers.CharField(help_text="End of a sentence that begins with “Choose the preset if”.")
 
 
-FORBIDDEN_RESPONSE = OpenApiResponse(
-    description="Another person saved the preset, and the account may not delete studies."
-)
+FORBIDDEN_RESPONSE = OpenApiResponse(description="The account did not save it and may not delete studies.")
 CHANGED_DESIGN = {
     (200, "application/json"): OpenApiTypes.OBJECT,
     400: OpenApiResponse(description="The design is not valid."),
@@ -128,9 +121,7 @@ class DesignView(APIView):
 class PlanView(APIView):
     """/api/studies/{slug}/numbers/"""
 
-    @extend_schema(
-        responses=PlanSerializer, operation_id="studies_numbers", summary="The amounts of a design"
-    )
+    @extend_schema(responses=PlanSerializer, operation_id="studies_numbers", summary="A design's amounts")
     def get(self, request: Request, slug: str) -> Response:
         """Return the numbers of items, check questions, pages of work, judgments and hours that the design gives."""
         study = study_for(request, slug)
@@ -143,9 +134,7 @@ class PresetsView(APIView):
 
     permission_classes = [IsStaff]
 
-    @extend_schema(
-        responses=PresetSerializer(many=True), operation_id="presets_list", summary="The published protocols"
-    )
+    @extend_schema(responses=PresetSerializer(many=True), operation_id="presets_list", summary="All presets")
     def get(self, request: Request) -> Response:
         """Return all presets, each as a complete design. The list has no pages, since presets are few."""
         return Response([{"name": name, **asdict(preset)} for name, preset in PRESETS.items()])
@@ -211,13 +200,11 @@ class SavedPresetSerializer(serializers.ModelSerializer[SavedPreset]):
     partial_update=extend_schema(
         request=RenamePresetRequest,
         responses={200: SavedPresetSerializer, 409: FORBIDDEN_RESPONSE},
-        description="Change a preset's title and description. Only the person who saved it, or an account that may "
-        "delete studies, can do so. The slug cannot be changed, since study files refer to it.",
+        description="Change a preset's title and description. The slug stays, since study files refer to it.",
     ),
     destroy=extend_schema(
         responses={204: None, 409: FORBIDDEN_RESPONSE},
-        description="Delete a preset. Only the person who saved it, or an account that may delete studies, can do so. "
-        "Studies made from it keep their designs.",
+        description="Delete a preset. Studies made from it keep their designs.",
     ),
 )
 class SavedPresetResource(Resource):
