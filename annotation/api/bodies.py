@@ -20,21 +20,14 @@ class Schema(serializers.Serializer[Any]):
 
 
 class Problem(Schema):
-    """An error, as a problem document (RFC 9457)."""
+    """A problem document (RFC 9457). ``missing``: positions without an answer; ``errors``: problems by parameter."""
 
     type = serializers.CharField()
     title = serializers.CharField()
     status = serializers.IntegerField()
     detail = serializers.CharField()
-    missing = serializers.ListField(
-        child=serializers.IntegerField(),
-        required=False,
-        help_text="Only if a submission is incomplete: positions without an answer.",
-    )
-    errors = serializers.DictField(  # type: ignore[assignment]  # a member of the document
-        required=False,
-        help_text="Only if the request is invalid: what is wrong, by the name of the parameter.",
-    )
+    missing = serializers.ListField(child=serializers.IntegerField(), required=False)
+    errors = serializers.DictField(required=False)  # type: ignore[assignment]  # a member of the document
 
 
 CONFLICT_RESPONSE = OpenApiResponse(Problem, description="Not possible now; nothing was changed.")
@@ -51,19 +44,10 @@ class JoinRequest(Parameters):
     """A request to join a study: a name, and the values that the study requires."""
 
     worker = TextField()
-    code = TextField(
-        required=False, help_text="Code of the study or of an invitation, if the study requires one."
-    )
-    consent = serializers.BooleanField(
-        required=False, help_text="Whether the participant agrees to the consent text, if the study has one."
-    )
-    country = TextField(
-        required=False, max_length=2, help_text="Two letters (ISO 3166-1), if the study asks for the country."
-    )
-    resume = TextField(
-        required=False,
-        help_text="Resume code of this participant, for a new token. The old token stops working.",
-    )
+    code = TextField(required=False, help_text="Code of the study or of an invitation, if one is required.")
+    consent = serializers.BooleanField(required=False, help_text="Agreement to the consent text, if any.")
+    country = TextField(required=False, max_length=2, help_text="ISO 3166-1 code, if the study asks for it.")
+    resume = TextField(required=False, help_text="Resume code, for a new token; the old one stops working.")
 
 
 class JoinedReply(Schema):
@@ -71,10 +55,7 @@ class JoinedReply(Schema):
 
     worker = serializers.CharField()
     token = serializers.CharField()
-    resume = serializers.CharField(
-        allow_null=True,
-        help_text="Resume code, which is shown only once; null unless the participant is new.",
-    )
+    resume = serializers.CharField(allow_null=True, help_text="Shown once; null for a known participant.")
 
 
 class Sentence(Schema):
@@ -86,9 +67,7 @@ class Sentence(Schema):
 class Picture(Schema):
     """The picture of the item on a page of work."""
 
-    url = serializers.CharField(
-        help_text="Address of the original picture, on this server for the same token; empty if there is none."
-    )
+    url = serializers.CharField(help_text="Address of the original, for the same token; empty if none.")
     alt = serializers.CharField(help_text="Alternative text of the picture.")
 
 
@@ -96,9 +75,7 @@ class SourceText(Schema):
     """The source text of the item, if the study shows it."""
 
     text = serializers.CharField()
-    language = serializers.CharField(
-        help_text="BCP 47 tag of the language; empty if the study does not state it."
-    )
+    language = serializers.CharField(help_text="BCP 47 tag; empty if the study does not state it.")
 
 
 class ShownScale(Schema):
@@ -125,9 +102,7 @@ class ShownUnit(Schema):
     c = Sentence(required=False)
     image = Picture(required=False)
     caption = Sentence(required=False)
-    scale = ShownScale(
-        required=False, help_text="Only for graded and slider, if the study has its own scale."
-    )
+    scale = ShownScale(required=False, help_text="Of graded and slider, if the study has its own scale.")
 
 
 class AssignmentReply(Schema):
@@ -139,25 +114,15 @@ class AssignmentReply(Schema):
 
 
 class Answer(Schema):
-    """An answer to the unit at a position of the page, as the worker saw it."""
+    """An answer to a unit, as the worker saw it. ``signals``: counts by name, such as ``pasted`` characters."""
 
     position = serializers.IntegerField(min_value=1)
     value = PlainNumberField(required=False, help_text="Answer of a protocol whose answers are numbers.")
-    answer = serializers.JSONField(
-        required=False, help_text="Answer of another protocol, such as a text, instead of value."
-    )
-    seconds = serializers.FloatField(
-        required=False, help_text="Seconds during which the page was visible and the participant active."
-    )
-    wall_seconds = serializers.FloatField(
-        required=False, help_text="Seconds during which the item was on the screen, including pauses."
-    )
+    answer = serializers.JSONField(required=False, help_text="Answer that is not a number, instead of value.")
+    seconds = serializers.FloatField(required=False, help_text="Time on the visible page, without pauses.")
+    wall_seconds = serializers.FloatField(required=False, help_text="Time on the screen, including pauses.")
     comment = serializers.CharField(required=False, max_length=2000)
-    signals = serializers.DictField(
-        child=serializers.IntegerField(),
-        required=False,
-        help_text="What the page counted, by name, such as pasted: the number of pasted characters.",
-    )
+    signals = serializers.DictField(child=serializers.IntegerField(), required=False)
 
 
 @extend_schema_field(Answer(many=True))

@@ -71,12 +71,7 @@ class AssignmentSerializer(RowSerializer[Assignment]):
     study = Related("study.slug")
     hit = Related("hit.key", optional=True)
     worker = Related("worker.name")
-    seat = serializers.IntegerField(
-        source="slot",
-        read_only=True,
-        help_text="Number of its place on the page of work. Assignments that are in progress, submitted, approved or "
-        "rejected never share a place.",
-    )
+    seat = serializers.IntegerField(source="slot", read_only=True, help_text="Number of the place it takes.")
 
     class Meta:
         model = Assignment
@@ -314,9 +309,7 @@ class ProblemReportResource(Resource):
 class WrittenCaptionSerializer(RowSerializer[WrittenCaption]):
     """A caption of a dataset that a worker wrote."""
 
-    study = serializers.SerializerMethodField(
-        help_text="Study in which the caption was written; null if it was deleted."
-    )
+    study = serializers.SerializerMethodField(help_text="Study that it was written in; null if deleted.")
     dataset = Related("caption.dataset.name")
     caption = Related("caption.key")
     text = Related("caption.text")
@@ -355,10 +348,7 @@ class BudgetSerializer(RowSerializer[Budget]):
 
     study = Related("study.slug")
     place = Related("platform")
-    left_cents = serializers.IntegerField(
-        read_only=True,
-        help_text="Part of the budget that is neither reserved nor spent; negative if the crowd spent more.",
-    )
+    left_cents = serializers.IntegerField(read_only=True, help_text="Not reserved or spent; can be negative.")
 
     class Meta:
         model = Budget
@@ -471,18 +461,14 @@ class SessionResource(Resource):
 
 
 class CrowdCallSerializer(RowSerializer[CrowdCall]):
-    """A request to a crowd (``place``), stored before it is sent, without the crowd's own id of the person."""
+    """A request to a crowd (``place``), without its id of the person. ``unsure``: nobody can tell if it was done."""
 
     study = Related("study.slug")
     place = Related("platform")
     worker = Related("worker.name", optional=True)
     made_by = Related("made_by.username", optional=True)
     currency = serializers.CharField(read_only=True, allow_null=True)
-    unsure = serializers.BooleanField(
-        source="has_unknown_outcome",
-        read_only=True,
-        help_text="Whether the request failed in such a way that nobody can tell if the crowd carried it out.",
-    )
+    unsure = serializers.BooleanField(source="has_unknown_outcome", read_only=True)
 
     class Meta:
         model = CrowdCall

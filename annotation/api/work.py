@@ -126,13 +126,8 @@ class AcceptView(WorkView):
         "Accept the next HIT",
         {
             201: AssignmentReply,
-            200: OpenApiResponse(
-                AssignmentReply, description="The page of work that the participant has in progress."
-            ),
-            204: OpenApiResponse(
-                description="There is no work for this participant. With the header Retry-After: pages of work that "
-                "others have in progress may become available."
-            ),
+            200: OpenApiResponse(AssignmentReply, description="The page of work in progress."),
+            204: OpenApiResponse(description="There is no work; with Retry-After, there may be later."),
             403: Problem,
             404: Problem,
         },
@@ -157,9 +152,7 @@ class SubmitView(WorkView):
             200: SubmittedReply,
             400: OpenApiResponse(Problem, description="`missing` lists the positions without an answer."),
             404: Problem,
-            409: OpenApiResponse(
-                Problem, description="The time is over, or the assignment was submitted with other answers."
-            ),
+            409: OpenApiResponse(Problem, description="Too late, or submitted with other answers."),
         },
         request=SubmitRequest,
     )
@@ -237,9 +230,7 @@ class RetakeView(WorkView):
         {
             200: AssignmentReply,
             404: Problem,
-            409: OpenApiResponse(
-                Problem, description="Other participants have its places, or it was submitted or returned."
-            ),
+            409: OpenApiResponse(Problem, description="Its place is taken, or it was submitted or returned."),
         },
     )
     def post(self, request: Request, id: str) -> Response:

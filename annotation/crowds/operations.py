@@ -30,9 +30,7 @@ from judgments.operations import CommandHelp, FollowUp, Outcome, operation
 class OpenRequest(Parameters):
     """The choice to open a study in spite of doubtful points."""
 
-    anyway = serializers.BooleanField(
-        default=False, help_text="Open the study although the checklist has a doubtful point."
-    )
+    anyway = serializers.BooleanField(default=False, help_text="Open in spite of doubtful points.")
 
 
 def _publish_now(study: Study) -> str:

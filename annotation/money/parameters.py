@@ -68,9 +68,7 @@ class PaymentReason(Parameters):
 class TopUpRequest(PaymentReason):
     """The reason of top-ups, and the worker to whom they are paid (default: all workers)."""
 
-    worker = serializers.CharField(
-        default="", allow_blank=True, label="Participant", help_text="Pay only this participant; empty: all."
-    )
+    worker = serializers.CharField(default="", allow_blank=True, label="Participant", help_text="Empty: all.")
 
 
 class BonusRequest(PaymentReason):
@@ -99,16 +97,10 @@ def _limit_field(help_text: str) -> serializers.IntegerField:
 class LimitsRequest(Parameters):
     """The limits of an account, or of the whole installation. A limit that is left out is removed."""
 
-    account = serializers.CharField(
-        default="", allow_blank=True, help_text="Name of a staff account; empty: the whole installation."
-    )
+    account = serializers.CharField(default="", allow_blank=True, help_text="Empty: the whole installation.")
     currency = serializers.RegexField(r"^[A-Z]{3}$", help_text="Three letters, such as USD.")
     day_cents = _limit_field("Limit of what is reserved or spent in a day, in cents.")
     total_cents = _limit_field("Limit of what is reserved or spent in total, in cents.")
-    account_day_cents = _limit_field(
-        "Limit in a day of each account that has no limits of its own, in cents."
-    )
-    account_total_cents = _limit_field(
-        "Limit in total of each account that has no limits of its own, in cents."
-    )
+    account_day_cents = _limit_field("Daily limit of each account without its own limits, in cents.")
+    account_total_cents = _limit_field("Total limit of each account without its own limits, in cents.")
     confirm_cents = _limit_field("Amount in cents; a second person must confirm an order above it.")

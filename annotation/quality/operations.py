@@ -69,9 +69,7 @@ class RuleRequest(Parameters):
 
     settings = SettingsField(required=False, help_text=SETTINGS_HELP)
     action = serializers.ChoiceField(choices=QualityRule.Action.choices)
-    enabled = serializers.BooleanField(
-        required=False, help_text="Whether the detector is turned on (default: true)."
-    )
+    enabled = serializers.BooleanField(required=False, help_text="Default: true.")
 
 
 @operation("set-rule", "Switch a detector on or off, or change it", parameters=RuleRequest, row="rule")

@@ -29,9 +29,7 @@ class PointSerializer(serializers.Serializer[Any]):
     )
     words = serializers.CharField(help_text="What the study has or lacks, in one or more sentences.")
     link = serializers.CharField(
-        allow_blank=True,
-        help_text="Address of the page where the point can be changed; empty if there is none, or if the account may "
-        "not change the study.",
+        allow_blank=True, help_text="Page to change it; empty if there is none or the account may not."
     )
 
 
@@ -42,9 +40,7 @@ class ChecklistSerializer(serializers.Serializer[Any]):
     state = serializers.ChoiceField(Study.State.choices)
     blocked = serializers.BooleanField(help_text="Whether a point prevents opening.")
     missing = serializers.IntegerField(help_text="Number of points that are “missing”.")
-    points = PointSerializer(
-        many=True, help_text="Points of the checklist; those that prevent opening come first."
-    )
+    points = PointSerializer(many=True, help_text="Those that prevent opening come first.")
 
 
 class ChecklistView(APIView):
@@ -53,9 +49,7 @@ class ChecklistView(APIView):
     @extend_schema(
         responses={
             200: ChecklistSerializer,
-            404: OpenApiResponse(
-                description="The study has published judgments, so it is never opened to participants."
-            ),
+            404: OpenApiResponse(description="The study has published judgments; it is never opened."),
         },
         operation_id="studies_checklist",
         summary="What a study has and lacks before it is opened",

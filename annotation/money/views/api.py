@@ -46,42 +46,24 @@ class PreviewReply(bodies.Schema):
     """The preview of an operation that moves money. It has more members, which depend on the operation."""
 
     step = serializers.CharField()
-    total_cents = serializers.IntegerField(
-        help_text="Cost in cents, fees included; for a new budget, the increase."
-    )
+    total_cents = serializers.IntegerField(help_text="Cost with fees; for a new budget, the increase.")
     currency = serializers.CharField()
-    left_cents = serializers.IntegerField(
-        help_text="Part of the budget, in cents, that is neither spent nor reserved now. Negative if the crowd spent "
-        "more than the budget."
-    )
+    left_cents = serializers.IntegerField(help_text="Budget that is not spent or reserved; can be negative.")
     enough = serializers.BooleanField(help_text="Whether total_cents is at most left_cents.")
     confirm = serializers.CharField(help_text="Digest of this preview, which the POST request sends back.")
 
 
 class DoneReply(bodies.Schema):
-    """The result of an operation that moves money."""
+    """The result of an operation on money. ``left_out``: participants whose top-ups the budget does not cover."""
 
     step = serializers.CharField()
-    total_cents = serializers.IntegerField(
-        help_text="Cost in cents, fees included, without what is left out; for a new budget, the increase."
-    )
+    total_cents = serializers.IntegerField(help_text="Cost of what is done; for a new budget, the increase.")
     currency = serializers.CharField()
-    left_cents = serializers.IntegerField(
-        help_text="Part of the budget, in cents, that is neither spent nor reserved after the operation."
-    )
-    calls = serializers.ListField(
-        child=serializers.IntegerField(),
-        help_text="Ids of the messages to the crowd, under /api/crowd-calls/; empty if nothing is sent.",
-    )
-    left_out = serializers.ListField(
-        child=serializers.CharField(),
-        required=False,
-        help_text="Only for top-ups: participants whose top-ups the budget does not cover.",
-    )
+    left_cents = serializers.IntegerField(help_text="Budget not spent or reserved after the operation.")
+    calls = serializers.ListField(child=serializers.IntegerField(), help_text="Ids, under /api/crowd-calls/.")
+    left_out = serializers.ListField(child=serializers.CharField(), required=False)
     request = serializers.IntegerField(
-        required=False,
-        help_text="Only if a second person must confirm the order, so that nothing is done yet: id of the spending "
-        "request, under /api/spending-requests/.",
+        required=False, help_text="Id of the spending request, if a second person must confirm it first."
     )
 
 
@@ -97,8 +79,7 @@ DONE_RESPONSES: dict[Any, Any] = {
     404: bodies.Problem,
     409: OpenApiResponse(
         bodies.Problem,
-        description="The preview has changed, the budget or a limit does not suffice, or the operation is not "
-        "possible now; nothing was done.",
+        description="The preview has changed, the budget or a limit does not suffice, or it is not possible now.",
     ),
     422: OpenApiResponse(bodies.Problem, description="The key was used for another request."),
 }

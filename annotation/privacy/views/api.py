@@ -35,9 +35,7 @@ class ConsentReply(Schema):
 
     text = serializers.CharField(help_text="Text in Markdown, in the language of the study.")
     translations = serializers.DictField(child=serializers.CharField(), help_text="Text by language.")
-    version = serializers.CharField(
-        help_text="Hash of the text; empty if the study does not ask for consent."
-    )
+    version = serializers.CharField(help_text="Hash of the text; empty if consent is not asked for.")
     agreed = serializers.BooleanField(help_text="Whether the participant agreed to this version.")
 
 
@@ -52,11 +50,7 @@ class ConsentView(WorkView):
 
     worker_methods = ("GET", "POST")
 
-    @worker_call(
-        "studies_consent",
-        "Read the consent text",
-        {200: ConsentReply, 403: Problem, 404: Problem},
-    )
+    @worker_call("studies_consent", "Read the consent text", {200: ConsentReply, 403: Problem, 404: Problem})
     def get(self, request: Request, slug: str) -> Response:
         """Return the consent text in force."""
         return private_response(self._consent_json(slug, calling_worker(request)))
@@ -152,9 +146,7 @@ class EraseView(OperationView):
     responses: ClassVar[dict[Any, Any]] = {
         200: ErasedReply,
         404: OpenApiResponse(description="The study has no participant of this name."),
-        409: OpenApiResponse(
-            description="The person cannot be erased yet, for example because they are still to be paid."
-        ),
+        409: OpenApiResponse(description="The person cannot be erased yet, for example before payment."),
     }
 
 

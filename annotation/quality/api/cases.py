@@ -29,10 +29,7 @@ class ExclusionSerializer(RowSerializer[Exclusion]):
 
     study = Related("study.slug")
     worker = Related("worker.name")
-    evidence = serializers.DictField(
-        read_only=True,
-        help_text="Numbers and settings behind the detector's finding; empty if there was no finding.",
-    )
+    evidence = serializers.DictField(read_only=True, help_text="Numbers and settings of the finding, if any.")
     made_by = Related("made_by.username", optional=True)
     lifted_by = Related("lifted_by.username", optional=True)
 

@@ -25,9 +25,7 @@ class ControlItemSerializer(UnitSerializer):
 
     seen = serializers.SerializerMethodField()
     right = serializers.SerializerMethodField()
-    suspect = serializers.SerializerMethodField(
-        help_text="Whether the check question may be wrong: participants who are right on others often miss it."
-    )
+    suspect = serializers.SerializerMethodField(help_text="Whether careful participants often miss it.")
 
     class Meta(UnitSerializer.Meta):
         fields = [*UnitSerializer.Meta.fields, "control_kind", "seen", "right", "suspect"]
