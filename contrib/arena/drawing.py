@@ -82,8 +82,8 @@ def draw_missing_units(
     Return the row ids of units to leave out for this worker: all units on other pages of the study that this worker has
     claimed; none after a new draw, which has left them out already.
 
-    The HIT's version and state are read, and those of a new draw are stored. Call this function in the transaction that
-    took a slot of the HIT.
+    The HIT's version, which counts changes to its units, and its state are read, and those of a new draw are stored.
+    Call this function in the transaction that took a slot of the HIT.
 
     Args:
         own_captions: row ids of captions that the worker must not judge.

@@ -29,7 +29,7 @@ class _RecordedNumber(NamedTuple):
 
     Attributes:
         ours: the value; None if it cannot be computed.
-        others: the values by other conventions, by name of the convention.
+        others: the values by other conventions, by name of the convention; None if one cannot be computed.
         missing: why there is no value.
     """
 

@@ -116,8 +116,8 @@ class UnitSpec:
         reference, first, second: the texts that it shows. A pair has two candidates, and a caption is ``first``.
         kind, pair: the kind of the pair, such as HC, and its key; "" for other units.
         control: whether it is a control item. Then ``expected`` is the right answer, or range of answers.
-        filtered: whether the filter removed the caption, which is shown only to fill up a group.
-        audited: whether the filter removed the caption, which is judged to audit the filter.
+        filtered: whether the design's filter (``caption_filter``) removed the caption, shown only to fill up a group.
+        audited: whether the filter removed the caption, which is judged to see what the filter misses.
         control_kind: "reference", "degraded", "repeated" or "known-good"; "" for other units.
         content: further JSON for the kind's page.
         source_text: the source text of the item; only for previews.

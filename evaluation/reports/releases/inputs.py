@@ -249,7 +249,8 @@ def _rankings(
     """Return the rankings of systems.
 
     Bundles from before systems ranked images (``has_old_proposals``) have no rankings of lists of one caption, and no
-    intervals of shares. Those that do not score credited systems have no ``system_orders``.
+    intervals of shares. A unit scores the systems that the file of imported judgments credits with its text. In bundles
+    from before that (not ``credited``), it scores all systems that gave the text, and there are no ``system_orders``.
     """
     relevance = rows.settings.kind.relevance
     if proposals is None or relevance is None:

@@ -1,4 +1,7 @@
-"""Read single values: texts, names, addresses, numbers, flags and times."""
+"""Read single values: texts, names, addresses, numbers, flags and times.
+
+``textual`` says that the file has only texts, such as CSV, so that numbers and flags are parsed.
+"""
 
 from __future__ import annotations
 
@@ -143,7 +146,7 @@ def read_seconds(value: Any, textual: bool) -> float:
 
 
 def read_flag(value: Any, textual: bool) -> bool:
-    """Return a flag as bool. In CSV, accept 1 and 0, and yes and no. Raise BadCell for other values."""
+    """Return a flag as bool. If ``textual``, accept 1 and 0, and yes and no. Raise BadCell for other values."""
     if textual and isinstance(value, str) and value.strip().lower() in _FLAGS:
         return _FLAGS[value.strip().lower()]
     if not isinstance(value, bool):
