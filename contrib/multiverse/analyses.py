@@ -152,7 +152,9 @@ class CaptionMetrics(_ComparedMetrics):
         if captions is None:
             captions = self._captions_of_units()
         self._captions, counts = caption_texts(study, captions, self._references)
-        self._weights = weights_of_captions(self._captions)  # unequal if rejected captions were audited
+        self._weights = weights_of_captions(
+            self._captions
+        )  # above 1 for a sample of those that the filter left out
         self._has_own_references = counts["own_reference_dropped"] > 0
         # a number for each caption's image
         _, self._images = np.unique([caption.item for caption in self._captions], return_inverse=True)
@@ -203,7 +205,7 @@ class CaptionMetrics(_ComparedMetrics):
         return self._votes.cached_result(("scores", tokenizer, references), compute)
 
     def _with_references(self, references: str) -> list[CaptionTexts]:
-        """Return the captions with the references of an option: half of them, or also the caption itself."""
+        """Return the captions with the references of an option: half of them, or also those that equal the caption."""
         if references == HALF:
             return self._halve_references(self._captions)
         if references == OWN_KEPT:

@@ -59,7 +59,7 @@ class RankedPool:
         queries: names of the Q queries: images, or captions.
         items: names of the ranked items of the pool.
         rankings: by system, the (Q, pool) indices of the ranked items for each query, best first.
-        settings: the settings of the joined models, by KCCA system.
+        settings: by KCCA system, the settings of its models, whose rankings it joins (``rank_by_kcca``).
         sizes: the numbers of images for training, for development and in the pool.
     """
 

@@ -1,4 +1,4 @@
-"""Evaluate systems' ranked lists by people's judgments.
+"""Evaluate systems' ranked lists by people's judgments. An entry of a list is a proposal (``Proposals``).
 
 For annotation, an image is the query and captions are ranked; for search, a caption is the query and images are ranked.
 The measures are those of Hodosh et al. 2013 (H13), section 4.3. The original of a query is the caption that was written
@@ -69,9 +69,10 @@ def rankings_of(
     rank correlations by task, between the orders of systems by people's measures and by measures of the original.
 
     S@k and R-precision leave out queries that are ``not_judged`` (no item was judged) or have ``nothing_relevant``.
-    With an ``audit`` of the filter, ``audited`` has S@k over all queries. If lists can contain the original,
-    ``original`` has R@k and the median rank (H13 §4.3.1). Systems without a judged item have a row only if
-    ``with_unjudged_systems``, as in releases by Quorum up to 0.5.
+    A design's filter leaves captions out; its ``audit`` is the share of relevant ones in a sample of them. With it,
+    ``audited`` has S@k over all queries. If lists can contain the original, ``original`` has R@k and the median rank
+    (H13 §4.3.1). Systems without a judged item have a row only if ``with_unjudged_systems``, as in releases by Quorum
+    up to 0.5.
     """
 
     def is_relevant_value(value: float) -> bool:
@@ -205,8 +206,8 @@ def judged_outputs(
 ) -> JudgedOutputs:
     """Return people's consensus on systems' lists.
 
-    If several units show the same text, their judgments are combined if ``credited``; otherwise only the first of these
-    units is used.
+    If several units show the same text, their judgments are combined if ``credited``; otherwise, as in older releases,
+    only the first of these units is used.
     """
     units = proposals.units
     # Groups of units: those that score an entry, and those that judge the same image and text.
@@ -295,7 +296,7 @@ class _SystemLists:
     def rankings_of_original(self) -> JudgedRankings:
         """Return the lists with the original as the only relevant item.
 
-        If several captions were written for the image, the original is the first of them.
+        If several captions were written for the image, the original is the first of them in the list.
         """
         is_first = np.zeros(len(self.original), dtype=bool)
         hits = np.flatnonzero(self.original == 1)
