@@ -50,7 +50,8 @@ def _book_for_call(
 ) -> bool:
     """Add ``cents`` to the reservation of a call, or subtract negative ones. Return False if that was booked before.
 
-    The key of the entry contains its number, since a retried call reserves money again.
+    The key of the entry contains its number, since a retried call reserves money again. So only
+    another process that books at the same moment can have booked it before.
     """
     number = LedgerEntry.objects.filter(call=call, what=what).count() + 1
     key = f"{what}:{call.key}:{number}"

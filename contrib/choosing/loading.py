@@ -93,7 +93,7 @@ def _caption_population(
     """Return the captions of a draft's batch, as ``_pair_population`` does for pairs. Units are None, scores nan."""
     units, captions, systems = [], [], []
     for unit in chain.from_iterable(hit.units for hit in batch.hits):
-        # A filtered caption is shown only to fill up a group, and is not judged.
+        # A caption that the design's filter left out (``filtered``) is shown only to fill up a group.
         if unit.control or unit.filtered or unit.first is None:
             continue
         units.append(unit)

@@ -152,9 +152,8 @@ class CaptionMetrics(_ComparedMetrics):
         if captions is None:
             captions = self._captions_of_units()
         self._captions, counts = caption_texts(study, captions, self._references)
-        self._weights = weights_of_captions(
-            self._captions
-        )  # above 1 for a sample of those that the filter left out
+        # unequal if a sample of the captions that the design's filter left out was judged, to audit the filter
+        self._weights = weights_of_captions(self._captions)
         self._has_own_references = counts["own_reference_dropped"] > 0
         # a number for each caption's image
         _, self._images = np.unique([caption.item for caption in self._captions], return_inverse=True)

@@ -51,8 +51,8 @@ def book_list(
 ) -> BookingCounts:
     """Book the statuses in the panel's list. A repeated call changes nothing.
 
-    The panel's payments that no session accounts for count as spent. A publication at a panel is of a whole study, and
-    has no HIT.
+    ``compare_panel_list`` also returns sessions that the list lacks. The panel's payments that no session accounts for
+    count as spent. A publication at a panel is of a whole study, and has no HIT.
 
     Args:
         approve: whether sessions with the verdict "pay" are also approved.
@@ -66,7 +66,7 @@ def book_list(
             counts["unmatched"] += book_unmatched_payment(
                 publication=publication, key=submission.unmatched_payment, session=session, by=by
             )
-        if session is None or submission.panel_line is None:
+        if session is None or submission.panel_line is None:  # only in the list, or only in the database
             continue
         if new_status in (Status.APPROVED, Status.REJECTED):  # the panel has paid or rejected it already
             feedback = "The panel rejected it." if new_status == Status.REJECTED else ""

@@ -85,8 +85,7 @@ REFERENCE_COLUMNS = {"item__name": _encode_text, "text": _encode_text}
 def digest_of_material(study: Study, *, from_blocks: bool = False) -> str:
     """Return the hash of units and references as lines of JSON.
 
-    With ``from_blocks``, units are read from stored blocks of columns, and from the rows that were added after the
-    last block; else all are read from their rows.
+    With ``from_blocks``, units are read from stored blocks of columns and from newer rows, else all from their rows.
     """
     units = Unit.objects.filter(study=study)
     references = Caption.objects.filter(item__in=units.order_by().values("item"), role=Caption.Role.REFERENCE)

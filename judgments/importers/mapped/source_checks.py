@@ -130,7 +130,7 @@ class SourceChecks:
 
 
 def _is_column(source: str) -> bool:
-    """Return whether a source is the name of a column or of numbered columns."""
+    """Return whether a source is a column or numbered columns ("r{n}"), and no constant, "{n}", or text with braces."""
     return (
         "{" not in source.replace(NUMBER_PLACEHOLDER, "")
         and source != NUMBER_PLACEHOLDER

@@ -1,7 +1,4 @@
-"""Read single values: texts, names, addresses, numbers, flags and times.
-
-``textual`` says that the file has only texts, such as CSV, so that numbers and flags are parsed.
-"""
+"""Read single values. ``textual`` says that all values of a file are texts, as in CSV, so that numbers are parsed."""
 
 from __future__ import annotations
 

@@ -175,9 +175,7 @@ def _kappa(
         expected = n * n
         for code in occurring_codes:
             expected -= first_counts[code] * second_counts[code]
-    elif (
-        weights == LINEAR
-    ):  # n^2 times the mean difference: each gap times the pairs of judgments on either side of it
+    elif weights == LINEAR:  # n^2 times the mean difference: gaps, times the pairs of judgments around them
         below_first = below_second = 0.0
         for index in range(len(occurring_codes) - 1):
             below_first += first_counts[occurring_codes[index]]

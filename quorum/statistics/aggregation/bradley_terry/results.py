@@ -105,8 +105,8 @@ class BradleyTerryResult(ItemStrengths):
 
     strength: (K,) with sum 1. prior, tie_model: the options. comparisons: number of comparisons. groups: (K,) number of
     the item's group; within a group, chains of wins or ties lead from each item to every other one, and strengths are
-    defined only if there is a single group. nu: Davidson's parameter of ties, 0 without ties, nan for "half".
-    order_effect: log of the factor for being shown first.
+    defined only if there is a single group. nu: Davidson's parameter of ties, 0 without ties, nan for "half"
+    (a tie is half a win of each item). order_effect: log of the factor for being shown first.
     """
 
     strength: Floats
