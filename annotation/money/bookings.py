@@ -48,10 +48,9 @@ def reserve_again(*, call: CrowdCall, cents: int) -> None:
 def _book_for_call(
     call: CrowdCall, what: str, cents: int, budget: Budget, *, account_id: int | None = None
 ) -> bool:
-    """Add ``cents`` to the reservation of a call, or subtract negative ones. Return False if that was booked before.
+    """Add ``cents`` to the reservation of a call, or subtract negative ones. Return False if another process just did.
 
-    The key of the entry contains its number, since a retried call reserves money again. So only
-    another process that books at the same moment can have booked it before.
+    The key of the entry contains its number, since a retried call reserves money again.
     """
     number = LedgerEntry.objects.filter(call=call, what=what).count() + 1
     key = f"{what}:{call.key}:{number}"

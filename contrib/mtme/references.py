@@ -58,8 +58,7 @@ class SegmentReferences:
     def scores(self, table: JudgedSystems, system: int) -> dict[str, Any]:
         """Return ``corpus`` and ``images``: the scores of a system and of its images against all references, by metric.
 
-        The documents of CIDEr are the images. An image has the score 0 if it has no caption by the system, or if no
-        reference of it is another text than ``NO_TEXT``.
+        CIDEr's documents are the images. An image without a caption, or whose references are all ``NO_TEXT``, scores 0.
         """
         captions = table.caption[table.systems[system]]
         references_by_segment = [[line for line in lines if line != NO_TEXT] for lines in self.texts]

@@ -104,7 +104,7 @@ class ProlificBackend(ExternalBackend):
         ) % {"address": f"{settings.PUBLIC_URL}/s/{study.slug}/panel/"}
 
     def fee(self, design: StudyDesign, cents: int) -> int:
-        """Return the fee of the account, rounded up. Before a purchase, Prolific's own price is compared with it."""
+        """Return the fee by PROLIFIC_FEE_PERCENT, rounded up. Before a purchase, Prolific's own price is compared."""
         return self.bonus_fee(cents)  # Prolific charges the same rate
 
     def bonus_fee(self, cents: int) -> int:

@@ -117,7 +117,7 @@ def _describe_value(name: str, value: Any) -> str:
 
 def describe_note(note: str) -> str:
     """Translate a note of an import, which is stored in English and may start with the name of a system."""
-    for quirk in QUIRK_NOTES.values():
+    for quirk in QUIRK_NOTES.values():  # sentences such as "Items without texts, left out: {n}."
         pattern = re.escape(quirk).replace(r"\{n\}", r"(?P<n>[\d,]+)")
         pattern = pattern.replace(r"\{detail\}", "(?P<detail>.*)")
         if match := re.fullmatch(f"(?P<system>.*: )?{pattern}", note, re.DOTALL):

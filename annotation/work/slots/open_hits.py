@@ -52,7 +52,7 @@ def next_open_hits(study: Study, worker: Worker, participation: Any) -> list[HIT
     If none is new to the worker, return HITs that the worker returned or let expire.
 
     Args:
-        participation: a row of the candidates' participation query, with its annotations.
+        participation: the worker's participation as ``candidates`` reads it, with the annotation ``wrote_captions``.
     """
     size = WIDE_WINDOW_SIZE if stops_early(study) else WINDOW_SIZE
     if not participation.wrote_captions:

@@ -109,7 +109,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
             wording=settings.wording, is_clustered=settings.clustered, is_credited=settings.credited
         ),
         are_raters_known=settings.raters_known,
-        # Fields of the judgment signature that only arenas and such samples have.
+        # The judgment signature has the first of these fields only for an arena, the second only for such a sample.
         draws_at_claim="drawn" in settings.others,
         samples_useful_items="chosen" in settings.others,
     )

@@ -69,10 +69,9 @@ def rankings_of(
     rank correlations by task, between the orders of systems by people's measures and by measures of the original.
 
     S@k and R-precision leave out queries that are ``not_judged`` (no item was judged) or have ``nothing_relevant``.
-    A design's filter leaves captions out; its ``audit`` is the share of relevant ones in a sample of them. With it,
-    ``audited`` has S@k over all queries. If lists can contain the original, ``original`` has R@k and the median rank
-    (H13 §4.3.1). Systems without a judged item have a row only if ``with_unjudged_systems``, as in releases by Quorum
-    up to 0.5.
+    With an ``audit`` of what the design's filter left out (a judged sample), ``audited`` has S@k over all queries. If
+    lists can contain the original, ``original`` has R@k and the median rank (H13 §4.3.1). Systems without a judged item
+    have a row only if ``with_unjudged_systems``, as in releases by Quorum up to 0.5.
     """
 
     def is_relevant_value(value: float) -> bool:

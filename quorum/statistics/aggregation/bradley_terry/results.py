@@ -101,7 +101,7 @@ def shares_of(log_strength: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BradleyTerryResult(ItemStrengths):
-    """Strengths from comparisons. Without clusters, `freedom` is empty here, which stands for infinity.
+    """Strengths from comparisons. Without clusters, `freedom` is an empty array instead of infinities.
 
     strength: (K,) with sum 1. prior, tie_model: the options. comparisons: number of comparisons. groups: (K,) number of
     the item's group; within a group, chains of wins or ties lead from each item to every other one, and strengths are
