@@ -25,7 +25,7 @@ def ranking_section(study: Study) -> Section | None:
     design = design_of(study)
     kind = KINDS[study.protocol]
     has_unusual_answers = design.answers != AnswerOptions()
-    has_unequal_chances = design.chosen is not None or has_chances(study)
+    has_unequal_chances = design.chosen is not None or has_chances(study)  # chosen: by usefulness
     if not (kind.compares_pairs or kind.names_best) or not (has_unusual_answers or has_unequal_chances):
         return None
     try:

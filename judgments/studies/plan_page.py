@@ -41,7 +41,7 @@ def plan_context(study: Study) -> Context:
     if isinstance(plan, StudyPlan):
         try:
             return {"design": design, "plan": plan, "plan_parts": parts_of_plan(design, plan)}
-        except QuorumError as error:
+        except QuorumError as error:  # of an app's part, such as the cost at a crowd whose feature is off
             plan = DesignError(str(error))
     return {
         "design": design,

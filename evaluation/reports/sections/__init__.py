@@ -42,7 +42,7 @@ def _metric_sections(inputs: ReportInputs, progress: Progress) -> list[Section]:
             thresholds.thresholds_section(inputs),
         ]
         sections += [proposals.grades_section(inputs), proposals.rankings_section(inputs)]
-    sections.append(readings_section(inputs))
+    sections.append(readings_section(inputs))  # variants that the evaluation's options request
     progress(0.75, "metrics against each other")
     sections.append(between_metrics_section(inputs, one_judge))
     return [section for section in sections if section is not None]

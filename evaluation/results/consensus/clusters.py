@@ -66,10 +66,10 @@ def rater_deletions(
     majority = majority_of_others(unit, side)
     # What the judgment adds: the winner of its unit (1, -1 or 0) minus the winner by the unit's other judgments.
     change = np.where(is_adjudicated[unit], 0.0, unit_leads[unit] - ((majority == 1) * 1.0 - (majority == 2)))
-    # If a pair has a single unit, whose votes decide it, its lead is that of the votes, not that of units.
+    # If a pair has a single unit, whose votes decide it, its lead is that of the votes, not that of units. Then
+    # `RaterDeletions.of_leads` leaves out several votes at once, since one vote rarely changes a clear majority.
     vote = (side == 1) * 1.0 - (side == 2)
-    # By unit, the number of votes for the first minus that for the second.
-    balance = np.bincount(unit, weights=vote, minlength=len(unit_leads))
+    balance = np.bincount(unit, weights=vote, minlength=len(unit_leads))  # lead of votes, by unit
     units, pair_leads = np.flatnonzero(pair >= 0), pair_leads.copy()
     unit_counts = np.bincount(pair[units], minlength=len(pair_leads))  # by pair
     single_units = units[unit_counts[pair[units]] == 1]
