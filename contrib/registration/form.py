@@ -33,7 +33,7 @@ def _text_area(label: Any, help_text: Any, max_length: int = MAX_TEXT_LENGTH) ->
 class PlanForm(forms.Form):
     """The form of a plan. Hypothesis 1 has the fields ``text-0`` and ``claim-0``, hypothesis 2 ``text-1``, and so on.
 
-    A detector NAME that excludes people has the field ``rule-NAME``.
+    Each detector NAME has the field ``rule-NAME``: whether the plan is that it excludes people.
     """
 
     exclusions = _text_area(

@@ -139,7 +139,7 @@ class MakeReport(OperationCommand):
         folder = options["output"]
         check_folder(folder)
         metrics = [name.strip() for name in options["metrics"].split(",") if name.strip()]
-        parts = [name for name, is_requested in values.items() if is_requested]
+        parts = [name for name, is_requested in values.items() if is_requested]  # optional parts of a report
         with progress_bar() as progress:
             report = build_report(
                 study, metrics=metrics, tokenizer=options["tokenizer"], parts=parts, progress=progress

@@ -64,7 +64,7 @@ def judgment_signature(
         "imgs": material.images,
         "refs": range_value(*material.references),
         "votes": range_value(least, votes.most),
-        "sides": round(votes.first_left / votes.sided, 3) if votes.sided else "none",
+        "sides": round(votes.first_left / votes.sided, 3) if votes.sided else "none",  # first on the left
         "ctrl": controls,
         "agg": f"{kind.aggregation.rule}-then-pairs" if material.pairs is not None else kind.aggregation.rule,
         "ties": kind.aggregation.tie_rule,

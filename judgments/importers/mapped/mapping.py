@@ -112,7 +112,7 @@ class ColumnMapping(BaseModel):
         values: by Quorum's column and by word in the file, the value that the word stands for; words at the top level
             are for the column `value`.
         zone: the time zone of times that state none.
-        title: the label of a layout. All columns of a layout are foreign; other tables may have some of Quorum's names.
+        title: the label of a layout. Without one, columns with Quorum's names are read even if they are not mapped.
         asked: Quorum's columns whose sources the file must have.
         fixes: corrections of cells, by line and by column of the file.
         header: the column names, for a file without a header.

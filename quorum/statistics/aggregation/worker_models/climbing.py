@@ -11,9 +11,9 @@ import scipy  # its submodules load at first use
 
 from quorum.numeric.arrays import Floats
 
-# After so many steps, parameters that the data do not distinguish are still equal; rounding separates them later.
+# After so many steps, parameters that can be exchanged without changing the objective are still equal, by which
+# callers recognise them (`Optimum.early`). Rounding separates them later.
 EARLY_STEPS = 6
-
 # A start reaches the highest optimum if its value has a smaller relative difference from the highest value. Of values
 # with a relative difference below the second number, the first is taken as the highest.
 _SAME_VALUE_TOLERANCE = 1e-6
