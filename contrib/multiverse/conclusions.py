@@ -93,7 +93,7 @@ def compute_multiverse(
         "seed": votes.seed,
         "metrics": list(metrics),
         "tokenizer": tokenizer,
-        "most": MAX_SPECIFICATIONS,
+        "most": MAX_SPECIFICATIONS,  # in a universe; "most" of a conclusion is its largest value
         "universes": {name: _universe_json(universe) for name, universe in universes.items()},
         "conclusions": conclusions,
     }

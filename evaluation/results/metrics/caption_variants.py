@@ -40,11 +40,11 @@ def compute_caption_variants(
 ) -> dict[str, Any]:
     """Return the requested variants that need no further scores, by option and metric.
 
-    Raise EvaluationError if a variant does not fit the study's judgments.
+    `cuts` are people's thresholds for kappa. Raise EvaluationError if a variant does not fit the study's judgments.
     """
     people = np.array([caption.people for caption in captions], dtype=np.float64)
     weights = weights_of_captions(captions)
-    scores_by_metric = {name: scores[:, 0] for name, scores in metric_results.scores.items()}
+    scores_by_metric = {name: scores[:, 0] for name, scores in metric_results.scores.items()}  # (N, 1)
     variants: dict[str, Any] = {}
     if options.tau_c:
         variants["tau_c"] = {}

@@ -43,7 +43,7 @@ class Record:
         json_texts: whether lists and objects are texts with JSON, as in all untyped formats.
         path: the record's path in a document, such as `annotations[3]`. Several records may be on one line.
         origins: the name in the file of each column that a mapping has renamed, by column.
-        renamed: whether only mapped columns are kept, without guarding apostrophes; errors then give both names.
+        renamed: whether a mapping kept its columns alone, without apostrophes that guard cells; errors give both names.
     """
 
     file: Path

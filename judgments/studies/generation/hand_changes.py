@@ -94,7 +94,7 @@ def change_by_hand(
             % {"slug": study.slug}
         )
     if change is None:
-        changes = [] if undo_all else changes[:-1]
+        changes = [] if undo_all else changes[:-1]  # [] undoes all, as `all_by_hand` is set below
     is_generated = study.state != Study.State.DRAFT
     if is_generated:
         # A withdrawn control item has no place any more. It is left out of the new draw by a change, too.
@@ -110,7 +110,7 @@ def change_by_hand(
     if is_generated or change:
         batch = build_batch(design, study.dataset, maker=study.created_by_id)
     # Otherwise, a change of a draft is undone, perhaps because the draft cannot be drawn with it.
-    changed_study = change_design(study=study, design=design, user=by, all_by_hand=True)  # [] undoes all
+    changed_study = change_design(study=study, design=design, user=by, all_by_hand=True)
     if is_generated and batch is not None:
         store_hits(study=changed_study, batch=batch)
     return changed_study
