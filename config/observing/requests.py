@@ -40,7 +40,7 @@ class RequestMiddleware(Middleware):
         request_id = proxy_id if USABLE_ID.fullmatch(proxy_id) else uuid.uuid4().hex
         started = time.perf_counter()
         with log_field_scope(request=request_id) as log_fields:
-            setattr(request, CONTEXT_ATTRIBUTE, log_fields)
+            setattr(request, CONTEXT_ATTRIBUTE, log_fields)  # for log lines after the end of this scope
             response = self.get_response(request)
             seconds = time.perf_counter() - started
             account_id = _loaded_account_id(request)

@@ -128,7 +128,7 @@ def savings_rows(
                 "group": group,
                 "budget": budget,
                 "error": json_float(error),
-                "even": json_float(errors[UNIFORM, budget][group]),
+                "even": json_float(errors[UNIFORM, budget][group]),  # error of a uniform sample
                 "saved": json_float(_saved_share(error, budget, size, variance_by_group[group])),
             }
         )

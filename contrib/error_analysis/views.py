@@ -81,7 +81,7 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
 
 def _can_be_judged_again(study: Study) -> bool:
     """Return whether a new draft can ask about selected rows. Captions of imported studies cannot be sampled again."""
-    kind = KINDS[study.protocol]
+    kind = KINDS[study.protocol]  # only some kinds can sample units by their ids
     return kind.supports_unit_ids and (kind.compares_pairs or study.source == Study.Source.DESIGNED)
 
 

@@ -26,7 +26,7 @@ class Layout:
 
     Attributes:
         order: for each position, the index of its unit in the HIT.
-        sides: for each position, the side of its unit; empty if the kind draws none.
+        sides: for each position, the drawn order of its unit's options (``Kind.sides``); empty if the kind draws none.
     """
 
     order: list[int]

@@ -169,8 +169,8 @@ def _add_matches(
             value *= weight * first.weights[begin + i] * second.weights[start + j]
             total += value * (1.0 + singles[i, j] + pairs[i, j])
             singles[i + 1, j + 1] = singles[i, j + 1] + singles[i + 1, j] - singles[i, j] + value
-            # As a middle word, a word counts once in a stretch: first words before its previous occurrence
-            # are left out, which are the rows up to `top` and the columns up to `left`.
+            # Between a first and a last word, equal middle words count once. So first words before the previous
+            # occurrence of the middle word are left out: the rows up to `top`, and the columns up to `left`.
             top, left = first.previous_positions[begin + i], second.previous_positions[start + j]
             firsts = singles[i, j] - singles[top, j] - singles[i, left] + singles[top, left]
             pairs[i + 1, j + 1] = pairs[i, j + 1] + pairs[i + 1, j] - pairs[i, j] + value * firsts

@@ -40,7 +40,7 @@ _CURLED_QUOTES = re.compile("[{CURLED}]+".format(**EXPRESSIONS))
 _DASHES = re.compile("--+")
 _AUXILIARY = re.compile("n.t|['\u2019\x92](?:s|m|d|ll|ve|re)")
 _NEXT_CAPITAL = re.compile(r"\s+[A-Z]")
-_NEXT_STARTER = re.compile(r"\s+(?:{STARTER})(?!{A})".format(**EXPRESSIONS))
+_NEXT_STARTER = re.compile(r"\s+(?:{STARTER})(?!{A})".format(**EXPRESSIONS))  # words that begin sentences
 _INITIALS = re.compile(r"(?:[a-z]\.)+|ph\.?d\.|ed\.d\.")
 
 
