@@ -55,7 +55,7 @@ class _ClaimedCall(NamedTuple):
 
 
 class JudgeRun:
-    """A run that asks the model for all waiting answers of a judge, in both orders of a unit's texts (``swapped``).
+    """A run that asks the model for all waiting answers of a judge, with a unit's texts in either order (``swapped``).
 
     Args:
         progress: a function to call with the share that is done, and with what is done next.
