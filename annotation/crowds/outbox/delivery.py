@@ -110,7 +110,7 @@ class _Run:
         stop_reason: as in ``DeliveryResult``.
         skipped_abilities: kinds of calls that are not sent, since the account lacks money.
         attempts: number of attempts of each call, by its row id.
-        unanswered_count: number of consecutive attempts without an answer, or that account, budget or limits did not cover.
+        unanswered_count: number of consecutive attempts without an answer, or not covered by account, budget or limits.
         must_stop: whether no further call would succeed.
     """
 
