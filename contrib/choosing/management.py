@@ -1,4 +1,4 @@
-"""The command that estimates results for all items from the chosen ones, and measures savings."""
+"""The command that estimates results for all items from the chosen ones ("weighs back"), and measures savings."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def name_radio_group(element: Element) -> str | None:
             button.attributes["required"] = ""
     names = [button.attributes.get("name", "") for button in buttons]
     distinct_names = list(dict.fromkeys(name for name in names if name))
-    # The name of a button that is alone is taken for its own, so the name of the group is preferred.
+    # The name of a single button may not be that of the question, so the name of the group is preferred.
     has_common_name = len(distinct_names) == 1 and len(buttons) > 1 and all(names)
     if not buttons or has_common_name:
         return None
