@@ -30,7 +30,7 @@ Label = Annotated[str, Field(min_length=1, max_length=200)]
 class Scale(DesignTable):
     """The points of the answers of a graded or slider study, and their labels."""
 
-    omitted = frozenset({"labels"})
+    omitted = frozenset({"labels"})  # not written to a study file without labels (``DesignTable``)
 
     low: Number = Field(title="Lowest answer", description="Value of the worst answer, such as 1, 0 or -3.")
     high: Number = Field(title="Highest answer", description="Value of the best answer, such as 5, 100 or 3.")

@@ -150,7 +150,7 @@ def _evaluate_captions(
         captions=scored.captions,
     )
     inputs = replace(inputs, evaluation=evaluation)
-    if "audited" in evaluation.settings:  # since 0.6, these texts weigh more than others
+    if "audited" in evaluation.settings:  # since 0.6, sampled texts that a filter rejected weigh more
         weight = inputs.aggregation.result["filter_audit"]["weight"]
         audited = [number for number, row in enumerate(rows.units) if row["audited"] and not row["filtered"]]
         inputs = replace(inputs, unit_weights=dict.fromkeys(audited, weight))

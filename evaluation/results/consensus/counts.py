@@ -111,7 +111,7 @@ def _format_counts(counts: Mapping[str, int]) -> dict[str, str]:
 
 
 def count_judgments(table: JudgmentTable, consensus: StudyConsensus, worker_count: int) -> dict[str, int]:
-    columns, other_outcomes = columns_and_others(consensus.of_unit)
+    columns, other_outcomes = columns_and_others(consensus.of_unit)  # no columns if all outcomes are objects
     # Open kinds have an answer in place of a value.
     consensus_count = sum(
         outcome.value is not None or (outcome.answer is not None and not outcome.tie)
