@@ -5,7 +5,8 @@ Each resource has a serializer for its rows. In a resource, ``read_permission`` 
 a role in the study may read the row. ``orderings`` has the fields to order by, by public name.
 
 Most fields have the names of the models. Three have other names, which clients rely on: ``place`` is the platform of a
-crowd, ``places`` are slots of HITs or sessions, and ``seat`` is the number of a slot.
+crowd, ``places`` are slots of HITs or sessions, and ``seat`` is the number of a slot. The ``door`` of a ledger entry is
+what it was requested by: a page, the API, a job or a command.
 """
 
 from __future__ import annotations
@@ -173,7 +174,7 @@ class AssignmentView(APIView):
 
     read_permission, scope = "annotation.view_assignment", "judgments"
     study_path = "study"
-    worker_methods = ("PATCH",)
+    worker_methods = ("PATCH",)  # the methods that a worker's token may use (``IsWorker``)
 
     def get_permissions(self) -> list[BasePermission]:
         return [IsWorker() if self.request.method == "PATCH" else IsStaff()]

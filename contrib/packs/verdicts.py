@@ -13,7 +13,7 @@ from evaluation.presentation.content import Estimate
 
 VerdictKind = Literal["matched", "near", "differs", "not reproducible"]
 MATCHED: VerdictKind = "matched"  # equal at the printed digits
-NEAR: VerdictKind = "near"  # within the interval of Quorum's value, which is drawn again
+NEAR: VerdictKind = "near"  # within the interval, which a value has if something is drawn again
 DIFFERS: VerdictKind = "differs"
 NOT_REPRODUCIBLE: VerdictKind = "not reproducible"
 EQUAL_DIGITS = "equal at the printed digits"
@@ -106,7 +106,7 @@ def verdict_of(
     if ours is None or computed is None:
         return NumberVerdict(pack.name, number, Estimate(None), NOT_REPRODUCIBLE, missing or number.missing)
     value = computed * number.scale
-    # A number that was not drawn again has no sampling error: it is equal or it is not.
+    # If nothing was drawn again, such as random pairs, there is no sampling error: the number is equal or it is not.
     low = high = None
     if number.drawn:
         low, high = _scaled(ours.low, number), _scaled(ours.high, number)

@@ -213,7 +213,7 @@ def correlation_verdict(
 
 
 def is_settled(best: BestResult) -> bool:
-    """Return whether no larger study is needed: one metric leads, even if it is the only one, or there is none."""
+    """Return whether no larger study is needed: at most one metric leads. For ``settled``, there must be others."""
     return len(best.leaders) < 2
 
 

@@ -57,7 +57,7 @@ def revoke_role(*, study: Study, user: User, by: User | None = None) -> None:
 def find_person(pk: int, username: str) -> User:
     """Return the staff account with this username or, without a username, the account with this key.
 
-    The key may be that of an account that has left the staff, whose role is taken. Raise WrongState if there is none.
+    The key may be that of an account that has left the staff, to revoke its role. Raise WrongState if there is none.
     """
     if username:
         person = User.objects.filter(is_active=True, is_staff=True, username=username).first()

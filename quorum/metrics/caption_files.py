@@ -30,7 +30,7 @@ from quorum.metrics.inputs import InvalidFile
 
 References = dict[str, list[str]]  # captions by image
 Candidates = dict[str, dict[str, str]]  # caption by system and image
-_JSON_BLANKS = " \t\r\n"
+_JSON_BLANKS = " \t\r\n"  # removed from the end of rows, where an error would be reported for the next line
 _DECODE_ROW = json.JSONDecoder().decode
 
 

@@ -45,7 +45,7 @@ class MarkedRow:
 
 
 def marked_rows(study: Study, shared: Sequence[tuple[Segment, Segment]]) -> list[MarkedRow]:
-    """Return the texts of both systems' segments with their marks. Segments without a consensus are left out."""
+    """Return the marked texts of ``shared``, both systems' segments of each item, if both have a consensus."""
     items = Item.objects.in_bulk([segment.item for segment, _ in shared])
     # By descending position, so that the first reference of an item replaces its others in the dictionary.
     references = dict(

@@ -31,7 +31,7 @@ def position_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, A
     text_counts = (~np.isnan(material.lengths)).sum(axis=1)  # a missing text has no length
     # The value of an answer that names the text shown first. It is the last text if the order is reversed.
     first_text = np.where(answers.is_swapped, text_counts[answers.unit_index], FIRST)
-    # For lists of texts, the same numbers are positions.
+    # For lists of texts, the numbers of NO_DIFFERENCE and NEITHER are positions of texts.
     is_tie = np.isin(answers.value, (NO_DIFFERENCE, NEITHER)) & material.kind.two_sided
     names_first = np.where(is_tie, 0.5, answers.value == first_text)[is_counted]
     # The mean over both orders of each unit; with T texts, it is 1 / T for a judge without a preference for a place.

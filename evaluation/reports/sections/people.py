@@ -28,7 +28,7 @@ COUNT_ROWS = {
     "of these on control items": "control_judgments",
     "of these set aside": "unused_judgments",
 }
-EARLIER_ROW_NAMES = {"units": "units judged"}  # names in releases of wording 0
+EARLIER_ROW_NAMES = {"units": "units judged"}  # names in releases whose wording has the oldest version, 0
 ROWS_SHOWN_IF_ZERO = ("units", "units_with_consensus", "workers", "judgments")
 WORKER_COLUMNS = [
     ("worker", "text"), ("judgments", "count"), ("used", "count"), ("control items right, %", "share"),

@@ -93,7 +93,7 @@ def workers_report_table(workers: Iterable[Mapping[str, Any]]) -> Table:
 
 
 def leave_one_out_tables(leave_one_out: Mapping[str, Any]) -> list[Table]:
-    """Return the table of people's leave-one-out scores.
+    """Return the table of people's leave-one-out scores, with the scores of captions of other images as ``floor``.
 
     Results of version 0.6 or later also have the table of how metrics rank within items.
     """
@@ -121,7 +121,7 @@ def rank_correlations_table(orders: Mapping[str, Any]) -> Table:
         if row_index < len(cells):
             cells[row_index] = figures[row_index]["value"]  # of a metric with itself, which has no interval
         rows.append((_(name), *cells))
-    names = orders["names"][:-1]  # the last row is not a metric
+    names = orders["names"][:-1]  # the last row is no metric, but the number of words
     return rendering.table(
         "rank-correlations", rows, [("metric", "text"), *((name, "coefficient", True) for name in names)]
     )
