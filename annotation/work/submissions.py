@@ -115,7 +115,7 @@ def save_answers(
 
 
 def advice_on(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> dict[int, str]:
-    """Return sentences about answers that the worker may want to improve, by position. The answers are valid, too."""
+    """Return sentences about answers that are valid, but that the worker may want to improve, by position."""
     kind = KINDS[assignment.study.protocol]
     design = design_of(assignment.study)
     key = answer_key(kind)  # "answer" for open answers, "value" for numbers

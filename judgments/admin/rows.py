@@ -1,4 +1,4 @@
-"""Read-only lists of the rows of datasets and studies."""
+"""Read-only lists of the rows of datasets and studies. An empty list links to the page that adds its ``filled_by``."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def worker_results(
             "share": right_count / seen_count if seen_count else None,
             "workers": sum(row["controls_seen"] > 0 for row in rows),
             "below": sum(row["controls_seen"] > 0 and row["controls_share"] < threshold for row in rows),
-            "set_aside": int((~judgments.used & ~judgments.control).sum()),  # of other items; shown beside
+            "set_aside": int((~judgments.used & ~judgments.control).sum()),  # unused answers to other items
         },
     }
 

@@ -133,7 +133,7 @@ def _manifest_of(
         "counts": started_export.work.counts,
         "seed": design.seed,
         "design": design.model_copy(update={"access": access}).model_dump(mode="json"),
-        "texts_read": snapshot.texts_read,
+        "texts_read": snapshot.texts_read,  # the versions of consent and instructions that participants read
         "versions": versions(),
         "signature": signature("export", settings),
         "judgment_signature": str(snapshot.signature(vote_counts)),

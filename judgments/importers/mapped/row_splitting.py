@@ -51,7 +51,7 @@ class RowSplitter:
     def judgments_of(self, values: dict[str, Any]) -> Iterable[RowJudgment]:
         """Return the judgments in a row. Without ``{n}``, columns of people or a list, the row is one judgment."""
         if self._people:
-            return [RowJudgment(person, values) for person in self._people]  # "{n}" is their source
+            return [RowJudgment(person, values) for person in self._people]  # "{n}" is a person's column
         if self._numbered_sources:
             return self._numbered_judgments(values)
         if self._list_source:

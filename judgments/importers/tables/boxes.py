@@ -1,4 +1,4 @@
-"""Read the boxes of an image, from a cell such as ``[{"id": "b1", "label": "dog", "x": 0.1, "y": 0.2, ...}]``."""
+"""Read the boxes of an image: ``[{"id": "b1", "label": "dog", "x": 0.1, "y": 0.2, "width": 0.5, "height": 0.4}]``."""
 
 from __future__ import annotations
 

@@ -35,7 +35,8 @@ def show_numbers(request: HttpRequest, key: str) -> HttpResponse:
 def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]:
     """Draw the design, and return its numbers and problems as a template context.
 
-    ``notes`` are the problems that concern a key, with the form field of the key, or "" if it has none.
+    ``notes`` are the problems that concern a key, with the form field of the key, or "" if it has none. If a problem
+    ``can_be_fitted``, the form shows a button that adjusts the design to its dataset.
     """
     context: dict[str, Any] = {
         "design": design,
