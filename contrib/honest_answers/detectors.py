@@ -308,7 +308,7 @@ class Phrasing(ProgramSign):
         where "by" is the row id of the other worker.
 
         Args:
-            answers: the worker's answers that are long enough, each with the row id of its unit.
+            answers: the worker's long answers with row ids of units; ``position`` is the order of the study's answers.
         """
         grams_of_others = [character_grams(answer.text) for answer in history.others_texts]
         indices_by_gram: defaultdict[str, list[int]] = defaultdict(list)

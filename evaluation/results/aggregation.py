@@ -194,7 +194,7 @@ def _audit_filter_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str,
 def _systems_of(
     study: Study, kind: Kind, table: JudgmentTable, consensus: StudyConsensus, audit: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], dict[str, Any], SystemsVerdict | None]:
-    """Return the systems' figures, further results on them (such as rankings), and the verdict on systems."""
+    """Return figures and rankings of systems, and the verdict. Proposals are the entries of systems' ranked lists."""
     relevance = kind.relevance
     if relevance is None:
         systems_of_pairs = loaders.systems_of_pairs(study)
@@ -252,8 +252,7 @@ def compute_aggregation(
 ) -> StudyAggregation:
     """Compute consensus, agreement and workers' figures, without storing them.
 
-    If ``clusters`` is "naive", intervals of agreement regard judgments as independent. ``method`` names further worker
-    models (``WORKER_MODELS``).
+    If ``clusters`` is "naive", intervals regard judgments as independent. ``method`` names further ``WORKER_MODELS``.
     """
     import pyarrow as pa  # imported late, because most web processes never need its 40 MB
 
@@ -280,6 +279,7 @@ def compute_aggregation(
     )
     progress(0.5, "finding the consensus")
     consensus = consensus_of(study, table, judged_units)
+    # the last argument says why single workers cannot be assessed, or is ""
     model_input = ModelInput(kind, table, workers, consensus, agreement["per_worker"]["reason"])
     model = fit_dawid_skene(model_input)
     other_models = {}

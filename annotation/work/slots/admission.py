@@ -26,7 +26,7 @@ def _studies_taking_work(allow_closed: bool) -> QuerySet[Study]:
         gives_work = Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
     else:
         gives_work = Q(state=Study.State.OPEN, paused_at=None)
-    simulated = query_parameter("simulated", BooleanField())
+    simulated = query_parameter("simulated", BooleanField())  # whether the worker is
     return Study.objects.filter(is_admitted, gives_work, pk=STUDY_OF_CLAIM, simulated=simulated).order_by()
 
 

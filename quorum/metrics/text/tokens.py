@@ -1,7 +1,7 @@
 """Tokenize texts, and number the words.
 
 Arrow cuts the texts at blanks, line breaks included, and the tokenizer cuts each distinct piece once. Before that,
-neighbouring pieces that may change each other's tokens are joined (`ptb_joints`).
+neighbouring pieces that may change each other's tokens are joined (`ptb_joints`), by the bits of `Tokenizer.edges`.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -20,7 +20,7 @@ FEW_RATERS = 20  # more raters take longer, and their tastes hardly cancel out b
 def means_without_raters(
     rows: ArrayLike, raters: Iterable[Any], ratings: ArrayLike, row_count: int
 ) -> RaterDeletions:
-    """Return the mean ratings of `row_count` rows without each of their raters, the value of `rater` in `clusters`.
+    """Return the mean ratings of `row_count` rows without each of their raters, to pass as `clusters["rater"]`.
 
     rows, raters, ratings: (V,) columns with one rating in each entry. A row is given by its position from 0. A rater
     may rate a row several times.
@@ -51,7 +51,7 @@ def decreases_without_raters(
     would give a lower coefficient. If no rater can be left out, there is one array, as with many.
     """
     has_no_other_rater = np.isnan(deletions.value)  # the row is lost as a whole
-    # a deletion moves a row's mean by the same amount in each array, also by the rater that the array leaves out
+    # In each array, a deletion moves a row's mean as it would move `y`, even if the array lacks this rater already.
     mean_decrease = np.where(has_no_other_rater, 0.0, y[deletions.row] - deletions.value)
     has_few_raters = deletions.rater_count <= FEW_RATERS
     means_without_rater = _means_without_raters(y, deletions, ~has_no_other_rater) if has_few_raters else []

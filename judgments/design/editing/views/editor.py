@@ -45,7 +45,7 @@ class EditorPage:
     """The page on which a design is edited.
 
     Attributes:
-        base: values that the form does not ask for.
+        base: the complete values from which the form starts. The page posts them back, since some have no field.
         toml: the study file of the form, or the invalid study file that the person typed.
         preview_key: the key by which preview and numbers find the design; "" if the design is invalid.
         is_preview: whether the person requested a preview; the numbers are then counted at once.
@@ -245,7 +245,7 @@ def _editor_from_form(
 
 
 def _posted_base(request: HttpRequest) -> dict[str, Any] | None:
-    """Return the posted base; None if it is not a valid design."""
+    """Return the posted base, whose names may be empty; None if it is not a valid design."""
     try:
         posted_values = load_json(request.POST.get("_base", "null"))
     except ValueError:
