@@ -152,7 +152,7 @@ class Slider(Graded):
                 ((_("Home"), _("End")), _("lowest or highest value")),
             ),
         )
-        cuts = (scale.low + scale.length * tenths / 10 for tenths in range(9, 0, -1))
+        cuts = (scale.low + scale.length * tenths / 10 for tenths in range(9, 0, -1))  # for kappa
         self.comparison = replace(self.comparison, cuts=tuple(cuts))
         self.is_within_tolerance = WithinTolerance(RECOVERY_TOLERANCE * scale.length)
         self.rehearsal = SliderRehearsal(scale, TRUTH_SPREAD, self.is_within_tolerance)

@@ -293,14 +293,14 @@ def _compare_on_captions(inputs: _EvaluationInputs) -> tuple[MetricResults, dict
     own_references = "left-out" if options.without_own else "dropped"
     settings = {"df": f"{len(documents)}-images", "own": own_references, "seed": seed}
     tau_by_metric = {name: figures["kendall_tau_b"] for name, figures in metric_results.metrics.items()}
-    scores = {name: caption_scores[:, 0] for name, caption_scores in metric_results.scores.items()}
+    scores = {name: caption_scores[:, 0] for name, caption_scores in metric_results.scores.items()}  # (N, 1)
     people = np.array([caption.people for caption in captions], dtype=np.float64)
     weights = weights_of_captions(captions)
     verdict = correlation_verdict(scores, people, clusters, tau_by_metric, weights)
     result: dict[str, Any] = {"counts": counts, "verdict": {"all": verdict}}
     if weights is not None:
         settings["audited"] = float(weights.max())  # the weight of audited captions; that of others is 1
-    cuts = options.people_at_least or comparison.cuts
+    cuts = options.people_at_least or comparison.cuts  # thresholds of people's scores for kappa
     variants = compute_caption_variants(
         options, captions, metric_results, table, cuts=cuts, seed=seed, clusters=clusters
     )

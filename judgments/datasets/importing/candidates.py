@@ -266,7 +266,7 @@ def _complete_captions(
     """
     # the lock serialises imports that change ``known_in_part`` of the dataset
     dataset = Dataset.objects.select_for_update(no_key=True).get(pk=system.dataset_id)
-    task = Output.Task.ANNOTATION
+    task = Output.Task.ANNOTATION  # lists of captions for images, not of images for captions
     # The ranks of a system that is known in part are positions in its whole list. Those of another system may have gaps
     # without a meaning, which are closed before ranks are compared with those of the file.
     if system.name not in dataset.known_in_part.get(task, ()):
