@@ -153,7 +153,7 @@ def _write_files(
     )
     if kind.compares_pairs:
         writer.write_rows("pairs.jsonl", _pass_rows_through(released_pairs(study), rows.add_pair))
-    elif not kind.is_open:
+    elif not kind.is_open:  # a proposal is an entry of a system's ranked list
         writer.write_rows("proposals.jsonl", _pass_rows_through(released_proposals(study), rows.add_proposal))
     if kind.system_content:
         writer.write_rows(

@@ -116,7 +116,7 @@ def _matrix_plot(
     if with_people:
         cells.append([value_by_pair[name, PEOPLE_LABEL] for name in names])
         row_labels.append(PEOPLE_LABEL)
-    ceiling = one_judge.get(coefficient, Estimate(None))
+    ceiling = one_judge.get(coefficient, Estimate(None))  # correlation of one judge with the others
     levels = [Level("unrelated", 0.0), *levels_of(ONE_JUDGE, ceiling)]
     sentence = render_sentence(
         "metric-correlation", coefficient=label, with_people=with_people, ceiling=ceiling, alike=alike,

@@ -38,7 +38,7 @@ RULE_LIMIT = 40  # characters in the name of the rule that invalidated an answer
 
 HUMAN_SYSTEM = "human"  # stands for people as the authors of captions of an image
 HUMAN_OTHER = "human-other"  # stands for people as the authors of captions of another image
-ANNOTATION, SEARCH = "annotation", "search"
+ANNOTATION, SEARCH = "annotation", "search"  # tasks: captions ranked for an image, images for a caption
 
 # a float even if the number is whole, since a fingerprint differs between 1 and 1.0
 _Decimal = Annotated[float, PlainValidator(lambda value: float(read_number(value, textual=False)))]
