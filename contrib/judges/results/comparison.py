@@ -183,7 +183,7 @@ def _mean_over_judgments(shares: Floats, material: JudgeMaterial, is_counted: Fl
 def _agreement_with_people(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
     """Return the share of people's judgments that are equal to the judge's answers. For marks, it is the mean F1.
 
-    A judgment counts half if it is equal to the judge's answer in only one of the two orders.
+    A judge that chooses between texts answers in both orders. A judgment counts half if only one answer is equal to it.
     """
     answer_counts = answers.answer_counts[material.people.unit_index]
     divisors = np.where(answer_counts, answer_counts, np.nan)
@@ -328,7 +328,7 @@ def _targets(material: JudgeMaterial) -> list[_Target]:
     """Return the means to estimate: of all units, and of each system."""
     all_units = np.ones(len(material.unit_ids), dtype=np.bool_)
     systems = material.systems.items()
-    if not has_orders(material.kind):
+    if not has_orders(material.kind):  # a unit shows a single text
         targets = [_Target(name, None, outputs[:, 0]) for name, outputs in systems]
         return [_Target("", None, all_units), *targets]
     targets = [_Target(name, outputs, has_some_outputs(outputs, material)) for name, outputs in systems]

@@ -107,7 +107,7 @@ def _original_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
 
 def _orders_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     words = TASKS[task]
-    keys = ("people", "automatic", *ORDER_COEFFICIENTS, "systems")
+    keys = ("people", "automatic", *ORDER_COEFFICIENTS, "systems")  # first the names of both measures
     cells = [tuple(row[key] for key in keys) for row in rows]  # the wording states the columns
     return rendering.table(
         "orders",

@@ -82,7 +82,7 @@ def _max_rank(design: StudyDesign) -> int | None:
         return None
     if design.sampling.pairs_from == "top-k":
         return design.sampling.k
-    return MAX_RANK if design.sampling.pairs_from == CROSSED else None
+    return MAX_RANK if design.sampling.pairs_from == CROSSED else None  # each text for each image
 
 
 def _without_items_of(studies: Collection[str], material: Material, dataset: Dataset) -> Material:
@@ -129,7 +129,7 @@ def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: 
     """Raise DesignError if the design shows source texts, and an item that is shown has none."""
     if not design.source.show:
         return
-    shown_images = {unit.image for unit in (*batch.hit_units(), *batch.pool)}
+    shown_images = {unit.image for unit in (*batch.hit_units(), *batch.pool)}  # pool: an arena's units
     shown_images |= {group.image for group in quiz}
     textless_items = [
         image.name for image in material.images if image.name in shown_images and not image.text.strip()
