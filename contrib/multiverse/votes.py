@@ -276,7 +276,7 @@ class StudyVotes:
     def alpha(self, specification: Specification) -> dict[str, Any]:
         """Return Krippendorff's alpha with its interval, as the command ``aggregate`` computes it.
 
-        The specification may state another threshold for control items, level of measurement, or clusters.
+        The specification may state another control threshold, level or clusters. Choices of sides count in both orders.
         """
         table, kind = self.table_under(specification), self.kind
         clustering = specification.get("clusters", self.clusters_of_votes()[0])

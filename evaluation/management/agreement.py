@@ -173,7 +173,7 @@ class Agreement(QuorumCommand):
             coefficient_in_both_orders(Alpha(level), exchange),
             **bootstrap_options,
             clusters=clusters,
-            control_items=CONTROL_ITEMS in table.excluded_counts,  # if none, a note may warn of careless work
+            control_items=CONTROL_ITEMS in table.excluded_counts,  # without check questions, a note may warn
         )
         figures = _alpha_figures(result, level, result.judgments)
         if exchange:

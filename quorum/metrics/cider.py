@@ -1,7 +1,7 @@
 """CIDEr and CIDEr-D with their variants (Vedantam et al. 2015, V15, eq. 1-5 and App. VIII).
 
 `text.ngrams` numbers the n-grams and counts documents. Kernels then compare the tf-idf vectors of a candidate and of
-its references, for one order of n-grams after the other.
+its references, for one order of n-grams after the other. A group is a list of references with their candidates.
 """
 
 from dataclasses import dataclass
@@ -260,7 +260,7 @@ def _order_scores(
     products = np.empty(references.norms.size)
     starts, candidate_norm, reference_norms = groups.starts, candidate.norms, references.norms
     for group in range(groups.reference_starts.size - 1):
-        if groups.candidate_starts[group] == groups.candidate_starts[group + 1]:  # only a document
+        if groups.candidate_starts[group] == groups.candidate_starts[group + 1]:  # no candidates
             continue
         first, end = groups.reference_starts[group], groups.reference_starts[group + 1]
         # An n-gram that only these references have is in as many documents as the group stands for.

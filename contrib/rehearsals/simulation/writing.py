@@ -45,7 +45,7 @@ def draw_signals(person: Person, text: str, *, record: bool, rng: np.random.Gene
         "away": 0,
         "keys": keys,
         "bursts": bursts,
-        "typing_ms": round(gap * max(0, keys - bursts)),
+        "typing_ms": round(gap * max(0, keys - bursts)),  # n keys without a pause have n - 1 gaps
         "gap_ms": round(gap),
         "gap_spread_ms": round(gap * KEY_GAP_SPREAD * float(rng.uniform(0.6, 1.4))),
     }

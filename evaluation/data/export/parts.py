@@ -39,7 +39,7 @@ FOLDER_FORMAT = 5  # version of the format of the folder; exports with another v
 VOTES_SUFFIX = ".votes"  # suffix of a part's file with lines about its judgments, which are hashed
 JOINED_NAME = "joined"  # name of the joined file before it is moved to its place
 
-# A pass that reads the judgments for the signature. It is added as the first pass if the encoding does not tally them.
+# A stage is a pass over pieces. This first one reads judgments for the signature if the encoding does not tally them.
 READING_STAGE = Stage("none")
 READING_STAGE_NUMBER = -1
 
@@ -49,8 +49,8 @@ READING_STAGE_NUMBER = -1
 class ExportPart:
     """A part of a stage: the ``size`` pieces after the piece ``after``, up to the piece ``last``.
 
-    Pieces are given as (position, row id); ``after`` is None for the first part of a stage. ``number`` counts the parts
-    of all stages, from 1.
+    A piece is a row such as a unit, given as (position, row id); ``after`` is None for the first part of a stage.
+    ``number`` counts the parts of all stages, from 1.
     """
 
     number: int
