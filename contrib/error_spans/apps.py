@@ -10,8 +10,8 @@ class ErrorSpansConfig(Feature):
     formats = ("contrib.error_spans.formats.SPANS",)
     pages = ("contrib.error_spans.views",)
     calls = "contrib.error_spans.calls"
-    standings = ("contrib.error_spans.results.segments.standings_of_study",)
-    figure_sections = {"spans": "contrib.error_spans.report.span_agreement_section"}
+    standings = ("contrib.error_spans.results.segments.standings_of_study",)  # of systems
+    figure_sections = {"spans": "contrib.error_spans.report.span_agreement_section"}  # by figure
     report_sections = ("contrib.error_spans.report.marked_systems_section",)
     # By section and by words of `quorum`: the name for `manage.py`, what the command gives, and its operation or class.
     commands = {

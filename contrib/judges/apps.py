@@ -15,7 +15,7 @@ class JudgesConfig(Feature):
     calls = "contrib.judges.calls"
     enums = {"JudgeSource": "contrib.judges.models.Judge.Source"}
     report_sections = ("contrib.judges.results.findings.judges_section",)
-    other_answers = ("contrib.judges.stored_answers.answers_of_judges",)
+    other_answers = ("contrib.judges.stored_answers.answers_of_judges",)  # not people's
     commands = {
         "Results": {
             "judge import": (

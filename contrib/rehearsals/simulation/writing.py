@@ -25,7 +25,7 @@ MEAN_PAUSES = 2  # pauses while a text is written
 def draw_signals(person: Person, text: str, *, record: bool, rng: np.random.Generator) -> dict[str, int]:
     """Draw the signals of a page on which a person writes a text. ``record``: whether the page counts keys."""
     length = len(text)
-    if person.sort == "pasting":
+    if person.sort == "pasting":  # a spammer who pastes what a program wrote
         writing_signals = {
             "text": length, "from_paste": length, "pastes": 1, "keys": 0, "bursts": 0, "typing_ms": 0, "away": 1,
         }  # fmt: skip

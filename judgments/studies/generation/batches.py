@@ -51,7 +51,7 @@ def divide_for_quiz(
 
 @many_objects()  # without the cyclic garbage collector, for speed
 def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = None) -> Batch:
-    """Draw the batch of a study.
+    """Draw the batch of a study, with the changes to the draw that its author made by hand.
 
     Args:
         maker: row id of the study's author, who may use unpublished systems of their own; None for a command.

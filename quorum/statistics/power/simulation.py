@@ -259,7 +259,7 @@ def _draw_votes(
     care = beta_draws(1 - people.careless, people.worker_spread, (count, worker_count), rng)
     study = np.arange(count)[:, np.newaxis, np.newaxis]
     care = care[study, rater][:, :, np.newaxis]
-    if people.taste:
+    if people.taste:  # the spread of people's log odds of preferring the first system or metric
         taste = rng.normal(0, people.taste, (count, worker_count))[study, rater][:, :, np.newaxis]
         odds = np.exp(taste * favours[:, :, np.newaxis, np.newaxis])
         chances = chances * odds / (chances * odds + 1 - chances)
