@@ -28,7 +28,7 @@ class CandidateScores:
     Attributes:
         requested_metrics: what identifies these metrics (``_requested_metrics``), to detect a later change.
         row_ids: row ids of the P candidate pairs, or of the U units, which have one caption each.
-        images: row ids of their images or, in a snapshot, of the first images of their documents.
+        images: row ids of their images or, in a snapshot, of their clusters: the first images of their documents.
         by_metric: the (P, 2) scores of pairs, or the (U,) scores of captions, by metric.
         reason: why there are no scores; "" if there are.
     """

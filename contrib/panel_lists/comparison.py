@@ -146,7 +146,7 @@ def _unmatched_payment_key(study: Study, submission: ComparedSubmission) -> str:
         return ""  # the panel has not paid
     if submission.verdict not in ("no", "only-there"):
         return ""  # the session accounts for the payment
-    ids = PanelIds(worker=panel_line.worker, session=panel_line.session)  # with the list's id, if any
+    ids = PanelIds(worker=panel_line.worker, session=panel_line.session)  # the list's id tells payments apart
     external_id = submission.session.external_id if submission.session else external_id_for(study, ids)
     return unmatched_payment_key(study.platform, pseudonym(study.platform, panel_line.worker), external_id)
 

@@ -237,7 +237,7 @@ def _fit_confidence_vote(model_input: ModelInput) -> dict[str, Any]:
     In addition to the keys of ``_fit_answer_model``, `levels` has, for each level of confidence, how often its answers
     agree with most others, and its weight.
     """
-    if not model_input.kind.two_sided:
+    if not model_input.kind.two_sided:  # only kinds of pairs can ask for a confidence
         return {"reason": NO_CONFIDENCES}
     confidences = confidences_of(model_input.table.full_value[model_input.table.is_counted])
     if len(confidences) and np.isnan(confidences).all():

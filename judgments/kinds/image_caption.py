@@ -77,7 +77,7 @@ class ImageCaptionKind(ChoiceKind):
     def judged_units(
         self, design: StudyDesign, captions: ImageCaptions, rng: np.random.Generator
     ) -> list[UnitSpec]:
-        """Return the units of an image whose captions pass the filter, and the units that audit the filter."""
+        """Return the units about captions that pass the filter, and about a sample of the others, to audit it."""
         audit_rng = rng_for(design.seed, f"audited {captions.image.name}")
         return self.units(design, captions.image, captions.judged_texts(rng, audit_rng))
 

@@ -31,7 +31,7 @@ OUTCOMES_BY_STATUS: dict[str, str] = {
     Status.SCREENED_OUT: "screened-out",
     Status.TIMED_OUT: "timed-out",
     Status.RETURNED: "returned",
-    Status.UNKNOWN: "returned",
+    Status.UNKNOWN: "returned",  # unknown to the crowd, so it gets no code that pays
     Status.FULL: "full",
 }
 

@@ -150,7 +150,7 @@ class CrowdComparison:
         read_at = timezone.now()
         if self.must_read_work(publication, reported):
             self.record_all_work(publication)
-            end_superseded_sessions(publication)  # of workers whose id turned out to be another's
+            end_superseded_sessions(publication)  # whose id the crowd confirmed for others
         if reported.is_over and reported.readable:
             end_publication(publication, read_at=read_at, asked_at=self.asked_at)
         Publication.objects.filter(pk=publication.pk).update(seen=dict(reported.facts), looked_at=read_at)

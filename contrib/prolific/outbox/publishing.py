@@ -154,8 +154,8 @@ def _study_filters(
 ) -> list[dict[str, object]]:
     """Return the filters of a new study, by which Prolific decides who sees it.
 
-    These are people in a group of each required qualification, except those in a blocked group or in an earlier study
-    of this one. Missing groups are created, and people are added to them.
+    These are people in a group of each required qualification, except those in a blocked group or in a study that was
+    published at Prolific for this study before. Missing groups are created, and people are added to them.
     """
     publications = at_crowd(Publication, publication.study).exclude(external_id="").order_by("pk")
     groups = prepare_participant_groups(client, design, platform=publication.platform)

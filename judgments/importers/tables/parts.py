@@ -64,7 +64,7 @@ class TablePart:
         optional = (*columns.optional, *self.columns)
         extended_columns = Columns(("image",), optional, lenient=True, substitutes=columns.substitutes)
         shared_columns = {"image", *columns.optional}
-        if self.of_system:  # boxes in a table of several systems are the dataset's, not a system's
+        if self.of_system:  # boxes and keywords of a row with several systems are no system's
             shared_columns -= set(CONTENT_SEPARATORS)
         for record in read(path, extended_columns, notes, encoding):
             shared_values = {name: value for name, value in record.values.items() if name in shared_columns}

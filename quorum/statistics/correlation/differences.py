@@ -90,12 +90,12 @@ def correlation_difference(
         row_clusters = checked_options.clusters_of("observation", complete).with_weights(weight)
         spread = row_clusters.spread(influences[0] - influences[1])
 
-        def decreases() -> Iterator[Floats]:  # of the difference, from those of both coefficients
+        def decreases() -> Iterator[Floats]:  # of the difference if a rater is left out
             decreases_by_metric = (
                 decreases_without_raters(scores, people_scores, coefficient, kept_deletions, weight)
                 for scores, _ in metrics
             )
-            return map(np.subtract, *decreases_by_metric)  # `widen` averages the variances of several
+            return map(np.subtract, *decreases_by_metric)  # `widen` averages the arrays' variances
 
         spread, row_clusters = kept_deletions.widen(spread, row_clusters, decreases)
         half = spread.half_width(checked_options.confidence)
