@@ -14,7 +14,7 @@ from judgments.studies.studies import find_study
 
 def select_items(run: JobRun, *, study: str, method: str, **options: Any) -> None:
     draft = find_study(study)
-    choice = None
+    choice = None  # else "only" has the chosen pairs or captions, and "budget" the number of their items
     if method != ALL_ITEMS:
         choice = compute_choice(study=draft, method=method, **options, progress=run.progress)
     with run.commit() as result:  # in one transaction with the end of the job

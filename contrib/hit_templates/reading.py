@@ -73,7 +73,7 @@ def read_template(source: str) -> TemplateForm:
         questions, control_notes = find_questions(page)
     except ValueError as error:
         raise TemplateProblem(str(error)) from None
-    if not any(question.shape != "fixed" for question in questions):
+    if not any(question.shape != "fixed" for question in questions):  # "fixed" is a hidden constant
         omissions = describe_omissions(source)
         why = f" ({' '.join(omissions)})" if omissions else ""
         raise TemplateProblem(

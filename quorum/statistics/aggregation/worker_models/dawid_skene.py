@@ -301,7 +301,7 @@ def _extrapolate(first: _Parameters, second: _Parameters, third: _Parameters) ->
 
 
 def _log_prior(parameters: _Parameters, model: str, smoothing: float) -> float:
-    """Return the log density of the prior that corresponds to the smoothing, up to a constant."""
+    """Return the log density of the prior of `errors` that corresponds to the smoothing, up to a constant."""
     if not smoothing:
         return 0.0
     # A worker's one-coin table has the right probability in L cells, and the wrong one in L (L - 1) cells.
