@@ -101,7 +101,7 @@ def _comparison_context(request: HttpRequest, study: Study, other: Study, missin
         result = cached_comparison(first=study, second=other, missing=missing)
     except EvaluationError as error:
         return {"refusal": _(str(error))}
-    grid = result["thresholds"]
+    grid = result["thresholds"]  # kappa if scores count as yes from a threshold on, one for each study
     selected_index = _selected_cell(grid, request.GET.get("cell", ""))
     return {
         "result": result | {"in_words": describe_compared_sources(result)},

@@ -44,7 +44,7 @@ def claim_slot(
     session: CrowdSession | None = None,
     allow_closed: bool = False,
 ) -> Claim | None:
-    """Claim a slot of the HIT, in a transaction that holds the pause lock (not needed with ``allow_closed``).
+    """Claim a slot of the HIT, in a transaction that holds ``share_pause_lock``, so that the study cannot be paused.
 
     Return None if the study or the worker was paused or excluded meanwhile, or if only one of them is simulated.
 
@@ -52,7 +52,7 @@ def claim_slot(
         reserve: whether to reserve the HIT for the time after the worker's current HIT, instead of accepting it.
         session: a session to which the crowd gave the HIT. The worker then gets it even if its outcome is decided.
         allow_closed: whether to claim the slot also in a closed or paused study, to store answers that the crowd has
-            already accepted (``annotation.crowds.claims``).
+            already accepted (``annotation.crowds.claims``). The transaction then needs no lock.
 
     Raises:
         AddressFull: the visitor's address holds its share of the seats.

@@ -28,7 +28,7 @@ def draw_published(
     rng: np.random.Generator,
 ) -> list[Pair]:
     """Return up to ``count`` published pairs in random order. Prefer pairs of systems that were drawn least often."""
-    pool: dict[SystemNames, list[Pair]] = {}
+    pool: dict[SystemNames, list[Pair]] = {}  # by the pair's systems, without those that are people
     usable = [pair for pair in _published_pairs(material, images, kind) if not has_equal_texts(pair)]
     for pair in shuffle(usable, rng):
         names = sorted({name for name in (pair.first_system, pair.second_system) if name} - material.people)

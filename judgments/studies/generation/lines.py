@@ -52,7 +52,7 @@ def _unit_dicts(design: StudyDesign, units: Sequence[UnitSpec]) -> list[dict[str
 
 
 def _unit_dict(design: StudyDesign, position: int, unit: UnitSpec) -> dict[str, Any]:
-    """Return the JSON object of a unit at a position. Rare keys are left out if they have their usual value."""
+    """Return a unit as JSON, with keys as in ``UnitSpec``. Rare keys are left out if they have their usual value."""
 
     def key_and_text(name: str, text: Text | None) -> dict[str, str | None]:
         return {name: text.key if text else None, f"{name}_text": text.text if text else None}

@@ -18,11 +18,11 @@ from judgments.studies.designs import kind_of
 
 class ConsensusEncoding(Encoding):
     suffix = "jsonl"
-    tallies = True  # write_part adds all judgments to the export's signature
+    tallies = True  # ``work.answers`` adds each judgment to ``work.tally``, for the signature
     count_name: str  # key of the number of lines in the counts of the manifest
 
     def __init__(self) -> None:
-        self.counts = {self.count_name: 0, "left_out": 0}
+        self.counts = {self.count_name: 0, "left_out": 0}  # the first values of ``work.counts``
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
         for unit_ids, answers_by_unit in work.answers():
