@@ -16,7 +16,7 @@ from annotation.privacy.people import erasure_mark_of, people_of
 from common.errors import QuorumError, WrongState
 from judgments.models import Study
 
-ENTRY_KEYS = ("mark", "way", "content", "at", "previous", "digest")
+ENTRY_KEYS = ("mark", "way", "content", "at", "previous", "digest")  # mark: a keyed hash of the person
 
 
 @dataclass(frozen=True, slots=True)

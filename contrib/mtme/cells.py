@@ -1,7 +1,7 @@
 """Add up people's answers to units for each system and image ("segment"): the cells of a ``JudgedSystems`` table.
 
 There is a function for each kind of question: about one caption, about a pair, and about the best of several. Each
-takes the answers by the unit's row id.
+takes the answers by the unit's row id. ``file_credits`` are the systems to which an imported file credits a text.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ def simulate_consensus_accuracy(study: Study, people: PilotModel) -> float:
     pair_count = units.values("pair").distinct().count()
     size = Size(
         pairs=SIMULATED_PAIRS,
-        references=max(1, round(units.count() / max(1, pair_count))),
+        references=max(1, round(units.count() / max(1, pair_count))),  # a unit shows one
         votes=max(1, round(people.votes / people.units)),
     )
     crowd = VoterModel(right=people.right, pair_spread=people.spread, careless=0.0, worker_spread=0.0)

@@ -150,7 +150,7 @@ class History:
         answer_format: the form of the study's answers.
         total: the number of the worker's judgments in the study; for detectors with ``controls_only``, of those on
             control items.
-        new_count: how many of them are new since the last look.
+        new_count: how many of them are new since detectors last examined the worker.
         others_values: (V,) the different values in the others' answers, ascending.
         others_value_counts: (N, V) how many others gave each of ``others_values`` to the unit of each judgment.
         others_seconds: (M,) the known times of the M answers of others to these units.

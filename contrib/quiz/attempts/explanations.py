@@ -94,7 +94,7 @@ def may_explain(content: AttemptContent, position: int) -> bool:
 def labelled_texts(presented_unit: dict[str, Any], letters: Sequence[str] = ()) -> list[tuple[str, str]]:
     """Return the label and the text of each text that a unit shows. Without ``letters``, labels are "".
 
-    A presented unit is such as ``{"image": {...}, "b": {"text": ...}, "c": {"text": ...}}``.
+    A unit is such as ``{"b": {"text": "A dog."}, "c": {"text": "A cat."}}`` or ``{"options": [{"text": "A dog."}]}``.
     """
     texts: list[str] = []
     for value in presented_unit.values():

@@ -128,7 +128,7 @@ def _read_snapshot(study: Study) -> Snapshot:
         for pk, state, rule in excluded_work.values_list("pk", "state", "exclusion__rule"):
             is_unknown = state == Assignment.State.APART
             invalidating_rules[pk] = UNKNOWN_TO_CROWD if is_unknown else rule or EXCLUDED_BY_PERSON
-        return Snapshot(
+        return Snapshot(  # its docstring explains the fields
             time=timezone.now(),
             last_judgment=last_judgment,
             invalidating_rules=invalidating_rules,

@@ -4,9 +4,9 @@ Models of workers (Dawid-Skene, GLAD, MACE) count every judgment, even a worker'
 results share these fields:
 
 posterior: (U, L) probabilities of the labels. winner: (U,) position in `labels`, -1 for a tie. judgments: (W,) number
-of each worker's judgments. objective: maximum of the objective. gradient: largest partial derivative at the maximum, in
-absolute value. starts_at_optimum: number of starts that reached the maximum. note: a warning if the data do not
-distinguish errors from true labels.
+of each worker's judgments. note: a warning if the data do not distinguish errors from true labels. GLAD and MACE also
+have objective: the maximum of what the fit maximises; gradient: the largest partial derivative there, in absolute
+value; starts_at_optimum: the number of starts that reached the maximum.
 """
 
 from quorum.statistics.aggregation.best_worst import (

@@ -53,8 +53,8 @@ class Influences:
 class PatternInfluences:
     """Influences of judgments by the pattern of their unit and by their answer.
 
-    values: (C,) influences of a judgment, one for each cell of `UnitPatterns.counts`. counts: (P,) whether judgments of
-    units with the pattern count. The other fields are as in `Influences`.
+    values: (C,) influences of a judgment, one for each cell of `UnitPatterns.counts`, a table of numbers. counts: (P,)
+    flags, whether judgments of units with the pattern count. The other fields are as in `Influences`.
     """
 
     values: Floats
