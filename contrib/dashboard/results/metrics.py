@@ -63,9 +63,7 @@ def _evaluate_on_captions(
         anonymous=votes.anonymous,
     )
     weights = None
-    if weight_by_unit := loaders.weights_of_units(
-        study
-    ):  # {} unless some of the filtered captions are judged
+    if weight_by_unit := loaders.weights_of_units(study):  # {} unless some filtered captions are judged
         weights = np.array([weight_by_unit.get(pk, 1.0) for pk in scores.row_ids.tolist()])
     return correlation_so_far(means, scores.by_metric, clusters, weights)
 
