@@ -174,8 +174,8 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
     problem: OverBudget | None = None
     for name, sessions in sessions_by_worker.items():
         try:
-            # If the budget does not suffice, this rolls back the calls of this person only, and subtracts their sum
-            # from the order of all top-ups, which the block joins (so its account does not matter).
+            # The block joins the order of all top-ups, whose account counts (not None). If the budget does not suffice,
+            # this rolls back the calls of this person only, and subtracts their sum from that order.
             with one_order(study, None), transaction.atomic():
                 calls_of_worker = [
                     ask_for_bonus(

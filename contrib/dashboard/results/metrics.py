@@ -26,7 +26,7 @@ from quorum.numeric.arrays import places_in
 def evaluate_metrics(
     study: Study, votes: VotesInOrder, units: Units, judgments: JudgmentTable, scores: CandidateScores
 ) -> dict[str, Any]:
-    """Return the results of metrics by pair kind, or under ``all`` for captions; {} without judgments or metrics.
+    """Return the results of metrics under ``all`` and, if there are several, by pair kind; {} without any results.
 
     Args:
         votes: the included judgments in the order of arrival.

@@ -46,7 +46,7 @@ class TableCandidates(CandidateSource):
         boxes_of: returns the ids of an image's boxes in the dataset; None to accept any id.
     """
 
-    reader = RowReader(CandidateRow, columns={"text": "caption"})
+    reader = RowReader(CandidateRow, columns={"text": "caption"})  # a row's text is its caption
     items_of: Callable[[str], Sequence[str]] | None = None
     boxes_of: Callable[[str], Collection[str]] | None = None
 
