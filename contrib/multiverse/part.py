@@ -17,7 +17,7 @@ from judgments.studies.generation.progress import Progress
 
 
 class Multiverse(ReportPart):
-    """The robustness analysis of a report. ``judgments`` is the signature of those that it was made from."""
+    """The robustness analysis of a report. ``judgments`` is the signature of the judgments behind it."""
 
     name = "multiverse"
     label = "Robustness analysis"

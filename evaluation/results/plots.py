@@ -206,8 +206,8 @@ def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> 
 def accuracy_figure(result: Mapping[str, Any]) -> str:
     """Return a plot of each metric's accuracy by pair kind, or of its tau-b, or "" without data.
 
-    ``result`` is that of ``evaluate_study``. Only plots of results from before 0.6, which lack "halves" (how well one
-    half of the votes predicts the other), have a level of people: how often one agrees with the majority of the others.
+    ``result`` is that of ``evaluate_study``. Only plots of results from before 0.6, which lack "halves" (of the
+    votes), have a level of people: how often a participant agrees with the majority of the others.
     """
     metrics = result.get("metrics", {})
     if not metrics:
