@@ -1,7 +1,7 @@
 """The export formats of this feature.
 
-The encodings are imported only when they are called. A process that writes a part of a file imports the module of its
-encoding first, which imports all formats, and so this module, before the encoding is defined.
+The encodings are imported only when they are called, since importing them here could be circular: the process that
+writes a part of a file begins with the module of the encoding, whose own imports load all formats, and so this module.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ QRELS = Format(
     description="qrels for trec_eval: the consensus as relevance judgments",
     why_unsuitable=why_not_single_captions,
     encoding=lazy_function("contrib.export_formats.relevance.Qrels"),
-    has_task=True,  # the query is an image or a caption
+    has_task=True,  # a file is for one task: its queries are images, or captions
     order=20,
 )
 FLICKR8K = Format(

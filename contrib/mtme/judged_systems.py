@@ -80,7 +80,7 @@ class JudgedSystems:
     def systems_with(self, segment: int, key: str, file_credits: Sequence[int]) -> list[int]:
         """Return the rows of the systems that are credited with a text at a segment. ``key`` is its ``text_key``.
 
-        A system is credited if it gave the text, and if the imported file credits it or names no system.
+        A system is credited if it gave the text, and if the file of imported judgments credits it or names no system.
         ``file_credits`` are the row ids of the systems that the file credits.
         """
         rows = np.flatnonzero(self.text[:, segment] == self._number_of_text(key)).tolist()

@@ -76,7 +76,7 @@ class Outputs:
         score: (R,) scores.
         deletions: the outputs' scores without each rater; None if raters are unknown.
         scale_ends: the lowest and the highest possible score.
-        proposal: (R,) positions of the outputs in `Proposals`; empty if outputs are not from ranked lists.
+        proposal: (R,) positions of the outputs in `Proposals`, entries of systems' ranked lists; empty without lists.
     """
 
     names: Sequence[str]
@@ -262,7 +262,7 @@ def outputs_of_answers(
         answers: (N,) other values of the judgments to use, nan for none; decisions are then ignored.
     """
     units = proposals.units
-    output, unit = proposals.scored_entries()
+    output, unit = proposals.scored_entries()  # pairs of an entry and a unit whose answers score it
     # Only lists of captions for an image, not of images for a caption.
     in_annotation = ~proposals.is_search[output]
     output, unit = output[in_annotation], unit[in_annotation]

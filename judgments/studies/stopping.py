@@ -62,7 +62,7 @@ def expected_share(design: StudyDesign, *, units_per_pair: int, accuracy: float 
         accuracy: the assumed probability that an answer is right.
     """
     stopping, votes = design.stopping, design.judgments_per_unit
-    if stopping.rule == "none" or units_per_pair < 1:  # 0 if the mean of the pairs rounds to it
+    if stopping.rule == "none" or units_per_pair < 1:  # callers round a mean over pairs, even to 0
         return 1.0
     kind = KINDS[design.protocol]
     if units_per_pair > 1:

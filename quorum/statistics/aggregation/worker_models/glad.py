@@ -98,7 +98,7 @@ def glad(
         hits = np.bincount(answers.worker, weights=scipy.special.expit(logit), minlength=n_workers)
         return answers.posterior(logit + log_wrong_count)[0], hits / judgments, ability, 1.0 / easiness
 
-    # The answers do not distinguish numbers that are equal at `early`, a few steps after the first start: average them.
+    # Values equal at `early`, a few steps after the symmetric first start, are exchangeable by the data: average them.
     (posterior, accuracy, ability, difficulty), has_several = average_equal_solutions(
         solution_at(optimum.point), solution_at(optimum.early)
     )
