@@ -20,11 +20,14 @@ MAX_CURVES = 4
 MAX_POINTS = 240  # number of specifications in a curve; they are evenly spaced in the sorted order
 
 # A result of compute_multiverse, or one of its conclusions. A universe is the set of an analysis's specifications:
-# {"conclusions": [...], "universes": {"metrics": {"specifications": [...], "possible": 96, "choices": ...}, ...},
-# "most": the largest number of specifications, "seed": 1}. Lists of a conclusion have an entry for each specification:
-# {"value": [.1, ...], "low": [...], "high": [...], "holds": .9, "clear": .4 (shares with value or interval past the
-# threshold), "most": .2 (the largest value), "shows": "share" (the values' format), "axis": "accuracy" (their name),
-# "ranges": {"tokenizer": .03}, "choices": {"tokenizer": {"ptb": {"n": 8, "mean": .1, ...}}}, ...}
+# {"conclusions": [...], "universes": {"metrics": {"specifications": [[0, 2]] (the option's index for each choice),
+# "possible": 96 (combinations), "choices": [{"label": "tokens of", "options": ["ptb", "none"]}]}}, "most": the largest
+# number of specifications, "seed": 1}. A conclusion is the claim that a value, such as the metric "better" minus the
+# metric "worse", is past "threshold" (see `Conclusion`). It has "value", "low" and "high": [.1, null] (one for each
+# specification), "shows": "share" (the values' format), "axis": "accuracy" (their name), "n": 90 (defined ones), their
+# "least", "median" and "most": .2, "holds": .9 and "clear": .4 (shares with value or interval past the threshold),
+# "choices": {"tokenizer": {"ptb": {"n": 8, "mean": .1, "holds": .9, "clear": .4}}}, "ranges": {"tokenizer": .03} (of
+# the options' means), and "moved_by": "tokenizer" (the choice with the largest range; "" without choices).
 Result = Mapping[str, Any]
 
 
@@ -54,14 +57,12 @@ def _claim_sentence(conclusion: Result) -> str:
 
 
 def _conclusion_sentence(multiverse: Result, conclusion: Result) -> str:
-    """Return a sentence on how many specifications support a conclusion, and which choice moves the estimate most."""
     choices = conclusion["choices"]
     means = {
         option: figures["mean"]
         for option, figures in choices.get(conclusion["moved_by"], {}).items()
         if figures["mean"] is not None
     }
-    # the options under which the conclusion never holds
     refuting_options = {
         name: [option for option, figures in options.items() if figures["n"] and not figures["holds"]]
         for name, options in choices.items()
@@ -87,7 +88,6 @@ def _conclusion_sentence(multiverse: Result, conclusion: Result) -> str:
 
 
 def _label_of_strongest_choice(conclusion: Result) -> str:
-    """Return the label of the choice that moves the estimate most, or "" if no choice moves it."""
     name = conclusion["moved_by"]
     return LABELS[name] if name and conclusion["ranges"][name] else ""
 

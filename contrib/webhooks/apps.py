@@ -57,5 +57,5 @@ class WebhooksConfig(Feature):
         from annotation.models.privacy import identifying_word_wanted, person_erased
 
         pseudonym = lazy_function("contrib.webhooks.events.pseudonym_for_webhook")
-        identifying_word_wanted.connect(pseudonym, weak=False)
+        identifying_word_wanted.connect(pseudonym, weak=False)  # replaced if the person is erased
         person_erased.connect(lazy_function("contrib.webhooks.events.forget_people"), weak=False)

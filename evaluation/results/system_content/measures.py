@@ -44,7 +44,6 @@ class BoxMeasures:
     """Measures of boxes that are named for images.
 
     Attributes:
-        names: names of the measures.
         deciding_measure: the measure of the verdict.
         means: whether the score of an image is a mean over people.
         baselines: a function that yields the baselines.
@@ -71,6 +70,7 @@ class BoxMeasures:
         return [positions[name] for name in names if name in positions]
 
     def scores(self, selections: Selections, people: People) -> Scores:
+        # To name no box, where people name some, has the precision 0.
         return self._scores_by_measure(content_selection(selections, people, empty=ZERO))
 
     def scores_of_people(self, people: People) -> Scores:
