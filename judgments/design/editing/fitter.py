@@ -251,7 +251,7 @@ class DesignFitter:
         wanted = requested or dict.fromkeys(PAIR_LABELS, DEFAULT_PER_KIND)
         # pairs are made from texts of the dataset unless it has published pairs
         if not work_material.published_pairs or sampling["source"] == "references":
-            asks_once = KINDS[design.protocol].page.shows_picture  # a triplet asks once for each reference
+            asks_once = KINDS[design.protocol].page.shows_picture  # otherwise, once for each reference
             wanted = _pairs_per_image(wanted, requested, images, asks_once=asks_once)
         available = self._count_available_pairs(design, work_material, images, wanted)
         if not any(available.values()):
@@ -353,7 +353,7 @@ class DesignFitter:
         # each failure takes one check question away or, once, the filter
         for _ in range(self.checks_per_page + 2):
             design = self.design()
-            # groups are filled up to judge texts that the filter left out, and to be as large as check questions
+            # small groups are filled up to judge texts that the filter left out, or so that no check question is larger
             if not (design.filter.bleu_pre or needs_split(design)):
                 self.values["filter"]["fill_to"] = 0
                 design = self.design()

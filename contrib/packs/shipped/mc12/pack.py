@@ -61,7 +61,7 @@ MEASURES: Mapping[str, Callable[..., KeywordScore]] = {
 }
 # For the rehearsal:
 TEXT_CAPTIONS = 40  # captions that form an image's text
-KEYWORD_SHARE = 0.25  # share of these captions that have a word which is a keyword
+KEYWORD_SHARE = 0.25  # least share of these captions in which a keyword occurs
 ANNOTATORS = 5
 MAX_IMAGES = 300  # test images
 
