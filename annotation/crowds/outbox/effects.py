@@ -86,7 +86,7 @@ def _apply_publishing(call: CrowdCall) -> None:
         group_id=call.answer.get("group_id", ""),
         expires_at=expires_at or publication.expires_at,
     )
-    reserve_again(call=call, cents=int(call.payload.get("cents", 0)))
+    reserve_again(call=call, cents=int(call.payload.get("cents", 0)))  # if a failure had released it
     hold_places(
         call=call, publication=publication, places=publication.places, screen_outs=publication.screen_outs
     )

@@ -204,7 +204,7 @@ class SpanAnnotation(OpenKind):
             control_images,
             makers=self.control_items(design),
             known_items=known_items,
-            shows_picture=not documents,  # a document's groups have its name, not an image's to avoid
+            shows_picture=not documents,  # groups of a document name no image that check questions must avoid
         )
         size = design.units_per_hit - design.controls.per_hit
         pages = pack_groups(groups, size=size, rng=rng_for(design.seed, "packing"))

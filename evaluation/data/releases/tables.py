@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Row = Mapping[str, Any]  # a row of a table, by column, as in the bundle's file
-# Columns of the tables that are kept. TEXTS of units are kept only if answers are compared with them.
+# Columns of the kept tables; TEXTS only if answers are compared with them. A proposal is an entry of a ranked list.
 UNIT_FIELDS = (
     "unit", "image", "reference", "first", "second", "pair", "kind", "control", "control_kind", "expected", "repeats",
     "struck", "filtered", "audited", "full_depth", "decided", "content",
@@ -20,7 +20,7 @@ PAIR_FIELDS = (
 SCORE_FIELDS = ("metric", "pair", "unit", "image", "caption", "first", "second")
 CAPTION_FIELDS = ("caption", "text", "image", "document")
 PROPOSAL_FIELDS = ("system", "task", "image", "caption", "query", "rank", "original")
-CONTENT_FIELDS = ("system", "image", "names")
+CONTENT_FIELDS = ("system", "image", "names")  # of boxes or keywords that a system names for an image
 UNIQUE_COLUMNS = frozenset({"unit", "text", *TEXTS})  # not interned, because each row has its own value
 
 

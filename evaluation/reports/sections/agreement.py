@@ -74,7 +74,7 @@ def agreement_section(inputs: ReportInputs) -> Section:
         tables.append(table("one-against-rest", cells, clustered=inputs.method.is_clustered, raters=by_rater))
     if "full_depth" in agreement:  # agreement is limited to units that early stopping did not end
         sentences.append(agreement["full_depth"]["reason"])
-    if inputs.method.wording:  # reports of wording 0 have neither sentence
+    if inputs.method.wording:  # 0 is the wording of old reports, which have neither sentence
         sentences.append(f"Note: {alpha['note']}." if alpha.get("note") else "")
         sides_are_drawn = inputs.aggregation.settings["controls"] != AS_IMPORTED  # not for imported answers
         sentences.append(side_sentence(agreement.get("side_bias", {}), random_sides=sides_are_drawn))
