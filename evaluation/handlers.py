@@ -53,7 +53,7 @@ def _removed_if_cancelled(run: JobRun, stem: str) -> Iterator[None]:
     """Remove the job's files, which have this stem, from the export folder if the job is cancelled."""
     try:
         yield
-    except LostClaim:  # the job was cancelled, or given to another worker, which needs the files
+    except LostClaim:  # the job was cancelled, or given to another process, which needs the files
         if Job.objects.filter(pk=run.job_id, state=Job.State.CANCELLED).exists():
             remove_written_files(stem)
         raise

@@ -70,7 +70,7 @@ def _create_deliveries(webhooks: Collection[int], event: str, key: str, payload:
 
 
 def pseudonym_for_webhook(study: Study, worker: Worker, **_signal: Any) -> str:
-    """Return a pseudonym of a worker. The name of a crowd's worker is a pseudonym; for others, one is derived."""
+    """Return a worker's pseudonym, which for a crowd's worker is the name. This also answers a signal of erasures."""
     if worker.source == Worker.Source.CROWD:
         return worker.name
     return f"w-{keyed_hash('webhook', str(study.pk), str(worker.pk))[:16]}"

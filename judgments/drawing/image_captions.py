@@ -53,7 +53,7 @@ class CaptionDraw:
 
     @property
     def notes(self) -> dict[str, Any]:
-        """For ``Batch.notes``: pairs before and after the filter, and removed pairs that are judged to audit it."""
+        """Counts for ``Batch.notes``: pairs before and after the filter, and removed pairs judged to audit it."""
         audited = sum(int(captions.is_audited.sum()) for captions in self.images)
         return {
             "candidate_pairs": self.pair_count,

@@ -27,7 +27,7 @@ PEOPLE_LABEL = "people among themselves"
 ALL_ITEMS = "all items"
 UNBIASED_VALUES = {"consistent": "1", "difference": "0", "length": "0", "own": "0"}  # see ``comparison.py``
 
-# The name of the judge, and an entry of "estimates" in a stored comparison: of all items, or of the system "of".
+# The name of the judge, and an entry of "estimates" in a stored comparison. Its "of" is a system, or "" for all items.
 _NamedEstimates = Sequence[tuple[str, Mapping[str, Any]]]
 
 

@@ -44,7 +44,7 @@ def export_for_download(
         )
 
     try:
-        exported = export(resume=True)  # another worker may have been killed while it wrote the file
+        exported = export(resume=True)  # an earlier run may have been killed while it wrote the file
     except ExportError:
         exported = export(resume=False)  # Quorum was updated in the meantime
     return {"file": path.name, "manifest_file": exported.manifest_path.name, "manifest": exported.manifest}

@@ -43,8 +43,8 @@ def signature_of_study(
 ) -> Signature:
     """Return the current signature of the study's judgments.
 
-    It is computed from ``table`` and from stored blocks of units, or from rows if no table is given. With a table,
-    ``material`` is the digest of the material, if it is already computed.
+    It is computed from ``table`` and from blocks (stored columns) of units, or from rows if no table is given. With a
+    table, ``material`` is the digest of the material, if it is already computed.
     """
     if table is None:
         return signature_from(study, material_of(study), votes_of(study), uncommon_fields(study))
