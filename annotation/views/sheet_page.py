@@ -34,7 +34,7 @@ from judgments.studies.designs import design_of
 def submit_answers(
     request: HttpRequest, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> SubmissionResult:
-    """Submit answers. In a frame, submit them for its session, and raise StoredTooLate if the lease had ended."""
+    """Submit answers; in Mechanical Turk's frame, for its session: raise StoredTooLate if the lease had ended."""
     frame = frame_of(request)
     if frame is not None:
         return submit_for_session(session=frame.session, assignment=assignment, answers=answers)
@@ -94,7 +94,7 @@ def render_sheet(
 
     Args:
         missing: positions without an answer, after a refused submission.
-        unfinished: the invalid input of a plain form by position, when ``revising``. Otherwise it is in the draft.
+        unfinished: the invalid input of a page without scripts by position, when ``revising``; else the draft has it.
         revisable: the previous assignment, if it can be revised.
         revising: whether the page shows submitted answers, to revise them.
     """
@@ -119,7 +119,7 @@ def render_sheet(
         "browser_storage_key": content_key("shelf", study.slug, assignment.hit_id, assignment.worker_id)[:16],
         "seconds_left": max(0, int(seconds_left)),
         "time_left": spell_time_left(seconds_left),
-        # in a frame the crowd limits the time
+        # in a frame, Mechanical Turk limits the time
         "extensions_left": 0 if revising or frame_of(request) else lease_of(assignment).extensions_left,
         "revisable_assignment": revisable,
         "credits_address": outer_address(request, "annotation:credits", study.slug),

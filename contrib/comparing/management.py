@@ -91,7 +91,7 @@ class CompareMetrics(QuorumCommand):
             self.say(f"Note: {note}")
 
     def _print_systems(self, result: dict[str, Any]) -> None:
-        systems = result["systems"]
+        systems = result["systems"]  # "own": the figures of each metric
         columns = [("", "text"), ("soft pairwise", "score"), ("pairwise", "score"), ("Pearson", "score")]
         # Only a comparison with imported scores of people has accuracies with calibrated ties.
         columns += [("tie-calibrated, by item", "score")] if "calibrated" in systems else []

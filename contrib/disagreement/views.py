@@ -32,7 +32,7 @@ from judgments.studies.study_page import add_step, study_page
 
 MAX_JUDGES_SHOWN = 20  # people whose answers are treated as predictions, and members of the second group
 MAX_PREDICTIONS_SHOWN = 100
-SECOND_GROUP = 2  # of two groups; the page lists its members, and all others are in the first
+SECOND_GROUP = 2  # of the two that a model finds; the page lists its members; others are in the first
 BASELINES = {
     UNIFORM_BASELINE: gettext_noop("Uniform distribution"),
     CONSTANT_BASELINE: gettext_noop("The same distribution for all items"),

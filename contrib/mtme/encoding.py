@@ -33,7 +33,7 @@ CELLS_SUFFIX, SCORES_SUFFIX = "cells", "scores"  # suffixes of the parts of the 
 class MtmeEncoding(Encoding):
     """The encoding of an archive with one folder, named after the study.
 
-    A part of the first stage has a ``Cell`` for each row: its four members as float64. A part of the second stage has
+    A part of the first stage has four float64 for each ``Cell``: system, segment, total, votes. One of the second has
     a JSON line for each system: ``{"system": ROW_ID, "corpus": {METRIC: SCORE}, "images": {METRIC: [SCORE, ...]}}``.
     """
 
@@ -59,7 +59,7 @@ class MtmeEncoding(Encoding):
             SCORES_SUFFIX,
             pieces=lambda study: systems,  # a stage orders pieces by `position`
             pieces_noun="systems",
-            units_per_piece=max(1, work.preparation["segments"]),
+            units_per_piece=max(1, work.preparation["segments"]),  # a system's time, for the progress
         )
         return Stage(CELLS_SUFFIX), scoring_stage
 

@@ -65,6 +65,6 @@ class ReleaseSettings:
 
     @property
     def control_rule(self) -> Controls:
-        """The rule on control items. If ``controls`` is a word, such as ``as-imported``, it excludes nobody."""
+        """The rule on control items, from ``least`` answers on. If ``controls`` is a word, it excludes nobody."""
         threshold = 0.0 if isinstance(self.controls, str) else self.controls
         return Controls(threshold=threshold, least=self.others.get("least", 1))
