@@ -16,7 +16,7 @@ from common.rows.append_only import AppendOnlyError
 from judgments.models import Caption, Study, Unit
 from judgments.models.fields import NumberField
 
-# the name of a signal of imported judgments: how many earlier answers the file does not have
+# key of ``Judgment.signals`` in imports: how many earlier answers of the worker to the unit the file leaves out
 IMPORTED_REVISION = "revision"
 
 

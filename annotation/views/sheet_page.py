@@ -34,7 +34,7 @@ from judgments.studies.designs import design_of
 def submit_answers(
     request: HttpRequest, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> SubmissionResult:
-    """Submit answers; in Mechanical Turk's frame, for its session: raise StoredTooLate if the lease had ended."""
+    """Submit answers. In Mechanical Turk's frame, do so for its session: store late ones, and raise StoredTooLate."""
     frame = frame_of(request)
     if frame is not None:
         return submit_for_session(session=frame.session, assignment=assignment, answers=answers)

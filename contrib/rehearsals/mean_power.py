@@ -38,7 +38,7 @@ def power_of_means(
 
     ``true_answers`` has the drawn true answer to each unit, by its row id.
     """
-    proposals = proposals_of(study)
+    proposals = proposals_of(study)  # the ranked outputs of systems
     outputs = outputs_of_answers(
         proposals, loaders.load_judgments(study), decisions, anonymous=False, scale_ends=relevance.ends
     )

@@ -1,4 +1,4 @@
-"""The detected contents of an upload. Each of its parts has the captions of one source: of people or of a system."""
+"""The detected contents of an upload. Each of its parts has the captions of one origin: of people or of a system."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FORMAT_LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class UploadPart:
-    """The captions of one source in an upload.
+    """The captions of one origin in an upload.
 
     Attributes:
         file: path of the file, or of a published set's folder, relative to the root of the upload.

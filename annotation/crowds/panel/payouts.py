@@ -96,7 +96,7 @@ def last_bonus_list(study: Study) -> int:
 
 
 def _paid_bonuses(study: Study) -> QuerySet[CrowdCall]:
-    """Return the bonus calls that are booked as paid. The ``answer`` of a listed one has the list's number, "list"."""
+    """Return the bonus calls that are booked as paid, listed or not; ``answer["list"]`` is the number of the list."""
     return CrowdCall.objects.filter(study=study, kind=Ability.BONUS, state=CrowdCall.State.DONE)
 
 

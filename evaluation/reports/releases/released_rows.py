@@ -57,7 +57,7 @@ FIELDS_OF_PAIRS = {
 def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
     kind = KINDS[study.protocol]
     decisions = decisions_of(study)
-    full_depth = full_depth_units(study) or set()
+    full_depth = full_depth_units(study) or set()  # units that early stopping leaves alone
     first_ids: dict[str, str] = {}  # id of the first caption with each text
     system_names = dict(System.objects.of_study(study).values_list("pk", "name"))
     units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)

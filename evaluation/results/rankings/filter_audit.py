@@ -1,6 +1,6 @@
 """Estimate how many good captions the filter before judging rejected, from a judged random sample of rejected ones.
 
-The filter is that of a study file (``[filter]``): captions are judged if their Bleu-pre score reaches a threshold.
+The filter is ``[filter]`` of a study file: captions are judged if references have enough of their words (Bleu-pre).
 """
 
 from __future__ import annotations

@@ -191,5 +191,5 @@ def crossed_covariance(items: Floats, items_df: Floats, squares: Squares) -> tup
     raters_df = max(squares.raters, MIN_CLUSTERS) - 1
     df = satterthwaite(np.diagonal(items), items_df, squares.max_rater_variance, raters_df)
     eigenvalues, eigenvectors = np.linalg.eigh((squares.rater_variance + squares.rater_variance.T) / 2)
-    errors = (eigenvectors * (squares.error @ eigenvectors)).sum(axis=0)
+    errors = (eigenvectors * (squares.error @ eigenvectors)).sum(axis=0)  # of the eigenvalues
     return items + (eigenvectors * credible_variance(eigenvalues, errors)) @ eigenvectors.T, df
