@@ -61,7 +61,7 @@ def load_inputs(
         images=dict(pairs.values_list("pk", "item_id")) if compares_pairs else {},
         unit_images=loaders.clusters_of_units(study, consensus.units),
         documents=loaders.documents_of(study) if compares_pairs else {},
-        proposals=None if compares_pairs or kind.is_open else proposals_of(study),
+        proposals=None if compares_pairs or kind.is_open else proposals_of(study),  # systems' ranked outputs
         pair_material=lambda: judged_pairs(study, consensus, loaders.load_references(study)),
         draws_at_claim=draws_at_claim(study),
         samples_useful_items=design_of(study).chosen is not None,
@@ -90,7 +90,7 @@ def load_evaluation(
 def _stored_analyses(study: Study, what: str, data_hash: str) -> list[Analysis]:
     """Return the analyses of the present judgments by this version of Quorum, newest first.
 
-    Analyses whose intervals do not cluster are left out. They are the only ones with the setting "clusters".
+    Analyses with naive intervals are left out. Only they have the setting "clusters", whose value is "naive".
     """
     analyses = Analysis.objects.newest_first(study, what).filter(data_hash=data_hash)
     analyses = analyses.filter(signature__endswith=f"|v:{quorum_version()}")

@@ -1,4 +1,4 @@
-"""The page of a study about personal data: consent texts, the end of identities, and erasures.
+"""The page of a study about personal data: consent texts, how long identities are kept, and erasures.
 
 A person is erased in two steps: the page previews the erasure of the person whom its address names, and the form below
 the preview carries it out.
