@@ -3,7 +3,7 @@
 The design of a running study cannot change, so additions are stored in the HITs and in the study's log. A HIT (page of
 work) counts its slots, the places for workers, in four fields: ``required`` is the number of all slots, ``extra`` of
 those that the design does not have, ``open_slots`` of those that are offered now, and ``spared`` of those that are not
-offered because their answers are not needed. The other slots are taken.
+offered because early stopping needs no answers of them, or because staff closed them. The other slots are taken.
 
 The first half of the module has the changes, which other modules also call. In the second half, operations make them
 available to people: they add parameters, a command, a sentence about the result, and the follow-up that asks the crowd.

@@ -1,4 +1,4 @@
-"""Store the multiverse of a study, and find the stored one."""
+"""Store or find a study's multiverse: "universes", each an analysis under many specifications (sets of choices)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _settings(study: Study, metrics: Sequence[str], tokenizer: str) -> dict[str,
         "protocol": study.protocol,
         "metrics": ",".join(metrics),
         "tok": tokenizer,
-        "most": MAX_SPECIFICATIONS,
+        "most": MAX_SPECIFICATIONS,  # of each universe
     }
     hashes = imported_hashes(study.dataset, metrics)  # "" if Quorum computes all metrics itself
     return settings | {"imported": hashes} if hashes else settings

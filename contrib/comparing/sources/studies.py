@@ -46,7 +46,7 @@ def source_of_study(study: Study) -> SourceJudgments:
         )
     pks, unit = np.unique(table.unit[is_counted], return_inverse=True)
     names, contents = _read_units(study, set(pks.tolist()))
-    full_depth = loaders.full_depth_units(study)
+    full_depth = loaders.full_depth_units(study)  # those that early stopping leaves alone
     return SourceJudgments(
         name=study.slug,
         kind=kind,
@@ -136,7 +136,7 @@ def _read_systems(study: Study) -> dict[int, CreditedSystems]:
     systems: dict[int, CreditedSystems] = {}
     for pk, credits in loaders.systems_of_units(study).items():
         if pk is not None:  # always so; the type lets other callers look up None
-            # Units with a single caption: those with two have pairs. `credited_systems` leaves out NO_SYSTEM.
+            # Units with a single caption: those with two have pairs. `credited_systems` leaves out unknown systems.
             systems[pk] = (
                 tuple(sorted(names[system] for system in credited_systems(credits, ()) if system in names)),
                 (),

@@ -452,7 +452,7 @@ def weights_of_units(study: Study) -> dict[int, float]:
 
 
 def full_depth_units(study: Study) -> set[int] | None:
-    """Return the row ids of units that early stopping leaves alone; None if the study does not stop early."""
+    """Return the row ids (also of `OutcomeBounds`) of units that early stopping leaves alone; None if it is off."""
     if not stops_early(study):
         return None
     return set(OutcomeBounds.objects.filter(unit__study=study, full_depth=True).values_list("pk", flat=True))

@@ -84,8 +84,8 @@ class AlignmentBuffers(NamedTuple):
     """Arrays that every alignment reuses.
 
     The first four have a row for each word of the reference. chosen_matches: the match that begins at the word in the
-    alignment, or a match of no words. ends: filled by `find_matches`. counts: number of matches that begin at the word.
-    is_taken: whether a match that was taken before the search covers the word.
+    alignment, or a match of no words. ends: the row after the word's matches, by `find_matches`. counts: number of
+    matches that begin at the word. is_taken: whether a match that was taken before the search covers the word.
 
     candidate_cover, reference_cover: number of matches that cover each word of the candidate, and of the reference.
     paths: (2, BEAM, columns) paths of this word and of the next. extensions: (BEAM, EXTENSION_COLUMNS) the best
