@@ -118,7 +118,7 @@ def compute_choice(
     except StatisticsError as error:
         raise EvaluationError(as_sentence(error)) from None
     drawn_indices = set(draw_items(chance, seed=rng_for(seed, "chosen items")).tolist())
-    chances = {
+    chances = {  # of the pairs or captions of drawn items, by their ids in the design
         key: float(chance[item])
         for key, item in zip(population.row_ids, population.item.tolist(), strict=True)
         if item in drawn_indices

@@ -46,7 +46,7 @@ class LiveCounters:
 
 
 def live_counters(study: Study, mark: ChangeMark, snapshot_result: dict[str, Any]) -> LiveCounters:
-    """Return the counters. ``snapshot_result`` is the result of the last snapshot, {} before the first."""
+    """Return the counters. ``mark`` has the last snapshot and what came since, ``snapshot_result`` its result or {}."""
     now = timezone.now()
     judgments_in_snapshot = mark.snapshot.judgments if mark.snapshot else 0
     judgments = judgments_in_snapshot + mark.new_judgments

@@ -83,7 +83,7 @@ def _plan_as_json(plan: Plan, assumptions: Assumptions, design: StudyDesign | No
         "tried": [as_row(result) for result in plan.tried],
         "wanted": plan.required_power,
         "best": as_row(plan.best),
-        "fewer_votes": as_row(plan.fewer_votes),
+        "fewer_votes": as_row(plan.fewer_votes),  # this and the next: smaller than the best
         "half_the_pairs": as_row(plan.half_the_pairs),
     }
 

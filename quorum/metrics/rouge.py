@@ -85,7 +85,7 @@ def gram_overlap(
     hits = np.empty(pairs.references.size)
     rule = GramRule(window, skipped_last)
     count_gram_hits(pairs, rule, len(tokens.vocabulary), int(totals.max()), hits)
-    return Overlap(hits, totals, totals, totals, is_rounded=True)  # as the script rounds references' ranks
+    return Overlap(hits, totals, totals, totals, is_rounded=True)  # the script rounds ranks (see `Overlap`)
 
 
 def lcs_overlap(comparison: ReferenceComparison, tokenization: Tokenization) -> Overlap:

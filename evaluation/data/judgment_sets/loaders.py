@@ -444,7 +444,7 @@ def weights_of_units(study: Study) -> dict[int, float]:
     Audited units are a sample of the captions that a filter rejected. The weight is the number of rejected captions
     that the unit represents. Other units have the weight 1.
     """
-    notes = study.notes
+    notes = study.notes  # "candidate_pairs" is the number of pairs of image and caption before the filter
     if not notes.get("audited"):
         return {}
     _, audited = passed_and_audited_units(study)
