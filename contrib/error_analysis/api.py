@@ -233,7 +233,7 @@ def _disagreement_as_json(disagreement: MetricDisagreement) -> dict[str, Any]:
 
 
 def _scores_by_metric(scores: ScoresByMetric) -> dict[str, list[float]]:
-    """Return one score for a caption, or two for a pair, by metric."""
+    """Return one score for a caption (whose second score is None), or two for a pair, by metric."""
     return {name: [score for score in pair if score is not None] for name, pair in scores.items()}
 
 

@@ -43,7 +43,7 @@ def _with_units_of_same_screens(study: Study, units: QuerySet[Unit]) -> QuerySet
 
 @transaction.atomic
 def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: User | None = None) -> Study:
-    """Create a draft with the design of ``study``, limited to the pairs or units with these keys.
+    """Create a draft with the design of ``study`` (no guessable access code) for the pairs or units with these keys.
 
     Raises:
         WrongState: nothing is selected, or nothing could be generated again.

@@ -1,4 +1,4 @@
-"""The pages of the quiz for workers."""
+"""The pages of the quiz for workers. A known item is an item of the study's kind whose right answer is known."""
 
 from __future__ import annotations
 

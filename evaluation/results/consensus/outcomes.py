@@ -90,7 +90,7 @@ def unit_batches(
     columns, other_outcomes = columns_and_others(consensus.of_unit)
     units = np.sort(consensus.units.pk)
     column_index = np.full(len(units), -1) if columns is None else places_in(columns.unit, units)
-    needs_more_than_columns = np.isin(units, list(other_outcomes)) | bool(figures.units)
+    needs_more_than_columns = np.isin(units, list(other_outcomes)) | bool(figures.units)  # answers by unit
     for start in range(0, len(units), ROWS_PER_BATCH):
         batch = slice(start, start + ROWS_PER_BATCH)
         if columns is not None and not needs_more_than_columns[batch].any():

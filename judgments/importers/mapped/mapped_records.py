@@ -238,7 +238,7 @@ class _MappedFileReader:
     def _map_record(self, record: Record, key: str) -> Record:
         """Return a record with Quorum's columns, each with the value of its first source that is not empty.
 
-        ``key`` replaces ``{n}`` in the sources.
+        ``key`` replaces ``{n}`` in the sources. Errors about a ``renamed`` record give both names of a column.
         """
         mapped_values: dict[str, Any] = {}
         origins: dict[str, str] = {}

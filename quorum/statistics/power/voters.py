@@ -33,7 +33,7 @@ class VoterModel:
         worker_spread: intraclass correlation of carelessness within workers.
         pairs_each: number of consecutive pairs that the same workers judge.
         raters: number of people who share the work; 0 if every `pairs_each` pairs have new people.
-        taste: standard deviation, over people, of their log odds of preferring the first system or metric.
+        taste: standard deviation, over people, of the log odds to vote for the first system, or like the first metric.
     """
 
     right: float = 0.85
@@ -172,7 +172,7 @@ def _log_split(k: Floats, n: Floats, right: float, spread: float) -> Floats:
 
 
 def true_share(observed: float, right: float) -> float:
-    """Return the true share s that solves observed = s r + (1 - s)(1 - r) with r = ``right``, limited to 0 to 1."""
+    """Return the true share s behind ``observed`` = s r + (1 - s)(1 - r) if r = ``right`` of the outcomes are right."""
     if not 0.5 < right <= 1:
         raise BadOption(f"right is {right!r}, expected more than 0.5 and at most 1")
     return min(1.0, max(0.0, (observed - (1 - right)) / (2 * right - 1)))
