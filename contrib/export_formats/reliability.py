@@ -26,7 +26,7 @@ class Reliability(Encoding):
     """
 
     suffix = "units"
-    tallies = True  # write_part adds all judgments to the export's signature
+    tallies = True  # write_part adds all judgments to the export's signature, by `work.votes`
     progress_count = "values"
     counts = {"lines": 0, "units": 0, "values": 0}
 

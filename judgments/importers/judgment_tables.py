@@ -56,7 +56,7 @@ ANONYMOUS_NAME = re.compile(r"anon-[1-9]\d*")
 class TableJudgments(JudgmentSource):
     """Judgments in a table with the columns of an export. `unit`, `worker` and an answer are required.
 
-    Workers named `anon-1`, `anon-2` and so on are anonymous, as in published totals.
+    Workers named `anon-1`, `anon-2` and so on are anonymous: some data sets publish only the totals of votes.
 
     Attributes:
         columns: the columns that are read, by Quorum's names, for the file of the rows that an import leaves out.

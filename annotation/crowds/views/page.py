@@ -99,7 +99,7 @@ def _money_context(study: Study, budget: Budget | None, figures: CrowdFigures) -
         "top_ups_confirmation": figures.top_ups_confirmation,
         "overclaims": figures.largest_overclaims,
         "overclaim_count": figures.overclaim_count,
-        "unopposed_count": figures.unopposed_count,
+        "unopposed_count": figures.unopposed_count,  # assignments that nothing speaks against approving
         "unconfirmed_orders": orders[:MAX_LINES_SHOWN],
     }
 
@@ -181,7 +181,7 @@ def _count_qualifications(study: Study, workers: Workers) -> list[tuple[str, int
 
 
 def _last_sync(study: Study) -> dict[str, object] | None:
-    """Return when the last sync ended, and its discrepancies without failed calls, which the page shows separately."""
+    """Return when the last sync ended, and its discrepancies. The page shows failed calls ("parked") elsewhere."""
     job = Job.objects.filter(kind=SYNC, args__study=study.slug, state=Job.State.DONE).first()
     if job is None or not job.result:
         return None

@@ -1,4 +1,4 @@
-"""Describe the result of comparing two sources in a sentence or two."""
+"""Describe the result of comparing two sources (studies, or files of judgments) in a sentence or two."""
 
 from __future__ import annotations
 

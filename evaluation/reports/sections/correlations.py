@@ -1,4 +1,4 @@
-"""The report section on correlations of metrics, and of one judge, with people on single captions."""
+"""The report section on correlations of metrics, and of one judge (the ceiling), with people on single captions."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
         rows.append((ONE_JUDGE, *judge_cells))
     raters = inputs.covers_new_raters  # for the note of the table
     data = table("correlation", rows, columns, clustered=inputs.method.is_clustered, raters=raters)
-    verdict = inputs.evaluation.result["verdict"]["all"]
+    verdict = inputs.evaluation.result["verdict"]["all"]  # wording 0 has `name` and `best` instead
     sentence = render_sentence(
         "correlation", wording=inputs.method.wording, verdict=verdict["sentence"], name=names[0],
         best=metrics[names[0]]["kendall_tau_b"], people=judge_tau.value, no_ceiling=no_ceiling_sentence(inputs),

@@ -1,4 +1,4 @@
-"""Make the control items of each page of work, so that every kind, image and known item occurs about equally often."""
+"""Make the control items of each page of work. Each kind of them, image and known item occurs about equally often."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ControlDealer:
             shows_picture: whether workers see the image, which then appears once per page.
 
         Raises:
-            DesignError: the kind of HIT or the material cannot supply the controls.
+            DesignError: the protocol or the material cannot supply the controls.
         """
         seed = design.seed
         self._design, self._makers, self._shows_picture = design, makers, shows_picture
@@ -144,7 +144,7 @@ def _check_controls(
     makers: ControlMakers,
     known_items: Sequence[KnownItem],
 ) -> None:
-    """Raise DesignError if the kind of HIT or the material cannot supply the design's control items."""
+    """Raise DesignError if the protocol or the material cannot supply the design's control items."""
     makers_by_kind = {REFERENCE: makers.reference, DEGRADED: makers.degraded, KNOWN_GOOD: makers.known_good}
     for kind, maker in makers_by_kind.items():
         if kind in controls.kinds and maker is None:

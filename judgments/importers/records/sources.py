@@ -45,7 +45,7 @@ class DatasetSource(ImportSource, ABC):
 
     @abstractmethod
     def rows(self) -> Iterator[ReferenceRow | ImageRow | InputRow]:
-        """Yield the images and references. The row of an image comes before its references."""
+        """Yield the images (of HIT templates: rows of inputs) and references. An image comes before its references."""
 
     def references(self) -> Iterator[ReferenceRow]:
         return (row for row in self.rows() if isinstance(row, ReferenceRow))
