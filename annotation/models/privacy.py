@@ -25,7 +25,7 @@ identifying_word_wanted = Signal()
 # words that name them.
 person_erased = Signal()
 
-# Sent with ``study`` and ``withdraw``, after the transaction that erased a person. It may be sent again.
+# Sent with ``study`` and ``withdraw`` (delete files of releases, too) after an erasure's transaction. May be repeated.
 erasure_committed = Signal()
 
 

@@ -78,7 +78,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Compu
     growth = []
     if not kind.is_open:
         votes_for_alpha = _sort_votes(table, units, images, used_for_alpha, anonymous=anonymous)
-        level, exchange = kind.aggregation.level, exchange_of(kind)
+        level, exchange = kind.aggregation.level, exchange_of(kind)  # exchange: swaps an answer's two sides
         growth = agreement_so_far(votes_for_alpha, level, seed=design.seed, exchange=exchange)
         del votes_for_alpha  # to use less memory
     progress(0.7, "comparing metrics with people")

@@ -85,14 +85,14 @@ def pair_metrics_section(inputs: ReportInputs, human_levels: HumanLevels) -> Sec
         return section("metrics", empty=inputs.no_evaluation_reason)
     result = inputs.evaluation.result
     kinds, accuracy = accuracy_by_metric(result["metrics"])
-    names, all_kinds = list(accuracy), kinds[-1]  # the last kind is "all"
+    names, all_kinds = list(accuracy), kinds[-1]  # metrics, the best first; the last kind is "all"
     data = accuracy_table(result, human_levels, clustered=inputs.method.is_clustered)
     label, human_level = human_levels.get(all_kinds, ("", Estimate(None)))
     best = accuracy[names[0]][all_kinds]
     verdict = result["verdict"][all_kinds]
     sentence = render_sentence(
         "accuracy", wording=inputs.method.wording, verdict=verdict["sentence"], name=names[0], best=best,
-        people=human_level.value, halves=label == HALVES,
+        people=human_level.value, halves=label == HALVES,  # for reports from before 0.6; `name` is for wording 0
     )  # fmt: skip
     halves = result.get("halves", {})
     has_plot_of_halves_instead = inputs.method.is_clustered and halves
@@ -288,7 +288,7 @@ def _make_references_section(
         name=best,
         first=first,
         last=last,
-        most=best_curve.references[-1],
+        most=best_curve.references[-1],  # the largest number of references
         left=hidden_metrics,
         drawn=len(curves),
     )
@@ -334,8 +334,8 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     sentence = render_sentence(
         "tournament", wording=inputs.method.wording, leaders=leaders, names=join_names(leaders),
         least=win_shares[leaders[-1]].value, name=names[0], top=win_shares[names[0]], systems=len(names),
-        comparisons=people.comparisons, ceiling=ceiling,
-        most=MAX_SYSTEMS if len(names) > MAX_SYSTEMS else 0,
+        comparisons=people.comparisons, ceiling=ceiling,  # `name` is for wording 0, the leaders for later ones
+        most=MAX_SYSTEMS if len(names) > MAX_SYSTEMS else 0,  # the number of drawn systems; 0 for all
     )  # fmt: skip
     levels = (Level("even", 0.5), *_levels_of_human_captions(win_shares))
     drawing = DotPlot(

@@ -68,7 +68,7 @@ TABLE_10 = {
     (5, "recall"): "recall-3.66",
 }
 REASSIGNMENTS = 10_000  # of randomisation tests
-# Sets of references, as indices of captions. H13 do not say which other caption they took, so all four are used.
+# Sets of references: indices of captions. "gold" is the candidate's own. H13 do not name the other one; all are used.
 REFERENCE_SETS: dict[str, tuple[tuple[int, ...], ...]] = {
     "five": ((0, 1, 2, 3, 4),), "gold": ((POOL_CAPTION,),), "four": ((0, 1, 3, 4),), "other": ((0,), (1,), (3,), (4,))
 }  # fmt: skip
