@@ -27,7 +27,7 @@ from quorum.numeric.arrays import Floats
 from quorum.statistics.choosing import WeightedEstimate, mean_of_all_items, weighted_kendall
 from quorum.statistics.meta import metric_winners
 
-ESTIMATE_FIELDS = ("value", "low", "high", "n", "items", "effective", "reason")
+ESTIMATE_FIELDS = ("value", "low", "high", "n", "items", "effective", "reason")  # of `WeightedEstimate`
 ACCURACY, WINS, MEAN, TAU = "accuracy", "wins", "mean", "tau-b"
 MAX_DIFFERENCES = 45  # number of pairs of metrics, or of systems, in a result: all pairs of ten
 
@@ -99,8 +99,8 @@ class EstimatedFigure(NamedTuple):
 class WeightedEstimator:
     """Estimates results from N chosen rows of a population.
 
-    A result is a dict for JSON: ``{"what": "accuracy", "name": "cider-d", "kind": "HC", "value": 0.7, ..., "plain":
-    {...}}``, whose member ``plain`` is the estimate without weights.
+    A result is ``{"what": "accuracy", "name": "meteor", "kind": "HC", "plain": {"value": .7, "low": .6, "high": .8}}``
+    and ESTIMATE_FIELDS of the weighted estimate, such as ``"low": .5``; ``plain`` is the estimate without weights.
 
     Args:
         chance: (N,) probabilities with which the rows' items were chosen.

@@ -66,7 +66,7 @@ def compute_disagreement(
         "entropy": {
             "floor": json_float(soft.floor),
             "uncorrected": json_float(float(_entropies(soft.shares).mean())),
-            "most": float(np.log(len(soft.labels))),
+            "most": float(np.log(len(soft.labels))),  # the entropy if all answers are equally frequent
             **as_json(soft, "correction", "concentration", "signature"),
         },
         "disputed": _disputed_items(labelled),
@@ -78,7 +78,7 @@ def compute_disagreement(
         result["judges"] = workers_as_predictors(table, soft, workers)
         progress(0.4, "looking for groups of participants")
         result["groups"] = compare_groups(table, workers, soft, bootstraps, seed)
-        result["known"] = compare_attributes(study, table, workers, seed)
+        result["known"] = compare_attributes(study, table, workers, seed)  # groups by known attributes
     with translation.override("en"):  # in English, since the result is stored for readers of any language
         result["in_words"] = describe_disagreement(result)
     progress(1.0, "done")

@@ -147,7 +147,7 @@ DISAGREEMENTS: FiguresDefinition[dict[str, str]] = add_figures(
     FiguresDefinition(
         "disagreements",
         _rank_by_all_metrics,
-        rows=len,
+        rows=len,  # of no effect, since only jobs compute these figures
         version=_rankings_version,
         never_expires=True,
         always_needs_job=_is_large,

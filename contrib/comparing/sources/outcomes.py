@@ -1,4 +1,4 @@
-"""Compare the consensus of two sources on units, and the winners of pairs by both."""
+"""Compare the consensus of two sources (studies or files) on units, and the winners of pairs by both."""
 
 from __future__ import annotations
 

@@ -109,8 +109,8 @@ def read_bundle(reader: BundleReader) -> ReadBundle:
             rows.add_pair(row)
         rows.scores.extend(reader.rows("scores.jsonl"))
         for row in reader.rows("proposals.jsonl"):
-            rows.add_proposal(row)
-        rows.contents.extend(reader.rows("contents.jsonl"))
+            rows.add_proposal(row)  # an entry of a system's ranked list
+        rows.contents.extend(reader.rows("contents.jsonl"))  # boxes or keywords that systems name
         if rows.settings.kind.compares_pairs:
             rows.captions.extend(reader.rows("captions.jsonl"))
         for row in reader.rows("units.jsonl"):

@@ -237,7 +237,7 @@ class InspectedUploadForm(forms.Form):
         self.fields["encoding"].help_text = gettext(
             "If letters look wrong, choose another encoding and update the preview."
         )
-        if inspection.lacking:
+        if inspection.lacking:  # some images have no picture
             self.fields["without_pictures"] = forms.BooleanField(
                 label=gettext_lazy("Import the dataset without the pictures"),
                 required=False,

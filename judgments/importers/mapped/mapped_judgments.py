@@ -368,7 +368,7 @@ class MappedJudgments(TableJudgments):
 
 
 def _cell_problem(record: Record, name: str, value: Any, expected: str) -> ImportProblem:
-    """Return the error about a cell, with the column's name in the file, also in ``ImportProblem.cell`` if set."""
+    """Return the error about a cell, with the column's name in the file, also in ``cell`` if people can correct it."""
     origin = record.origins.get(name, name)
     problem = replace(record, origins={}).problem(origin, quote_value(value), expected)
     problem.cell = problem.cell and (origin, "" if value is None else str(value)[:MAX_SHOWN_LENGTH])
