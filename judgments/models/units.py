@@ -74,7 +74,7 @@ class Unit(models.Model):
     pair = models.ForeignKey(
         CandidatePair, on_delete=models.CASCADE, related_name="units", null=True, blank=True, db_index=False
     )
-    kind = models.CharField(max_length=2, blank=True)
+    kind = models.CharField(max_length=2, blank=True)  # that of the candidate pair
     control = models.BooleanField("check question", default=False)
     expected = models.JSONField("right answer", null=True, blank=True, help_text="Only for check questions.")
     control_kind = models.CharField(

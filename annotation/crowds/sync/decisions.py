@@ -96,7 +96,7 @@ def deletable_publications() -> QuerySet[Publication]:
     return (
         Publication.objects.filter(state=State.FINISHED)
         .exclude(external_id="")
-        .annotate(decided_count=Count("sessions", filter=~Q(sessions__booked="")))
+        .annotate(decided_count=Count("sessions", filter=~Q(sessions__booked="")))  # spent or released
         .filter(
             Q(study__state=Study.State.CLOSED) | Q(decided_count__gte=F("places")),
             ~Exists(calls.filter(kind=Ability.DELETE)),

@@ -1,9 +1,9 @@
 """Score the boxes or keywords that systems name for images against people's, and compare with people and baselines.
 
 Images for which people name nothing do not count. A system that names nothing for an image has the score 0. Boxes are
-scored by precision, recall and F of content selection (Wang, Gaizauskas 2015: eq. 1-3), keywords by best, oot and
-their mode variants (Mason, Charniak 2012: section 6.2), and by precision, recall and F1 of the first ten. Intervals of
-means cluster by document (or image) and by person.
+scored by precision, recall and F of content selection (Wang, Gaizauskas 2015: eq. 1-3), keywords by best, oot (out of
+ten) and their mode variants (Mason, Charniak 2012: section 6.2), and by precision, recall and F1 of the first ten.
+Intervals of means cluster by document (or image) and by person.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def mapped_reader(mapping: ColumnMapping, read: RecordReader, *, mapped_only: bo
     """
 
     def records(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
-        if not mapping.reads_rows:
+        if not mapping.reads_rows:  # it only corrects cells
             yield from map(mapping.correct_cells, read(path, columns, notes, encoding))
             return
         file_reader = _MappedFileReader(mapping, path, columns, notes, mapped_only)
@@ -73,7 +73,7 @@ def dataset_reader(layout: ColumnMapping, read: RecordReader) -> RecordReader:
     def items(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
         for record in mapped_reader(mapping, read)(path, columns, notes, encoding):
             values = {name: record.values.get(name) for name in layout.dataset}
-            if layout.merge:
+            if layout.merge:  # the texts contain the marks of errors
                 for name, value in values.items():
                     if isinstance(value, str):
                         values[name], _ = foreign.split_marked_text(value)
