@@ -169,7 +169,7 @@ class DuplicateRequest(Parameters):
 
 @operation("duplicate", "Copy the design to a new draft", parameters=DuplicateRequest)
 def duplicate(*, study: Study, by: User | None, name: str, slug: str) -> Outcome:
-    """Copy a study's design to a new draft. The copy has its own seed and access code."""
+    """Copy a study's design, with its seed and access code, to a new draft. A code that can be guessed is replaced."""
     if study.source == Study.Source.IMPORTED:
         raise WrongState(
             gettext("Study %(slug)r has imported judgments, so it cannot be duplicated.")
