@@ -150,7 +150,9 @@ def _evaluate_captions(
         captions=scored.captions,
     )
     inputs = replace(inputs, evaluation=evaluation)
-    if "audited" in evaluation.settings:  # since 0.6, sampled texts that a filter rejected weigh more
+    # Since 0.6, texts that the filter rejected, and that were sampled to audit it, weigh more. Texts that are "filtered"
+    # only fill up a group of texts.
+    if "audited" in evaluation.settings:
         weight = inputs.aggregation.result["filter_audit"]["weight"]
         audited = [number for number, row in enumerate(rows.units) if row["audited"] and not row["filtered"]]
         inputs = replace(inputs, unit_weights=dict.fromkeys(audited, weight))

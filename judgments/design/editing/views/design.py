@@ -44,7 +44,8 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
         base = fitted_design.values
 
     def store(design: StudyDesign) -> Study:
-        # the form may be older than the last change by hand; without ``by_hand``, the stored changes are kept
+        # The form has no changes by hand of single items, and may be older than the last one. Without them,
+        # ``change_design`` keeps the stored ones.
         design = design.model_copy(update={"by_hand": ()})
         change_design(study=study, design=design, user=signed_in(request))
         admin.log_change(request, study, "design")
@@ -71,4 +72,5 @@ def show_file(request: HttpRequest, study: Study, context: dict[str, Any]) -> Ht
 
 @study_page("change", "Settings", order=10, section=StudySection.DESIGN, help="designing.md")
 def _redirect_to_change_page(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
-    return redirect(study_page_address(study, "change"))  # for the tab; the admin serves this address itself
+    """Only register the tab “Settings”. The admin's own page, which has this address, calls ``show_design``."""
+    return redirect(study_page_address(study, "change"))
