@@ -36,8 +36,8 @@ SEATS_ALWAYS_ALLOWED = 5  # seats that an address may hold in any study, for a h
 RELEASED_SEAT_PERIOD = timedelta(minutes=5)
 HASH_DIGITS = 32  # hexadecimal digits of the hash of an address
 # Beginnings of the addresses of the server itself; ::/48 is the network of ::1. Visitors have such an address in a
-# trial, or behind a proxy that hides theirs. The limit of seats does not apply to it. Its seats are stored all the same,
-# since people without answers lose their leases earlier if several work at one address (``slots.silent_leases``).
+# trial, or behind a proxy that hides theirs. The limit of seats does not apply to it. Its seats are stored all the
+# same, since people without answers lose their leases earlier if several work at one address (``silent_leases``).
 LOCAL_NETWORKS = ("127.", "::/48")
 
 

@@ -236,7 +236,7 @@ def publish_release(*, study: Study, to: str, version: str = "", **options: Any)
     release_file(release)
     archive_address(to, sandbox=options["sandbox"])
     check_options(to, **options)
-    return {"version": release.version, "to": to, **options}  # the arguments of the job, which sends
+    return {"version": release.version, "to": to, **options}  # the job's arguments
 
 
 def check_options(

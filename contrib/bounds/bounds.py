@@ -164,7 +164,7 @@ def leave_one_out_bounds(
         item: name of the item whose captions are ranked; by default the first with two captions.
         others: names of other datasets, whose captions are replacements.
         captions: number of captions of each item that are replaced; None for all.
-        corpus: a text file, or a folder of text files.
+        corpus: a text file, or a folder of text files, whose sentences and words are replacements, too.
 
     Raises:
         EvaluationError: there are too few captions, or a metric cannot be computed.

@@ -125,7 +125,7 @@ def start_weighing(
     """Start a job that estimates the results of metrics and systems on all items from the answers to chosen items."""
     choice_of_study(study)  # refuses a study that judges all items
     check_imported(study.dataset, metrics)
-    return {"metrics": list(metrics), "tokenizer": tokenizer}
+    return {"metrics": list(metrics), "tokenizer": tokenizer}  # the job's arguments
 
 
 class SavingsRequest(ScoresRequest):
@@ -156,4 +156,5 @@ def start_savings_estimate(
     """Start a job that samples items of a judged study by each method, and compares the errors of the results."""
     check_items_can_be_chosen(study)
     check_imported(study.dataset, metrics)
+    # the job's arguments
     return {"metrics": list(metrics), "tokenizer": tokenizer, "draws": draws, "seed": seed}

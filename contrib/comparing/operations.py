@@ -42,4 +42,4 @@ def start_metric_comparison(
 ) -> dict[str, Any]:
     """Start a job that compares two metrics with the consensus. Its result has the difference with intervals."""
     check_imported(study.dataset, [first, second])
-    return {"first": first, "second": second, "tokenizer": tokenizer}
+    return {"first": first, "second": second, "tokenizer": tokenizer}  # the job's arguments

@@ -40,7 +40,7 @@ def start_release_comparison(*, study: Study, before: str, after: str) -> dict[s
         raise ReleaseError(_("Choose two different releases to compare."))
     for version in (before, after):
         release_file(find_release(study, version))  # raises an error if there is no such file
-    return {"before": before, "after": after}
+    return {"before": before, "after": after}  # the job's arguments
 
 
 def _comparison_context(study: Study, releases: list[Release]) -> Context:

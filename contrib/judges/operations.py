@@ -152,7 +152,7 @@ def start_judge_run(*, study: Study, **values: Any) -> dict[str, Any]:
     amounts: dict[str, Any] = {
         name: str(values.pop(name)) for name in ("budget", "price_in", "price_out") if name in values
     }
-    return {**values, **amounts}
+    return {**values, **amounts}  # the job's arguments
 
 
 def ask_judge_now(*, study: Study, **values: Any) -> Any:
@@ -189,4 +189,4 @@ class CompareJudgesRequest(Parameters):
 def start_judge_comparison(*, study: Study, **values: Any) -> dict[str, Any]:
     """Compute agreement, biases, the alternative annotator test and prediction-powered estimates of every judge."""
     check_kind(kind_of(study))
-    return values
+    return values  # the job's arguments

@@ -79,6 +79,7 @@ def start_power_plan(
             % {"slug": study.slug}
         )
     # ``source`` has the parameters pilot, first and second, if they are given.
+    # the job's arguments
     return plan_job_arguments({**assumptions_for(study), **(assumptions or {})}, **source)
 
 

@@ -45,7 +45,8 @@ def _number_field(label: str, default: float, low: float, high: float) -> Any:
     is_integer = isinstance(default, int)
     field: Any = serializers.IntegerField if is_integer else serializers.FloatField
     return field(
-        label=label,  # which commands do not show: the names of their options for whole numbers say enough
+        label=label,
+        # A command shows no labels. So the help text repeats that of a decimal; the names of whole numbers say enough.
         help_text=f"Default: {default}." if is_integer else f"{label} (default: {default}).",
         min_value=low,
         max_value=high,

@@ -217,4 +217,4 @@ def make_report(*, study: Study, **parts: bool) -> dict[str, Any]:
             _("Study %(slug)r is %(state)s. There is nothing to report before it is opened.")
             % {"slug": study.slug, "state": study.state}
         )
-    return {name: True for name, is_requested in parts.items() if is_requested}
+    return {name: True for name, is_requested in parts.items() if is_requested}  # the job's arguments

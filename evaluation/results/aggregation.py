@@ -377,7 +377,10 @@ def run_aggregation(
     clusters: str = CLUSTER_OPTIONS[0],
     progress: Progress = no_progress,
 ) -> StudyAggregation:
-    """Compute and store consensus, agreement and workers' figures (docs/evaluation.md)."""
+    """Compute and store consensus, agreement and workers' figures (docs/evaluation.md).
+
+    ``method`` names further models of workers to fit. The consensus does not depend on them.
+    """
     with many_objects():
         blocks.extend_blocks(study)  # so that the analysis reads most rows from stored columns
         aggregation = compute_aggregation(study=study, method=method, clusters=clusters, progress=progress)

@@ -54,7 +54,7 @@ class AggregateRequest(IntervalsRequest):
 )
 def start_aggregation(*, study: Study, **options: Any) -> dict[str, Any]:
     """Compute consensus and agreement in the background. Follow the job until it is done."""
-    return options
+    return options  # the job's arguments
 
 
 def metric_choices(study: Study) -> list[tuple[str, str]]:
@@ -219,4 +219,4 @@ def start_evaluation(
     check_imported(study.dataset, metrics)
     # Settings and results have "clusters" only if it is not the default.
     job_options = {} if clusters == CLUSTER_OPTIONS[0] else {"clusters": clusters}
-    return {"metrics": list(metrics), "tokenizer": tokenizer, **job_options, **options}
+    return {"metrics": list(metrics), "tokenizer": tokenizer, **job_options, **options}  # the job's arguments

@@ -99,10 +99,10 @@ class StraightLining(SequentialRule):
     def examine(self, history: History) -> Finding | None:
         """Find a run whose exact probability, times the number of possible answers, is too low.
 
-        At each position, the probability of the run's answer is the share of others who gave it to this unit. The
-        answer's share over all units is counted as one more such answer. Two or three votes are noisy, so they often
-        differ where nearly everybody would agree. So the probability of any other answer is multiplied by
-        1 - ``tolerance``, which makes runs look less unusual.
+        At each position, the probability of the run's answer is the share of others who gave it to this unit. One vote
+        is added to theirs, which is divided by the answers' shares over all units (.5 for a side). Two or three votes
+        are noisy, so they often differ where nearly everybody would agree. So the probability of any other answer is
+        multiplied by 1 - ``tolerance``, which makes runs look less unusual.
         """
         level = self.alpha_now(history)
         has_answer = ~np.isnan(history.shown_value)

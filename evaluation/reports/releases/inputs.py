@@ -248,9 +248,10 @@ def _rankings(
 ) -> dict[str, dict[str, Any]]:
     """Return the rankings of systems.
 
-    Bundles from before systems ranked images (``has_old_proposals``) have no rankings of lists of one caption, and no
-    intervals of shares. A unit scores the systems that the file of imported judgments credits with its text. In bundles
-    from before that (not ``credited``), it scores all systems that gave the text, and there are no ``system_orders``.
+    Older bundles have less. Those made before systems could rank images for a caption (``has_old_proposals``) have no
+    rankings if every system gave one caption per image, and no intervals of shares. Those made before files of imported
+    judgments named the systems that an answer counts for (not ``credited``) have no ``system_orders``; there, an answer
+    counts for every system that gave the text.
     """
     relevance = rows.settings.kind.relevance
     if proposals is None or relevance is None:

@@ -85,7 +85,7 @@ def start_release(*, study: Study, version: str = "", **terms: Any) -> dict[str,
     """
     release_terms = terms_of(study, version, **terms)
     check_terms(study, release_terms)
-    return asdict(release_terms)
+    return asdict(release_terms)  # the job's arguments
 
 
 def terms_of(study: Study, version: str = "", **terms: Any) -> ReleaseTerms:
@@ -105,4 +105,4 @@ class VerifyRequest(Parameters):
 def verify(*, study: Study, version: str) -> dict[str, Any]:
     """Compute every figure of a release again from its rows, and report the differences."""
     release_file(find_release(study, version))  # raises an error now, not in the job, if there is none
-    return {"version": version}
+    return {"version": version}  # the job's arguments

@@ -58,10 +58,10 @@ class Squares:
     def rater_variance(self) -> Any:
         """The variance that raters add to the variance of items. It may be negative by chance.
 
-        The variance of single answers is subtracted, after removing each item's mean over raters, which says nothing
-        about raters. This also removes some of the raters' variance. `_scale` restores as much of the removed variance
-        as the variance by items does not contain: all of it if every rater answers every item, as in the analysis of
-        variance.
+        The variance by raters includes the noise of single answers, which is subtracted. The noise is estimated from
+        the answers without each item's mean over raters. It includes some of the raters' variance, so too much is
+        subtracted. `_scale` makes up for it: fully if every rater answers every item, as in the analysis of variance,
+        and not at all if each item has one rater, since the variance by items then includes the raters' variance.
         """
         return self.by_rater * self._scale - self.noise_variance
 
