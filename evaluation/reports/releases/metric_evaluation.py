@@ -150,8 +150,8 @@ def _evaluate_captions(
         captions=scored.captions,
     )
     inputs = replace(inputs, evaluation=evaluation)
-    # Since 0.6, texts that the filter rejected, and that were sampled to audit it, weigh more. Other rejected texts only
-    # fill up a group of texts ("filtered").
+    # Since 0.6, texts that the filter rejected, and that were sampled to audit it, weigh more. Other rejected texts
+    # ("filtered") only fill up a group of texts.
     if "audited" in evaluation.settings:
         weight = inputs.aggregation.result["filter_audit"]["weight"]
         audited = [number for number, row in enumerate(rows.units) if row["audited"] and not row["filtered"]]
