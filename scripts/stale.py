@@ -99,7 +99,10 @@ def changes_since_measurement(row: dict[str, str]) -> list[str] | None:
 
 
 def main() -> int:
-    """Print a line for each figure. Return the number of unknown figures."""
+    """Print the state of each row of measured.csv, and the names that only measured.csv or only the pages have.
+
+    Return the number of these names.
+    """
     unknown_names = unknown_figures(pages())
     for name in unknown_names:
         print_line(f"{name}: in measured.csv or in the pages alone")

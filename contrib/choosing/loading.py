@@ -1,4 +1,7 @@
-"""Load the population of a draft, from which items are to be chosen, and that of a judged study."""
+"""Load the population of a draft, from which items are chosen, and that of a study whose chosen items were judged.
+
+The judged items are weighted by the inverse of the probability with which they were chosen.
+"""
 
 from __future__ import annotations
 
@@ -65,9 +68,9 @@ def _documents(names: set[str], material: Material, images: Mapping[str, Image])
 def _pair_population(
     batch: Batch, material: Material, images: Mapping[str, Image], items: Mapping[str, int]
 ) -> Population:
-    """Return the pairs of a draft's batch. They have no rows and no winners (0) yet, so they are numbered from 0.
+    """Return the pairs of a draft's batch. They are not stored and have no winners (0) yet; they are numbered from 0.
 
-    ``images`` and ``items`` have the images, and the images' row ids, by name.
+    ``images`` and ``items`` have the images, and the images' database ids, by name.
     """
     pairs = []
     for row, pair in enumerate(batch.pairs):

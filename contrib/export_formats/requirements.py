@@ -1,6 +1,7 @@
 """Functions for ``Format.why_unsuitable``: they return what an export format needs that a study lacks, or "".
 
-The clause follows "Format X does not fit study Y:" in a message, and says what the format holds.
+The clause follows "Format X does not fit study Y:" in a message. In it, "it" is the format, and "its design" that of a
+study with this format.
 """
 
 from __future__ import annotations

@@ -71,9 +71,10 @@ def explode_rows(
     step ``["outputs", "scores"]`` makes two rows of ``{"outputs": ["A", "B"], "scores": [3, 4]}``, with the outputs "A"
     and "B" and the scores 3 and 4.
 
-    The path ``*`` stands for the record itself, and after the first step for the member of that step. The columns
-    ``key1``, ``key2`` and so on have the keys or indices of the members of each step, and ``key`` has that of the last.
-    ``level`` is the number of the first of ``steps`` in these names.
+    The path ``*`` stands for the record itself; a step that explodes ``*`` replaces it by the member, so that
+    ``[["*"], ["*"]]`` takes two levels apart. The columns ``key1``, ``key2`` and so on have the keys or indices of the
+    members of each step, and ``key`` has that of the last. ``level`` is the number of the first of ``steps`` in these
+    names.
     """
     if not steps:
         yield values

@@ -68,7 +68,7 @@ class SpanMarks(ErrorMarks):
 
 
 def _moved_span(span: Span, written: str, stored: str) -> dict[str, Any]:
-    """Return a span with its offsets in the stored text, such as the written text without its outer blanks.
+    """Convert a span's offsets in the written text to those in the stored text, which may lack the outer blanks.
 
     A span of removed blanks is moved to the nearest character of the stored text that is no outer blank.
     """

@@ -77,12 +77,13 @@ def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = No
 
 
 def _max_rank(design: StudyDesign) -> int | None:
-    """Return the last rank of ranked lists that the design needs; None if it needs no ranked lists."""
+    """Return the last rank to read of systems' ranked lists (``load_material``); None reads no lists."""
     if not KINDS[design.protocol].judges_one_caption:
         return None
     if design.sampling.pairs_from == "top-k":
         return design.sampling.k
-    return MAX_RANK if design.sampling.pairs_from == CROSSED else None  # each text for each image
+    # CROSSED asks for each text with each image; its systems are all that ranked the text for the image
+    return MAX_RANK if design.sampling.pairs_from == CROSSED else None
 
 
 def _without_items_of(studies: Collection[str], material: Material, dataset: Dataset) -> Material:

@@ -13,7 +13,7 @@ once).
 
 All measures take a list with an entry for each image, of keywords that `keyword_forms` has normalised:
 
-    annotations    the system's guesses, best first, such as ["dog", "gras"]
+    annotations    the system's guesses, best first, such as ["dog", "run"]
     gold           R_j, the counts of tags, such as {"dog": 4, "run": 1}
     vocabulary     the words that count in MC12's standard evaluation; None counts all words
 

@@ -25,7 +25,7 @@ class ComparisonRows:
     """Comparisons with clusters, one in each row.
 
     first, second: (N,) positions of the items. outcome: (N,) 1, 2, or 0 for a tie. deletions: if outcomes are votes'
-    majorities, how each rater's vote changes the chances of the winners of a row (`RaterDeletions`).
+    majorities, how much likelier a majority for either item is with a rater's vote than without it (`RaterDeletions`).
     """
 
     first: Ints
@@ -37,12 +37,13 @@ class ComparisonRows:
     def covariance(self, fit: Fit, settings: FitSettings) -> tuple[Floats, Floats, Clusters]:
         """Return the (P, P) covariance of the parameters, their (P,) degrees of freedom, and the clusters.
 
-        Rater deletions add their variance to the covariance, and the raters to the clusters.
+        If outcomes are majorities of votes, and there are several raters, the covariance includes the raters' variance,
+        from how parameters change if one rater's votes are deleted. The raters are then listed among the clusters.
         """
         covariance, freedom = self.clusters.covariance(self.scores(fit, settings), fit.covariance)
         deletions = self.deletions or NO_DELETIONS
-        # A rater's vote changes the chances of the outcomes of a row, and thereby the row's expected scores. The
-        # chances sum to 1, so the chance of a tie changes by minus the sum of the other two changes.
+        # A rater's vote changes how likely each majority of a row's votes is, and thereby the row's expected scores.
+        # The probabilities sum to 1, so that of a tie changes by minus the sum of the other two changes.
         if deletions.rater_count >= MIN_CLUSTERS and not self.clusters.reason:
             tied, first, second = (
                 self.with_outcomes(deletions.row, np.full(len(deletions.row), winner)).scores(fit, settings)

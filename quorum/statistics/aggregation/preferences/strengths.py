@@ -188,14 +188,14 @@ def _is_identified(information: Floats, items: int) -> bool:
 def _result(
     rows: PreferenceRows,
     fit: Fit | None,
-    name: str,
+    model_name: str,
     confidence: float,
     clusters: Clusters | None,
     is_weighted: bool,
     reason: str,
 ) -> StrengthResult:
     items, width = len(rows.items), rows.covariates.shape[1]
-    model, freedom = preference_model(name, rows.levels), np.full(items, math.nan)
+    model, freedom = preference_model(model_name, rows.levels), np.full(items, math.nan)
     cuts, beta, half_width = np.empty(0), np.full(width, math.nan), np.full(width, math.nan)
     information = np.full((items, items), math.nan)
     if fit is not None:
@@ -218,7 +218,7 @@ def _result(
         information = (chances * slopes**2).sum(axis=1).reshape(items, items)
     strengths = ItemStrengths.from_fit(rows.items, fit, confidence, freedom, reason, clusters)
     return StrengthResult(
-        model=name,
+        model=model_name,
         levels=rows.levels,
         cuts=cuts,
         coefficients=beta,
