@@ -141,17 +141,24 @@ def _store_report(session: CrowdSession, work: CrowdWork) -> None:
 def _store_missing_answers(
     backend: CrowdBackend, session: CrowdSession, publication: Publication, work: CrowdWork
 ) -> None:
-    """Store the answers of submitted work, unless they are stored already.
+    """Store the answers of submitted work, unless they are stored already. Count excluded answers again.
 
-    The answers come from the crowd if its own page collected them, or else from the draft in the database.
+    The answers come from the crowd if its own page collected them, or else from the draft in the database. At a panel
+    only excluded answers are missing.
 
     Raises:
-        IncompleteWork: neither the crowd nor the draft has all answers.
+        IncompleteWork: neither the crowd nor the draft has all answers, or some answers cannot be counted again.
     """
     work_of_session = Assignment.objects.filter(session=session).order_by("-accepted_at")
     if publication.hit is None:  # workers of a panel do several HITs, and their pages show what is missing
+        problems = []
         for excluded in work_of_session.filter(state=Assignment.State.APART):
-            _restore_excluded(excluded)
+            try:
+                _restore_excluded(excluded)
+            except IncompleteWork as problem:  # other pages of the session may still count
+                problems.append(problem)
+        if problems:
+            raise problems[0]
         return
     assignment = work_of_session.first()
     if assignment is not None and assignment.state == Assignment.State.APART:
@@ -260,7 +267,10 @@ def _mark_as_excluded(assignments: Sequence[Assignment]) -> None:
 
 @transaction.atomic
 def _restore_excluded(assignment: Assignment) -> None:
-    """Count excluded answers again, since the crowd has confirmed them. Raise IncompleteWork if no slot is open."""
+    """Count excluded answers again, since the crowd has confirmed them.
+
+    Raise IncompleteWork if no slot is open, or if the worker has done the same HIT again.
+    """
     locked = Assignment.objects.select_for_update().get(pk=assignment.pk)
     if locked.state != Assignment.State.APART:
         return

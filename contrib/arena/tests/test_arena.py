@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from annotation.crowds import backend_of
 from annotation.crowds.base import CrowdWork
 from annotation.crowds.opening import open_study
-from annotation.crowds.reported_work import exclude_unknown_work, record_work
+from annotation.crowds.reported_work import IncompleteWork, exclude_unknown_work, record_work
 from annotation.models import Assignment, Judgment, Worker
 from annotation.privacy.erasing import erase_person
 from annotation.quality.exclusions import exclude_worker, lift_exclusion
@@ -113,6 +113,32 @@ def test_all_answers_of_a_session_that_the_panel_names_after_all_are_counted_aga
     work = CrowdWork(one.external_id, ADA["PROLIFIC_PID"], "submitted")
     record_work(backend=backend_of(study), publication=one.publication, work=work)
     assert (counts(study), pages(study, "submitted"), check_integrity().problems) == (before, 2, [])
+
+
+def test_a_page_that_cannot_count_again_leaves_the_other_pages_of_its_session_counted() -> None:
+    crowd = {"backend": "external", "reward_cents": 50, "budget_cents": 100_000}
+    study = arena(opened=False, crowd=crowd, panel={"preset": "prolific", "hits": 2, "signature": ""})
+    generate_hits(study=study)
+    open_study(study=study)
+    study.refresh_from_db()
+    browser, _ = start(study, ADA)
+    for _ in range(2):
+        do_page(study, browser)
+    one = session(study)
+    exclude_unknown_work(session=one)
+    newest = Assignment.objects.filter(session=one).latest("accepted_at")
+    again = {
+        "study": study,
+        "hit": newest.hit,
+        "worker": newest.worker,
+        "slot": 1,
+        "expires_at": newest.expires_at,
+    }
+    Assignment.objects.create(**again)  # the same page, taken again outside the session
+    work = CrowdWork(one.external_id, ADA["PROLIFIC_PID"], "submitted")
+    with pytest.raises(IncompleteWork):
+        record_work(backend=backend_of(study), publication=one.publication, work=work)
+    assert (sum(map(sum, counts(study))), pages(study, "submitted")) == (4, 1)
 
 
 def test_a_whole_arena_can_be_drawn_again_from_what_is_stored() -> None:
