@@ -146,9 +146,8 @@ def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
     Demographics.objects.filter(study=study).delete()
     remove_ids_from_texts(raw_ids)
     RawId.objects.filter(pk__in=[raw_id.pk for raw_id in raw_ids]).delete()
-    ids_forgotten.send(
-        Study, study=study
-    )  # other apps delete what they made of the ids, such as files of exports
+    # other apps delete what they made of the ids, such as files of exports
+    ids_forgotten.send(Study, study=study)
     id_count = len(raw_ids)
     note_event(
         study=study, what="forget-ids", sentence=f"{id_count} raw ids of participants were deleted.", by=by

@@ -151,7 +151,7 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
     """Preview the resolution of a failed call.
 
     A call that the crowd refused can only be retried. A call whose outcome is unknown can only be marked as done or not
-    done. Instead of marking a publish call as done, retry it: the retry finds the publication if it exists.
+    done. Only a publish call can be retried instead of marked as done, as a retry finds the publication if it exists.
 
     Args:
         step: "retry", "was-done" or "was-not-done".

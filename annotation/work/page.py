@@ -108,9 +108,8 @@ add_operation(
 add_operation(
     extend, name="more-time", label="Give more time", fields=("minutes", "why"), needed=("minutes",)
 )
-add_operation(
-    expire, name="take-back", label="Expire", fields=("why",)
-)  # without ids: all overdue assignments
+# without ids: all overdue assignments
+add_operation(expire, name="take-back", label="Expire", fields=("why",))
 add_operation(
     expire, name="expire-slots", label="Close open places", fields=("hits", "why"), needed=("hits",)
 )

@@ -201,9 +201,8 @@ class JSONStream:
 
     def _is_broken(self, error: ValueError) -> bool:
         """Return whether the value is invalid, even if more text follows the buffer."""
-        if not isinstance(
-            error, json.JSONDecodeError
-        ):  # a number is too long; ``max_length`` ends the reading
+        # if a number is too long, ``max_length`` ends the reading
+        if not isinstance(error, json.JSONDecodeError):
             return False
         if error.msg.startswith("Unterminated"):  # the error is at the beginning of the string
             return False

@@ -97,9 +97,8 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
                 continue
             if question.shape == "number":
                 range_width = (question.high or 0.0) - (question.low or 0.0)
-                if (
-                    range_width <= 0
-                ):  # a bound is missing; simulated numbers then span 100 (``draw_random_answer``)
+                # if a bound is missing, simulated numbers span 100 (``draw_random_answer``)
+                if range_width <= 0:
                     range_width = 100.0
                 # A question that the truth leaves open has no error.
                 error = abs(outcome["mean"] - truth.get(question.name, outcome["mean"]))

@@ -52,13 +52,15 @@ class JudgesConfig(Feature):
     def start(self) -> None:
         from judgments.jobs.registry import HEAVY, register
 
-        handlers = "contrib.judges.handlers"  # API tokens with the scope may see the results
+        handlers = "contrib.judges.handlers"
+        # API tokens with the scope may see the results
         register("ask_judge", f"{handlers}.ask_judge", queue=HEAVY, scope="studies")
         register("compare_judges", f"{handlers}.compare_judges", queue=HEAVY, scope="reports")
 
     def connect_always(self) -> None:
-        from judgments.models.studies import reasons_against_discarding  # even if the feature is off
+        from judgments.models.studies import reasons_against_discarding
 
+        # judges' answers prevent discarding pages of work, even if the feature is off
         reasons_against_discarding.connect(
             lazy_function("contrib.judges.stored_answers.reason_against_discarding"), weak=False
         )

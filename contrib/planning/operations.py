@@ -78,8 +78,7 @@ def start_power_plan(
             _("Study %(slug)r does not compare pairs; the planner works only for pairs.")
             % {"slug": study.slug}
         )
-    # ``source`` has the parameters pilot, first and second, if they are given.
-    # the job's arguments
+    # The job's arguments. ``source`` has the parameters pilot, first and second, if they are given.
     return plan_job_arguments({**assumptions_for(study), **(assumptions or {})}, **source)
 
 

@@ -223,9 +223,8 @@ def measure_agreement(
     exchange = exchange_of(kind) if both_orders else None
     is_included = flag_judgments_for_agreement(table, full_depth)
     ratings, all_clusters = counted_ratings(table, units, is_included, images, anonymous=anonymous)
-    patterned = PatternedRatings.from_ratings(
-        ratings
-    )  # units with equal numbers of each answer are counted once
+    # units with equal numbers of each answer are counted once
+    patterned = PatternedRatings.from_ratings(ratings)
     bias = side_bias(
         table,
         units,

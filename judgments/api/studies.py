@@ -53,7 +53,7 @@ class DesignSerializer(serializers.Serializer[Any]):
     judgments_per_unit = serializers.IntegerField(required=False)
     sampling = serializers.DictField(required=False, help_text="Which images and captions are judged.")
     controls = serializers.DictField(required=False, help_text="Check questions.")
-    filter = serializers.DictField(required=False, help_text="Which pairs are judged, by their Bleu score.")
+    filter = serializers.DictField(required=False, help_text="Which captions are judged, by Bleu-pre.")
     access = serializers.DictField(required=False, help_text="Who may take part.")
     crowd = serializers.DictField(required=False, help_text="Crowd, pay, and time for a page of work.")
     registration = serializers.DictField(required=False, help_text="The plan, fixed once it is registered.")

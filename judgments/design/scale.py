@@ -266,7 +266,8 @@ class InferredScale:
         It is ``usual`` itself if all numbers are points of it, or else a scale with the same ends and a smaller step.
         The ends differ in two cases: if a number is outside ``usual``, or if some numbers are between its points and
         all are in its first tenth, such as answers from 0 to 1 on a slider from 0 to 100. The scale then ends at the
-        smallest whole number that is not below any number, and begins at 1, at 0, or at the negative of its end.
+        smallest whole number that is not below any number and begins at 1 or 0. With negative numbers it ends at the
+        smallest whole number that is not below any absolute value, and begins at the negative of its end.
 
         Raises:
             ValueError: the scale has too many points, or the numbers are too large.

@@ -238,9 +238,10 @@ class OutcomeBounds(models.Model):
     cast = models.PositiveSmallIntegerField(default=0, help_text="Judgments it has, used or not.")
     low = models.SmallIntegerField(default=-1)
     high = models.SmallIntegerField(default=1)
+    # copies are assignments: each shows the page of work to one worker
     done = models.BooleanField(
         default=False, help_text="No more judgments are wanted; later copies leave it out."
-    )  # copies are assignments: each shows the page of work to one worker
+    )
 
     class Meta:
         verbose_name_plural = "outcome bounds"

@@ -130,7 +130,7 @@ class ItemChangeRequest(_SeenStateParameters):
     "Change an item, remove it, or put it on a page made by hand",
     parameters=ItemChangeRequest,
     command=CommandHelp(
-        "Change an item, pull it out, or put it on a page by hand.", "triplets-50 --item 4f1c --out"
+        "Change an item, remove it, or put it on a page made by hand.", "triplets-50 --item 4f1c --out"
     ),
 )
 def change_item(*, study: Study, by: User | None, seen: str, **change: Any) -> Outcome:
@@ -147,7 +147,7 @@ def change_item(*, study: Study, by: User | None, seen: str, **change: Any) -> O
     "take-back-change",
     "Undo the last change by hand, or all",
     parameters=TakeBackRequest,
-    command=CommandHelp("Take the last change of pages of work by hand back, or all.", "triplets-50"),
+    command=CommandHelp("Undo the last change of pages of work by hand, or all.", "triplets-50"),
 )
 def take_back_change(*, study: Study, by: User | None, every: bool, seen: str) -> Outcome:
     """Undo the last manual change of the design, or all of them. Draw the pages of work again if there are any."""

@@ -61,9 +61,8 @@ class CrowdComparison:
         reports = list(self.backend.fetch_publications(self.study, known=open_publications))
         self.sync_reported(reports, progress)
         self.note_missing(open_publications, {reported.external_id for reported in reports})
-        remove_extra_slots(
-            study=self.study
-        )  # those beyond the places, for people whom the crowd did not confirm
+        # slots beyond the places, for people whom the crowd did not confirm
+        remove_extra_slots(study=self.study)
 
     def mark_changed_publications(self) -> None:
         """Mark the publications, of all studies on the platform, of which the crowd's queue says that they changed."""

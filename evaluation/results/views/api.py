@@ -24,8 +24,8 @@ from judgments.kinds import KINDS
 class ConsensusSerializer(RowSerializer[Consensus]):
     """The consensus on a unit or on a candidate pair. The other of the two fields `unit` and `pair` is null.
 
-    `share` is the winner's share of the votes, and `margin` its lead over the second, as a share of the votes. They are
-    null without used judgments, and for protocols whose answers have no winner.
+    `share` is the winner's share of the votes or, for relevance, the share of yes. `margin` is the winner's lead over
+    the second, as a share of the votes. Both are null without used judgments, and for protocols without winners.
     """
 
     study = Related("study.slug")

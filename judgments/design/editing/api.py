@@ -63,7 +63,7 @@ class PresetSerializer(serializers.Serializer[Any]):
     suits = serializers.DictField(
         child=serializers.IntegerField(), help_text="Rank by purpose; the lowest is the simplest protocol."
     )
-    choose = serializers.CharField(help_text="End of a sentence that begins with “Choose the preset if”.")
+    choose = serializers.CharField(help_text="End of a sentence that begins with “Choose this if”.")
 
 
 FORBIDDEN_RESPONSE = OpenApiResponse(description="The account did not save it and may not delete studies.")

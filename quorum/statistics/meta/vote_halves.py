@@ -133,9 +133,8 @@ def _chances(won: int, lost: int, tied: int) -> tuple[float, ...]:
     # A half is the smaller or the larger one with equal chances.
     first = float((chance[smaller == 1].sum() + chance[larger == 1].sum()) / 2)
     second = float((chance[smaller == -1].sum() + chance[larger == -1].sum()) / 2)
-    return tuple(
-        min(share, 1.0) for share in (agree, disagree, first, second)
-    )  # sums may round to more than 1
+    # sums may round to more than 1
+    return tuple(min(share, 1.0) for share in (agree, disagree, first, second))
 
 
 def _log_binomial(number: int, choices: Ints) -> Floats:

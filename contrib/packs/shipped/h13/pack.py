@@ -169,9 +169,8 @@ def _add_kappas(run: Run, data: Flickr8kSet) -> None:
             panels.append(_kappa_panel(f"{name}, {label}", SCORE_THRESHOLDS, grid))
             best = _best_cell(grid)
             printed = PRINTED_THRESHOLDS.get((metric_id, reference_set), ())
-            thresholds = dict.fromkeys(
-                (*printed, (best.first_at_least, best.second_at_least))
-            )  # distinct ones
+            # distinct ones
+            thresholds = dict.fromkeys((*printed, (best.first_at_least, best.second_at_least)))
             estimates = [
                 (score_threshold, grade_threshold, _kappa(experts, scores, score_threshold, grade_threshold))
                 for score_threshold, grade_threshold in thresholds
