@@ -97,7 +97,8 @@ def test_answers_are_counted_whichever_side_they_were_for() -> None:
     assert (counts(study), check_integrity().problems) == (before, [])
 
 
-def test_all_answers_of_a_session_that_the_panel_names_after_all_are_counted_again() -> None:
+def study_of_a_panel() -> Study:
+    """An arena of which a participant of a panel has submitted both pages of a session."""
     crowd = {"backend": "external", "reward_cents": 50, "budget_cents": 100_000}
     study = arena(opened=False, crowd=crowd, panel={"preset": "prolific", "hits": 2, "signature": ""})
     generate_hits(study=study)
@@ -106,6 +107,11 @@ def test_all_answers_of_a_session_that_the_panel_names_after_all_are_counted_aga
     browser, _ = start(study, ADA)
     for _ in range(2):
         do_page(study, browser)
+    return study
+
+
+def test_all_answers_of_a_session_that_the_panel_names_after_all_are_counted_again() -> None:
+    study = study_of_a_panel()
     before, one = counts(study), session(study)
     assert sum(map(sum, before)) == 8
     assert exclude_unknown_work(session=one) == 2
@@ -116,14 +122,7 @@ def test_all_answers_of_a_session_that_the_panel_names_after_all_are_counted_aga
 
 
 def test_a_page_that_cannot_count_again_leaves_the_other_pages_of_its_session_counted() -> None:
-    crowd = {"backend": "external", "reward_cents": 50, "budget_cents": 100_000}
-    study = arena(opened=False, crowd=crowd, panel={"preset": "prolific", "hits": 2, "signature": ""})
-    generate_hits(study=study)
-    open_study(study=study)
-    study.refresh_from_db()
-    browser, _ = start(study, ADA)
-    for _ in range(2):
-        do_page(study, browser)
+    study = study_of_a_panel()
     one = session(study)
     exclude_unknown_work(session=one)
     newest = Assignment.objects.filter(session=one).latest("accepted_at")
