@@ -97,7 +97,9 @@ def _limit_field(help_text: str) -> serializers.IntegerField:
 class LimitsRequest(Parameters):
     """The limits of an account, or of the whole installation. A limit that is left out is removed."""
 
-    account = serializers.CharField(default="", allow_blank=True, help_text="Empty: the whole installation.")
+    account = serializers.CharField(
+        default="", allow_blank=True, help_text="Staff account; empty: the whole installation."
+    )
     currency = serializers.RegexField(r"^[A-Z]{3}$", help_text="Three letters, such as USD.")
     day_cents = _limit_field("Limit of what is reserved or spent in a day, in cents.")
     total_cents = _limit_field("Limit of what is reserved or spent in total, in cents.")
