@@ -27,8 +27,8 @@ NOT_EVALUATED = OpenApiResponse(
 )
 
 
-class DisagreementSerializer(serializers.Serializer[Any]):
-    """A candidate pair, or a caption of an image, on which a metric and people disagree."""
+class _JudgedSerializer(serializers.Serializer[Any]):
+    """A candidate pair, or a caption of an image, with people's consensus."""
 
     id = serializers.CharField(help_text="Key of the candidate pair or, for a caption, of its unit.")
     kind = serializers.CharField(
@@ -47,6 +47,11 @@ class DisagreementSerializer(serializers.Serializer[Any]):
     n = serializers.IntegerField(
         help_text="Number of judgments that the consensus uses; for a pair, number of its units with a winner or a tie."
     )
+
+
+class DisagreementSerializer(_JudgedSerializer):
+    """A candidate pair, or a caption of an image, on which a metric and people disagree."""
+
     votes = serializers.DictField(
         child=serializers.IntegerField(),
         help_text="Number of judgments with each answer; for a pair, its `wins`, `losses` and `ties`, as counted for "
@@ -108,28 +113,11 @@ class VoteSerializer(serializers.Serializer[Any]):
     used = serializers.BooleanField(help_text="Whether results use the answer.")
 
 
-class InspectionSerializer(serializers.Serializer[Any]):
+class InspectionSerializer(_JudgedSerializer):
     """A candidate pair, or a caption of an image, with people's answers and the metrics' scores."""
 
-    id = serializers.CharField(help_text="Key of the candidate pair or, for a caption, of its unit.")
-    kind = serializers.CharField(
-        allow_blank=True, help_text="Kind of the pair: HC, HI, HM or MM; empty if there is none."
-    )
-    image = serializers.CharField(help_text="Name of the image.")
-    captions = serializers.ListField(
-        child=serializers.CharField(),
-        help_text="The two captions of the pair, or the caption that was judged.",
-    )
     references = serializers.ListField(
         child=serializers.CharField(), help_text="Texts of the references that the metrics use."
-    )
-    value = serializers.FloatField(
-        allow_null=True,
-        help_text="People's consensus: for a pair, the winner (1 or 2, the position in `captions`); for a caption, the "
-        "answer. null if there is none.",
-    )
-    n = serializers.IntegerField(
-        help_text="Number of judgments that the consensus uses; for a pair, number of its units with a winner or a tie."
     )
     votes = VoteSerializer(
         many=True, help_text="The answers to the units of the pair or the caption, used or not."

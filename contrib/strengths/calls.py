@@ -17,6 +17,12 @@ from contrib.strengths.strengths import cached_strengths
 from judgments.access.permissions import study_for
 
 
+def _interval_limit(end: str, figure: str, **options: Any) -> serializers.FloatField:
+    """Return the field with an end, "Lower" or "Upper", of a figure's interval."""
+    text = f"{end} limit of the 95 % interval of {figure}; null without one."
+    return serializers.FloatField(allow_null=True, help_text=text, **options)
+
+
 class StrengthSerializer(serializers.Serializer[Any]):
     """A system with its strength and rank band, and how often people preferred its texts."""
 
@@ -25,14 +31,8 @@ class StrengthSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="Strength on a log scale; the mean of all systems is 0. null if the model could not be fitted.",
     )
-    low = serializers.FloatField(
-        allow_null=True,
-        help_text="Lower limit of the 95 % interval of the strength; null without an interval.",
-    )
-    high = serializers.FloatField(
-        allow_null=True,
-        help_text="Upper limit of the 95 % interval of the strength; null without an interval.",
-    )
+    low = _interval_limit("Lower", "the strength")
+    high = _interval_limit("Upper", "the strength")
     best_rank = serializers.IntegerField(
         allow_null=True,
         help_text="Best plausible rank, from 1; the rank bands of all systems hold together with 95 %. "
@@ -49,16 +49,8 @@ class StrengthSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="Only with `shown`: share of these lists in which a text of the system was the best.",
     )
-    best_low = serializers.FloatField(
-        required=False,
-        allow_null=True,
-        help_text="Lower limit of the 95 % interval of `best`; null without one.",
-    )
-    best_high = serializers.FloatField(
-        required=False,
-        allow_null=True,
-        help_text="Upper limit of the 95 % interval of `best`; null without one.",
-    )
+    best_low = _interval_limit("Lower", "`best`", required=False)
+    best_high = _interval_limit("Upper", "`best`", required=False)
     pairs = serializers.IntegerField(
         required=False,
         help_text="Only in studies of pairs: number of pairs with a consensus or a tie that compare the system with "
@@ -70,16 +62,8 @@ class StrengthSerializer(serializers.Serializer[Any]):
         help_text="Only in studies of pairs: share of these pairs that the system won by the consensus; a tie counts "
         "as half a win.",
     )
-    won_low = serializers.FloatField(
-        required=False,
-        allow_null=True,
-        help_text="Lower limit of the 95 % interval of `won`; null without one.",
-    )
-    won_high = serializers.FloatField(
-        required=False,
-        allow_null=True,
-        help_text="Upper limit of the 95 % interval of `won`; null without one.",
-    )
+    won_low = _interval_limit("Lower", "`won`", required=False)
+    won_high = _interval_limit("Upper", "`won`", required=False)
     p = serializers.FloatField(
         allow_null=True,
         help_text="p-value, with Holm's correction, of the test of the best system against this one, as in the verdict "
@@ -104,12 +88,8 @@ class EffectSerializer(serializers.Serializer[Any]):
     value = serializers.FloatField(
         allow_null=True, help_text="Estimate; null if the model could not be fitted."
     )
-    low = serializers.FloatField(
-        allow_null=True, help_text="Lower limit of the 95 % interval; null without one."
-    )
-    high = serializers.FloatField(
-        allow_null=True, help_text="Upper limit of the 95 % interval; null without one."
-    )
+    low = _interval_limit("Lower", "the estimate")
+    high = _interval_limit("Upper", "the estimate")
 
 
 class SideBiasSerializer(EffectSerializer):

@@ -24,7 +24,7 @@ MANIFEST = "manifest.json"  # name of the file that describes the release, and l
 COMPRESSION_LEVEL = 6  # zlib's default, which is fixed here so that equal files give equal bundles
 CHUNK_BYTES = 1 << 20  # bytes (1 MiB) that are read at once
 MAX_LINE_BYTES = 16 << 20  # longest line of a table
-# Errors that defective zip files cause: RuntimeError if a file is encrypted, NotImplementedError for its compression.
+# errors that zip files cause if they are defective, encrypted, or compressed in an unknown way
 READ_ERRORS = (BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.error)
 
 
