@@ -5,15 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.apps import apps
 from django.conf import settings
+from django.utils.functional import SimpleLazyObject
 from django.utils.module_loading import import_string
 
 if TYPE_CHECKING:
     from django.db.migrations import RunPython
+
+T = TypeVar("T")
 
 # All settings. mypy does not find the settings of features in config.settings.
 feature_settings: Any = settings
@@ -27,16 +31,27 @@ def of_features(attribute: str) -> list[Any]:
     return objects
 
 
-def of_apps(attribute: str) -> list[tuple[str, Any]]:
-    """Import and return the objects that features list in an attribute, each with the feature's name.
+@cache
+def of_apps(attribute: str) -> Mapping[str, tuple[str, Any]]:
+    """Import the objects that features list in an attribute. Return each object and its feature's name by its ``name``.
 
     Unlike in ``of_features``, inactive features count, too.
     """
-    named_objects: list[tuple[str, Any]] = []
+    objects: dict[str, tuple[str, Any]] = {}
     for app in apps.app_configs.values():
-        paths = getattr(app, attribute, ())
-        named_objects.extend((app.label, import_string(path)) for path in paths)
-    return named_objects
+        for path in getattr(app, attribute, ()):
+            declared_object = import_string(path)
+            objects[declared_object.name] = (app.label, declared_object)
+    return objects
+
+
+def lazy_registry(read: Callable[[], T]) -> T:
+    """Return a proxy of a registry that ``read`` returns. The registry is read when it is first used.
+
+    What features declare subclasses classes of the registry's package. If the registry were read when its package is
+    imported, a feature's module could not be the first one that is imported.
+    """
+    return cast("T", SimpleLazyObject(read))
 
 
 def declared_by_features(attribute: str) -> dict[str, Any]:

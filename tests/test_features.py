@@ -16,6 +16,23 @@ from tests.metrics.test_score import install
 
 NAMES = list(all_features())
 LEFT_OUT = {*((name,) for name in NAMES), tuple(NAMES)}
+# Import each module that features name in their declarations, each first in a process of its own.
+IMPORTED_FIRST = """
+import importlib, os, sys
+import django
+django.setup()
+from config.features import all_features
+declared = [value for feature in all_features().values() for value in vars(feature).values()]
+paths = [path for value in declared if isinstance(value, tuple) for path in value if isinstance(path, str)]
+modules = {path.rpartition(".")[0] for path in paths if path.startswith("contrib.")} - {"contrib"}
+assert "contrib.slider.kind" in modules - sys.modules.keys()
+for module in sorted(modules - sys.modules.keys()):
+    process = os.fork()
+    if not process:
+        importlib.import_module(module)
+        os._exit(0)
+    assert os.waitpid(process, 0)[1] == 0, module
+"""
 # What a feature leaves in a database.
 USED = """
 import json
@@ -223,3 +240,15 @@ def test_a_setting_that_names_no_feature_or_asks_for_an_absent_one_is_refused(
     assert done.returncode == 1
     assert done.stderr.startswith(sentence)
     assert done.stderr.count("\n") <= 1
+
+
+@pytest.mark.long
+def test_each_module_that_a_feature_declares_can_be_the_first_that_is_imported() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTED_FIRST],
+        cwd=ROOT,
+        env=os.environ | {"DJANGO_SETTINGS_MODULE": "tests.settings"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

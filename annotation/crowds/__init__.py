@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
-
 from annotation.crowds.base import Ability, CrowdBackend, LocalBackend
 from annotation.crowds.mturk.backend import MTurkBackend
 from annotation.crowds.panel.backend import ExternalBackend
 from annotation.crowds.unavailable import UnavailableBackend
-from common.features import of_apps, of_features
+from common.features import lazy_registry, of_apps, of_features
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-BACKENDS: tuple[CrowdBackend, ...] = (
-    LocalBackend(),
-    ExternalBackend(),
-    MTurkBackend(),
-    *(crowd() for crowd in of_features("crowds")),
+BACKENDS: tuple[CrowdBackend, ...] = lazy_registry(
+    lambda: (LocalBackend(), ExternalBackend(), MTurkBackend(), *(crowd() for crowd in of_features("crowds")))
 )
 
 
@@ -28,18 +22,12 @@ def backend_for(design: StudyDesign) -> CrowdBackend:
     for backend in BACKENDS:
         if backend.name == name:
             return backend
-    feature, disabled_backend = _declared_backends().get(name, ("", None))
-    return UnavailableBackend(name, feature, disabled_backend)
+    feature, disabled_backend = of_apps("crowds").get(name, ("", None))
+    return UnavailableBackend(name, feature, disabled_backend and disabled_backend())
 
 
 def backend_of(study: Study) -> CrowdBackend:
     return backend_for(design_of(study))
-
-
-@cache
-def _declared_backends() -> Mapping[str, tuple[str, CrowdBackend]]:
-    """Return the feature and the backend of each crowd by name, including those of disabled features."""
-    return {backend.name: (feature, backend()) for feature, backend in of_apps("crowds")}
 
 
 __all__ = ["BACKENDS", "Ability", "CrowdBackend", "UnavailableBackend", "backend_for", "backend_of"]

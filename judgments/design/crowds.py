@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from itertools import chain
 
-from common.features import of_apps, of_features
+from common.features import lazy_registry, of_apps, of_features
 
 # keys of the study-file table ``workers``, each of which states a requirement
 RESIDENCE, APPROVAL_RATE, APPROVED = "countries", "approval_above", "approved_at_least"
@@ -53,41 +51,37 @@ class Crowds(dict[str, CrowdOffer]):
         return installed_crowds().get(name, CrowdOffer(name, name, frozenset()))
 
 
-CROWDS: dict[str, CrowdOffer] = Crowds(
-    (offer.name, offer)
-    for offer in (
-        CrowdOffer(
-            "external",
-            "A panel that sends participants here (Prolific, CloudResearch Connect, SONA, or your own links)",
-            frozenset({RESIDENCE, HITS_AT_MOST, QUALIFIED}),
-        ),
-        CrowdOffer("local", "The study's link", COMMON_REQUIREMENTS),
-        CrowdOffer(
-            "mturk",
-            "Mechanical Turk (closed by Amazon on 30 September 2026): an emulator, or a server with "
-            "the same API",
-            COMMON_REQUIREMENTS,
-            currency="USD",
-        ),
-        *of_features("crowd_offers"),
+CROWDS: dict[str, CrowdOffer] = lazy_registry(
+    lambda: Crowds(
+        (offer.name, offer)
+        for offer in (
+            CrowdOffer(
+                "external",
+                "A panel that sends participants here (Prolific, CloudResearch Connect, SONA, or your own links)",
+                frozenset({RESIDENCE, HITS_AT_MOST, QUALIFIED}),
+            ),
+            CrowdOffer("local", "The study's link", COMMON_REQUIREMENTS),
+            CrowdOffer(
+                "mturk",
+                "Mechanical Turk (closed by Amazon on 30 September 2026): an emulator, or a server with "
+                "the same API",
+                COMMON_REQUIREMENTS,
+                currency="USD",
+            ),
+            *of_features("crowd_offers"),
+        )
     )
 )
 
 
-@cache
-def _crowds_of_apps() -> Mapping[str, tuple[str, CrowdOffer]]:
-    """Return the feature and the offer of each crowd that a feature declares, even a disabled one, by name."""
-    return {offer.name: (feature, offer) for feature, offer in of_apps("crowd_offers")}
-
-
 def installed_crowds() -> dict[str, CrowdOffer]:
     """Return the offers of all crowds by name, including those of disabled features."""
-    return {name: offer for name, (_feature, offer) in _crowds_of_apps().items()} | CROWDS
+    return {**{name: offer for name, (_feature, offer) in of_apps("crowd_offers").items()}, **CROWDS}
 
 
 def disabled_feature_of(name: str) -> str:
     """Return the feature that declares the crowd if it is disabled; "" otherwise."""
-    feature, _offer = _crowds_of_apps().get(name, ("", None))
+    feature, _offer = of_apps("crowd_offers").get(name, ("", None))
     return "" if name in CROWDS else feature
 
 

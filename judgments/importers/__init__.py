@@ -5,11 +5,11 @@ A source checks a file and yields its rows. It does not use the database.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 
-from common.features import of_features
+from common.features import lazy_registry, of_features
 from judgments.importers.import_format import ImportFormat
 from judgments.importers.judgment_tables import TableJudgments
 from judgments.importers.mapped.mapped_judgments import MappedJudgments
@@ -39,26 +39,32 @@ TABLE_FORMATS: dict[str, RecordReader] = {
     "xlsx": read_workbook,
     "parquet": read_parquet,
 }
-IMPORT_FORMATS: list[ImportFormat] = of_features("import_formats")
-DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
-    **{format.name: format.dataset for format in IMPORT_FORMATS if format.dataset},
-    **{name: partial(TableDataset, records=read) for name, read in TABLE_FORMATS.items()},
-    **{
-        name: partial(TableDataset, records=dataset_reader(layout, read_table))
-        for name, layout in read_layouts().items()
-        if layout.dataset
-    },
-    "inputs": InputTable,
-}
+IMPORT_FORMATS: list[ImportFormat] = lazy_registry(lambda: of_features("import_formats"))
+DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = lazy_registry(
+    lambda: {
+        **{format.name: format.dataset for format in IMPORT_FORMATS if format.dataset},
+        **{name: partial(TableDataset, records=read) for name, read in TABLE_FORMATS.items()},
+        **{
+            name: partial(TableDataset, records=dataset_reader(layout, read_table))
+            for name, layout in read_layouts().items()
+            if layout.dataset
+        },
+        "inputs": InputTable,
+    }
+)
 
 HEADER_FORMATS = ("csv", "tsv", "xlsx")  # formats of tables that may have a title above their header
-CANDIDATE_FORMATS: dict[str, Callable[[Path, str | None], CandidateSource]] = {
-    **{format.name: format.candidates for format in IMPORT_FORMATS if format.candidates},
-    **{name: partial(TableCandidates, records=read) for name, read in TABLE_FORMATS.items()},
-}
+CANDIDATE_FORMATS: dict[str, Callable[[Path, str | None], CandidateSource]] = lazy_registry(
+    lambda: {
+        **{format.name: format.candidates for format in IMPORT_FORMATS if format.candidates},
+        **{name: partial(TableCandidates, records=read) for name, read in TABLE_FORMATS.items()},
+    }
+)
 
 # functions that open the judgments of published datasets, by format and protocol; the first protocol is the default
-JUDGMENT_FORMATS = {format.name: format.judgments for format in IMPORT_FORMATS if format.judgments}
+JUDGMENT_FORMATS: dict[str, Mapping[str, Callable[[Path, str | None], JudgmentSource]]] = lazy_registry(
+    lambda: {format.name: format.judgments for format in IMPORT_FORMATS if format.judgments}
+)
 
 
 def open_dataset(

@@ -1,9 +1,6 @@
 """The kinds of HIT. ``KINDS`` has the kinds of the platform, and those that features declare."""
 
-from collections.abc import Mapping
-from functools import cache
-
-from common.features import of_apps, of_features
+from common.features import lazy_registry, of_apps, of_features
 from judgments.kinds.base import (
     CaptionScore,
     Choice,
@@ -43,7 +40,7 @@ class Kinds(dict[str, Kind]):
     """Kinds by name. The value of any other name is an ``UnavailableKind``."""
 
     def __missing__(self, name: str) -> Kind:
-        feature, _kind = _kinds_of_apps().get(name, ("", None))
+        feature, _kind = of_apps("kinds").get(name, ("", None))
         return UnavailableKind(name, feature)
 
 
@@ -66,19 +63,13 @@ def _read_kinds() -> Kinds:
     return Kinds((kind.name, kind) for kind in sorted(kinds, key=_position_in_lists))
 
 
-KINDS: dict[str, Kind] = _read_kinds()
+KINDS: dict[str, Kind] = lazy_registry(_read_kinds)
 
 
 def installed_kind(name: str) -> Kind:
     """Return a kind, even if its feature is off. Erasing and integrity checks must read its answers even then."""
-    _feature, kind = _kinds_of_apps().get(name, ("", None))
-    return kind or KINDS[name]
-
-
-@cache
-def _kinds_of_apps() -> Mapping[str, tuple[str, Kind]]:
-    """Return each kind's feature and kind by the kind's name, including disabled features."""
-    return {kind.name: (feature, kind()) for feature, kind in of_apps("kinds")}
+    _feature, kind_class = of_apps("kinds").get(name, ("", None))
+    return kind_class() if kind_class else KINDS[name]
 
 
 __all__ = [

@@ -7,7 +7,6 @@ detector, write a class and add it to ``RULES``, or let a feature declare it (``
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -17,22 +16,24 @@ from annotation.quality.detectors.base import Rule
 from annotation.quality.detectors.correctness import ControlAccuracy, Disagreement, RepeatConsistency
 from annotation.quality.detectors.haste import TooFast
 from annotation.quality.detectors.patterns import Alternation, SideBias, StraightLining
-from common.features import of_apps, of_features
+from common.features import lazy_registry, of_apps, of_features
 
 # in the order in which pages list them
-RULES: dict[str, type[Rule]] = {
-    rule.name: rule
-    for rule in (
-        TooFast,
-        StraightLining,
-        SideBias,
-        Alternation,
-        Disagreement,
-        *of_features("detectors"),
-        ControlAccuracy,
-        RepeatConsistency,
-    )
-}
+RULES: dict[str, type[Rule]] = lazy_registry(
+    lambda: {
+        rule.name: rule
+        for rule in (
+            TooFast,
+            StraightLining,
+            SideBias,
+            Alternation,
+            Disagreement,
+            *of_features("detectors"),
+            ControlAccuracy,
+            RepeatConsistency,
+        )
+    }
+)
 
 
 def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
@@ -42,8 +43,8 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
         ValueError: the detector or a setting is unknown, the detector's feature is off, or a setting is out of bounds.
     """
     rule = RULES.get(name)
-    if rule is None and name in _rules_of_apps():
-        feature, _rule = _rules_of_apps()[name]
+    if rule is None and name in of_apps("detectors"):
+        feature, _rule = of_apps("detectors")[name]
         raise ValueError(
             _("the detector %(name)r is off; turn on %(feature)s in CONTRIB_APPS")
             % {"name": name, "feature": feature}
@@ -75,14 +76,8 @@ def installed_rule(name: str) -> type[Rule] | None:
 
     Return None if there is no such detector.
     """
-    _feature, rule = _rules_of_apps().get(name, ("", None))
+    _feature, rule = of_apps("detectors").get(name, ("", None))
     return rule or RULES.get(name)
-
-
-@cache
-def _rules_of_apps() -> Mapping[str, tuple[str, type[Rule]]]:
-    """Return each detector's feature and class by the detector's name, including disabled features."""
-    return {rule.name: (feature, rule) for feature, rule in of_apps("detectors")}
 
 
 def describe_evidence(name: str, evidence: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from common.errors import did_you_mean
-from common.features import of_apps, of_features
+from common.features import lazy_registry, of_apps, of_features
 from evaluation.data.export.encodings import Encoding
 from evaluation.data.export.formats import judgments, written_captions
 from evaluation.data.export.formats.requirements import accept_any_study, why_not_written_captions
@@ -87,13 +87,19 @@ _FORMATS = (
         order=30,
     ),
 )
-_SORTED_FORMATS = sorted((*_FORMATS, *of_features("formats")), key=lambda file_format: file_format.order)
-FORMATS: dict[str, Format] = {file_format.name: file_format for file_format in _SORTED_FORMATS}
+
+
+def _read_formats() -> dict[str, Format]:
+    formats = sorted((*_FORMATS, *of_features("formats")), key=lambda file_format: file_format.order)
+    return {file_format.name: file_format for file_format in formats}
+
+
+FORMATS: dict[str, Format] = lazy_registry(_read_formats)
 
 
 def installed_formats() -> dict[str, Format]:
     """Return all formats by name, including those of features that are off, since their files may still exist."""
-    formats_of_features = [file_format for _, file_format in of_apps("formats")]
+    formats_of_features = [file_format for _feature, file_format in of_apps("formats").values()]
     return {file_format.name: file_format for file_format in (*_FORMATS, *formats_of_features)}
 
 
