@@ -166,17 +166,16 @@ def _add_outputs(
     caption_ids = store_candidates(dataset, {caption.text for caption in written})
     outputs = Output.objects.annotations().filter(system=system)  # without results of image search
     stored_outputs = set(outputs.values_list("item_id", "caption_id"))
-    # The next rank for each item is its number of outputs: ranks of adopted captions begin at 0.
-    next_ranks = Counter(outputs.values_list("item_id", flat=True))
+    last_ranks = Counter(outputs.values_list("item_id", flat=True))  # ranks are 1, 2, ..., one for each output
     new_outputs = []
     for caption in written:
         item_id, caption_id = caption.item_id, caption_ids[caption.text]
         if (item_id, caption_id) not in stored_outputs:
             stored_outputs.add((item_id, caption_id))
+            last_ranks[item_id] += 1
             new_outputs.append(
-                Output(system=system, item_id=item_id, caption_id=caption_id, rank=next_ranks[item_id])
+                Output(system=system, item_id=item_id, caption_id=caption_id, rank=last_ranks[item_id])
             )
-            next_ranks[item_id] += 1
     Output.objects.bulk_create(new_outputs, batch_size=ROWS_PER_BATCH)
     # Captions are counted by their judgments, since several people may have written the same text.
     written_rows = WrittenCaption.objects.filter(caption__in=set(caption_ids.values()))

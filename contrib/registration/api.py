@@ -73,6 +73,9 @@ class DeviationSerializer(serializers.Serializer[Any]):
         "study's log."
     )
     words = serializers.CharField(help_text="The deviation as a sentence.")
+    quoted = serializers.BooleanField(
+        help_text="Whether the sentence quotes the study's log, which may name people."
+    )
 
 
 class OutcomesSerializer(serializers.Serializer[Any]):

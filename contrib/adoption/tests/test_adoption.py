@@ -109,7 +109,7 @@ def test_as_a_systems_outputs_they_are_candidates_and_no_references(written: Stu
     assert Caption.objects.filter(role="reference").count() == references
     outputs = Output.objects.filter(system__name="crowd").order_by("item__position", "rank")
     assert [(one.item.position, one.rank) for one in outputs] == [
-        (n, rank) for n in range(3) for rank in (0, 1)
+        (n, rank) for n in range(3) for rank in (1, 2)
     ]
     assert adopt_captions(study=written, system="crowd").added_count == 0
     graded = make_study(written.dataset, "graded", name="Grades", slug="grades", controls={"per_hit": 0})

@@ -91,11 +91,15 @@ def test_it_is_created_once(admin_client):
         ({"slug": "to ne"}, "Use only letters from a to z"),
     ],
 )
-def test_what_cannot_be_used_is_said_on_the_page_and_nothing_is_stored(admin_client, values, said):
+def test_what_cannot_be_used_is_said_on_the_page_and_nothing_is_stored(
+    admin_client, settings, tmp_path, values, said
+):
+    settings.DATA_DIR = tmp_path
     html = look(admin_client, **values)
     assert said in html.replace("&#x27;", "'")
     assert not Study.objects.exists()
     assert not Dataset.objects.exists()
+    assert not list(tmp_path.glob("uploads/*"))
 
 
 def test_a_taken_short_name_is_said_at_once(admin_client):
