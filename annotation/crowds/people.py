@@ -16,7 +16,7 @@ from django.conf import settings
 from annotation.models import CrowdSession, Erasure
 from judgments.models import Study
 
-PUBLIC_LINK_PLATFORMS = ("", "local")  # platforms of studies with a public link
+PUBLIC_LINK_PLATFORMS = ("", "local")  # of studies that were not opened yet, or by a public link
 # Stands for the platform of people in result files of Mechanical Turk, so that they differ from people in its API.
 MTURK_FILES = "mturk-files"
 AMAZON_ID = re.compile(r"A[0-9A-Z]{9,20}")
@@ -61,7 +61,7 @@ def keyed_hash(*parts: str) -> str:
 
 
 def erasure_mark(source: str, platform: str, name: str) -> str:
-    """Return the mark that is stored when a worker is erased. Without the installation's key it reveals nothing."""
+    """Return the mark that is stored when a worker is erased, whose ``Worker.source`` and pseudonym are given."""
     return keyed_hash("erased", source, platform, name)
 
 

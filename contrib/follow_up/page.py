@@ -1,4 +1,7 @@
-"""The page "Known items" of a draft, and the buttons of the study's pages that create follow-up drafts."""
+"""The page "Known items" of a draft: units of other studies whose consensus can be a check question's right answer.
+
+The module also adds buttons that create follow-up drafts.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +37,9 @@ def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResp
     rows = []
     for consensus in page.object_list:
         candidate = candidate_of(kind, consensus)
-        if candidate is not None and consensus.unit is not None:
-            unit = consensus.unit
-            # Shown as the right answer of a check question; it is not saved.
-            unit.expected = candidate.expected
+        unit = consensus.unit
+        if candidate is not None and unit is not None:  # no candidate: grades whose votes differ
+            unit.expected = candidate.expected  # only to describe it; the unit is not saved
             rows.append({"consensus": consensus, "unit": unit, "shown": describe_control_item(kind, unit)})
     context |= {
         "page": page,

@@ -30,7 +30,7 @@ class BookingCounts:
     Attributes:
         approved, rejected, ended: number of sessions with this new status.
         confirmed: number of sessions that a list contained for the first time.
-        unmatched: number of payments of the panel that no session accounts for.
+        unmatched: number of payments of the panel without a session, or to one that is not to be paid.
     """
 
     approved: int = 0
@@ -51,8 +51,8 @@ def book_list(
 ) -> BookingCounts:
     """Book the statuses in the panel's list. A repeated call changes nothing.
 
-    ``compare_panel_list`` also returns sessions that the list lacks. The panel's payments that no session accounts for
-    count as spent. A publication at a panel is of a whole study, and has no HIT.
+    ``compare_panel_list`` also returns sessions that the list lacks. Payments of the panel that are ``unmatched`` count
+    as spent. A publication at a panel is of a whole study, and has no HIT.
 
     Args:
         approve: whether sessions with the verdict "pay" are also approved.

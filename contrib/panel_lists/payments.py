@@ -9,13 +9,13 @@ from contrib.panel_lists.comparison import ComparedSubmission
 from judgments.models import Study
 
 
-def payment_list(study: Study, compared: Sequence[ComparedSubmission]) -> list[list[object]]:
+def payment_list(study: Study, submissions: Sequence[ComparedSubmission]) -> list[list[object]]:
     """Return the rows of a CSV file with the submissions to pay at the panel, header first."""
     publications = {publication.pk: publication for publication in study.publications.all()}
     rows: list[list[object]] = [
         ["participant id", "submission id", "amount", "status there", "code there", "why"]
     ]
-    for submission in compared:
+    for submission in submissions:
         session, line = submission.session, submission.panel_line
         if submission.verdict != "pay" or session is None or line is None:
             continue

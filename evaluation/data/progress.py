@@ -118,15 +118,16 @@ def _count_hits(study: Study) -> dict[str, int]:
         size=_count_per_hit(HITUnit.objects.filter(hit=OuterRef("pk"))), submitted=_count_per_hit(finished)
     )
     is_complete = Q(submitted__gte=F("required") - F("spared"))
-    # A HIT without submissions is complete only if early stopping saved all its slots.
-    if not stops_early(study):
+    if not stops_early(
+        study
+    ):  # then slots are spared if they expired, which completes no HIT without submissions
         is_complete &= Q(submitted__gt=0)
     if draws_at_claim(study):  # HITs that nobody has taken have no units yet
-        rows = rows.annotate(full=Greatest(F("size"), Value(design_of(study).units_per_hit)))
+        rows = rows.annotate(final_size=Greatest(F("size"), Value(design_of(study).units_per_hit)))
     return rows.aggregate(
         n=Count("pk"),
         # Each unit needs as many workers as its HIT.
-        wanted=Sum(F("required") * F("full" if draws_at_claim(study) else "size"), default=0),
+        wanted=Sum(F("required") * F("final_size" if draws_at_claim(study) else "size"), default=0),
         done=Count("pk", filter=is_complete),
     )
 

@@ -134,7 +134,10 @@ def smallest_factor(is_enough: Callable[[float], bool], max_factor: float) -> fl
 
 
 def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
-    """Return sentences, in the reader's language, on how large a study must be to find a winner; "" if it has one."""
+    """Return sentences, in the reader's language, on how large a study must be to find a winner; "" if it has one.
+
+    ``verdict`` is a ``SystemsVerdict``, or a ``Verdict`` on metrics, also of versions that did not compute ``more``.
+    """
     if "more" not in verdict or verdict["settled"] or len(verdict["leaders"]) < 2:
         return ""
     if verdict.get("raters") == 1:
@@ -156,8 +159,7 @@ def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
     new_items = ngettext("%(n)s new item", "%(n)s new items", verdict["more"]) % {
         "n": thousands(verdict["more"])
     }
-    people_count = verdict.get("more_raters")
-    if not people_count:
+    if not (people_count := verdict.get("more_raters")):
         return _(
             "If the true difference is as large as the one found, a study with %(items)s would find a winner with "
             "a probability of 80 %%."

@@ -35,8 +35,8 @@ class KeywordList:
 
     annotations: for each image, its keywords, best first. weights: for each image, the (keywords,) weights of its
     keywords; nan for titles and sentences. sentence_positions: for `sentence_extraction`, the position of each image's
-    extracted sentence in its document, -1 for none. empty: number of images without keywords. reason: why there are
-    such images, or why a topic model is unreliable.
+    extracted sentence in its document, -1 for none. empty: number of images without keywords. reason: this number in
+    words, and that the topic model did not converge; "" if neither is so.
     """
 
     annotations: tuple[tuple[str, ...], ...]
@@ -320,8 +320,8 @@ def _training_field(documents: Sequence[Terms]) -> str:
     return placeholder_of_texts(sorted(map(list, documents)))
 
 
-def _count_terms(documents: Sequence[Terms], what: str) -> list[Counter[str]]:
-    check_lists_of(documents, what, "terms")
+def _count_terms(documents: Sequence[Terms], argument: str) -> list[Counter[str]]:
+    check_lists_of(documents, argument, "terms")
     return [Counter(document) for document in documents]
 
 

@@ -67,14 +67,14 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     leaders = standings.compare().leaders
     leaders_in_order = [name for name in names if name in leaders]
     leader_shares = [strictest_shares[name]["value"] for name in leaders_in_order]
-    # Reports of wording 0 name the first system with its share. Later reports name all leaders, with the range of their
-    # shares from ``least`` to ``reached``.
+    # Reports of wording 0, the oldest, name the first system with its share. Later reports name all leaders, with the
+    # range of their shares from ``least`` to ``reached``.
     first_name = leaders_in_order[0] if inputs.method.wording else names[0]
-    reached = max(leader_shares) if inputs.method.wording else strictest_shares[first_name]["value"]
+    largest_share = max(leader_shares) if inputs.method.wording else strictest_shares[first_name]["value"]
     sentence = render_sentence(
         "grades", wording=inputs.method.wording, leaders=leaders, names=join_names(leaders), least=min(leader_shares),
-        reached=reached, name=names[0], mean=means[names[0]], images=strictest_shares[first_name]["n"], cut=cuts[0],
-        most=MAX_CURVES if len(rows) > MAX_CURVES else 0, floor=floor[0], ceiling=ceiling[0],
+        reached=largest_share, name=names[0], mean=means[names[0]], images=strictest_shares[first_name]["n"],
+        cut=cuts[0], most=MAX_CURVES if len(rows) > MAX_CURVES else 0, floor=floor[0], ceiling=ceiling[0],
     )  # fmt: skip
     curves = tuple(
         Curve(name, tuple(cuts), tuple(share.value for share in shares_by_name[name]))
@@ -111,9 +111,9 @@ def _floor_and_ceiling(
     floor: list[float] = []
     ceiling: list[float] = []
     for cut in cuts:
-        reached = [_reaches_cut(values, cut) for values in values_by_image]
-        floor.append(float(np.mean([captions.mean() for captions in reached])))
-        ceiling.append(float(np.mean([captions.any() for captions in reached])))
+        flags_by_image = [_reaches_cut(values, cut) for values in values_by_image]
+        floor.append(float(np.mean([flags.mean() for flags in flags_by_image])))
+        ceiling.append(float(np.mean([flags.any() for flags in flags_by_image])))
     return tuple(floor), tuple(ceiling)
 
 

@@ -111,9 +111,9 @@ def _format_counts(counts: Mapping[str, int]) -> dict[str, str]:
 
 
 def count_judgments(table: JudgmentTable, consensus: StudyConsensus, worker_count: int) -> dict[str, int]:
-    columns, other_outcomes = columns_and_others(consensus.of_unit)  # no columns if all outcomes are objects
-    # Open kinds have an answer in place of a value.
-    consensus_count = sum(
+    # Outcomes of units are columns of numbers, if a kind allows it, and objects for the other units.
+    columns, other_outcomes = columns_and_others(consensus.of_unit)
+    consensus_count = sum(  # open kinds have an answer in place of a value
         outcome.value is not None or (outcome.answer is not None and not outcome.tie)
         for outcome in other_outcomes.values()
     )

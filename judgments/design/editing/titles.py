@@ -16,7 +16,7 @@ TEXTS_PER_BATCH = 500
 
 
 def with_titles(
-    *, design: StudyDesign, titles: Iterable[str], progress: Callable[[int], None] = lambda read: None
+    *, design: StudyDesign, titles: Iterable[str], progress: Callable[[int], None] = lambda titles_read: None
 ) -> StudyDesign:
     """Return the design with the ``titles`` that occur in the dataset's texts, as phrases that its pages offer.
 

@@ -120,9 +120,11 @@ class Gwet:
         percent = _percent_of_units(patterns, scale)
         unit_shares = scipy.sparse.csr_array(patterns.counts.multiply(1 / patterns.sizes()[:, np.newaxis]))
 
-        def gwet(weights: Floats) -> Floats:
-            shares = np.asarray(weights @ unit_shares) / np.maximum(weights.sum(axis=1), 1)[:, np.newaxis]
-            return correct_for_chance(percent(weights), shares)
+        def gwet(frequencies: Floats) -> Floats:
+            shares = (
+                np.asarray(frequencies @ unit_shares) / np.maximum(frequencies.sum(axis=1), 1)[:, np.newaxis]
+            )
+            return correct_for_chance(percent(frequencies), shares)
 
         reason = ONE_CATEGORY if (patterns.sizes() >= 2).any() else NO_PAIRS
         return AgreementData.of_patterns(patterns, gwet, reason)
@@ -215,8 +217,8 @@ def _percent_of_units(patterns: UnitPatterns, scale: _Scale) -> UnitStatistic:
     pairs = np.where(sizes >= 2, sizes * (sizes - 1), 1.0)
     unit_agreement = is_comparable * (1 - disagreement / pairs / scale.max_distance)
 
-    def percent(weights: Floats) -> Floats:
-        return ratio(weights @ unit_agreement, weights @ is_comparable)
+    def percent(frequencies: Floats) -> Floats:
+        return ratio(frequencies @ unit_agreement, frequencies @ is_comparable)
 
     return percent
 
