@@ -150,9 +150,9 @@ def start_service(services: Services, name: str, installation: Installation) -> 
 @contextlib.contextmanager
 def _delay_signals() -> Iterator[None]:
     """Handle signals to stop only after the block."""
-    received = []
+    received_numbers = []
     handlers = {
-        number: signal.signal(number, lambda number, frame: received.append(number))
+        number: signal.signal(number, lambda number, frame: received_numbers.append(number))
         for number in STOP_SIGNALS
     }
     try:
@@ -160,8 +160,8 @@ def _delay_signals() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    if received:
-        _request_stop(received[0], None)
+    if received_numbers:
+        _request_stop(received_numbers[0], None)
 
 
 def keep_running(services: Services, installation: Installation) -> None:

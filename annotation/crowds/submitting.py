@@ -66,19 +66,19 @@ def store_late_answers(
 
     Complete answers are stored as excluded judgments, others as a draft.
     """
-    checked = check_submitted_answers(assignment, answers)
-    locked = lock_assignment(assignment)
-    release_slots(Assignment.objects.filter(pk=locked.pk), Assignment.State.EXPIRED)
-    key = answer_key(checked.kind)
-    draft = merge_answers(locked.answers, checked.answers)
-    Assignment.objects.filter(pk=locked.pk, state=Assignment.State.EXPIRED).update(answers=draft)
-    if all(key in draft.get(str(page_unit.position), {}) for page_unit in checked.page_units):
-        _store_excluded(locked, checked, draft)
+    checked_answers = check_submitted_answers(assignment, answers)
+    locked_assignment = lock_assignment(assignment)
+    release_slots(Assignment.objects.filter(pk=locked_assignment.pk), Assignment.State.EXPIRED)
+    key = answer_key(checked_answers.kind)
+    draft = merge_answers(locked_assignment.answers, checked_answers.answers)
+    Assignment.objects.filter(pk=locked_assignment.pk, state=Assignment.State.EXPIRED).update(answers=draft)
+    if all(key in draft.get(str(page_unit.position), {}) for page_unit in checked_answers.page_units):
+        _store_excluded(locked_assignment, checked_answers, draft)
     CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(status=Status.TIMED_OUT)
 
 
 def _store_excluded(
-    assignment: Assignment, checked: CheckedAnswers, draft: Mapping[str, dict[str, Any]]
+    assignment: Assignment, checked_answers: CheckedAnswers, draft: Mapping[str, dict[str, Any]]
 ) -> None:
     """Store complete late answers as judgments, and exclude the assignment.
 
@@ -91,7 +91,7 @@ def _store_excluded(
     if is_excluded:
         Judgment.objects.bulk_create(
             build_judgment(
-                assignment, page_unit, draft[str(page_unit.position)], kind=checked.kind, made_at=now
+                assignment, page_unit, draft[str(page_unit.position)], kind=checked_answers.kind, made_at=now
             )
-            for page_unit in checked.page_units
+            for page_unit in checked_answers.page_units
         )

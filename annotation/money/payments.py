@@ -156,8 +156,8 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
         WrongState: no approved work is below the wage floor, the message is empty, or the crowd cannot pay bonuses.
     """
     # lock before reading the wages, so that a concurrent request finds these bonuses
-    approved = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.APPROVED).order_by("pk")
-    list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
+    approved_sessions = CrowdSession.objects.filter(study=study, status=Status.APPROVED).order_by("pk")
+    list(approved_sessions.select_for_update(no_key=True).values_list("pk", flat=True))
     top_up_cents = {
         pay.session: pay.top_up_cents
         for pay in pay_of_sessions(study)
@@ -165,9 +165,9 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
     }
     if not top_up_cents:
         raise WrongState(_("Nothing was paid: no approved work is below the wage floor."))
-    underpaid = CrowdSession.objects.filter(pk__in=top_up_cents).order_by("worker", "pk")
+    underpaid_sessions = CrowdSession.objects.filter(pk__in=top_up_cents).order_by("worker", "pk")
     sessions_by_worker: dict[str, list[CrowdSession]] = {}
-    for session in underpaid.select_related("study", "worker"):
+    for session in underpaid_sessions.select_related("study", "worker"):
         sessions_by_worker.setdefault(session.worker.name, []).append(session)
     calls: list[CrowdCall] = []
     unpaid_workers: list[str] = []

@@ -132,27 +132,27 @@ def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpRespon
         "may_edit": context["may_change"] and not obstacle,
     }
     try:
-        shown = _generate_hit(request, study, design) if is_draft else _read_hit(request, study)
+        shown_hit = _generate_hit(request, study, design) if is_draft else _read_hit(request, study)
     except QuorumError as error:
         context["generation_problem"] = str(error)
         return TemplateResponse(request, "admin/annotation/study_hit.html", context)
-    units = [unit for unit, _item in shown.units]
+    units = [unit for unit, _item in shown_hit.units]
     context |= {
-        "hit": shown.hit,
-        "number": shown.number,
-        "hit_count": shown.hit_count,
-        "previous_number": shown.number - 1,
-        "next_number": shown.number + 1 if shown.number < shown.hit_count else 0,
-        "preview_address": f"{preview_address(study)}?number={shown.number}",
+        "hit": shown_hit.hit,
+        "number": shown_hit.number,
+        "hit_count": shown_hit.hit_count,
+        "previous_number": shown_hit.number - 1,
+        "next_number": shown_hit.number + 1 if shown_hit.number < shown_hit.hit_count else 0,
+        "preview_address": f"{preview_address(study)}?number={shown_hit.number}",
         "control_count": sum(unit.control for unit in units),
-        "items": [_describe_unit(unit, item, kind) for unit, item in shown.units],
+        "items": [_describe_unit(unit, item, kind) for unit, item in shown_hit.units],
         "offers_other_item": kind.page.shows_picture or design.source.show,
         # pages that manual changes have added, and one more, on which an item can be put
         "manual_page_numbers": range(1, max((change.hit for change in design.by_hand), default=0) + 2),
         "image_names": study.dataset.items.values_list("name", flat=True)[:MAX_IMAGES],
     }
     if not is_draft:
-        context |= _work_context(shown.hit, units, kind)
+        context |= _work_context(shown_hit.hit, units, kind)
     return TemplateResponse(request, "admin/annotation/study_hit.html", context)
 
 

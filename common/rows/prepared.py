@@ -65,12 +65,12 @@ def server_side_plans() -> Iterator[None]:
 
     connection.ensure_connection()
     database: Any = connection.connection
-    previous = database.cursor_factory
+    previous_factory = database.cursor_factory
     database.cursor_factory = Cursor
     try:
         yield
     finally:
-        database.cursor_factory = previous
+        database.cursor_factory = previous_factory
 
 
 class _CompiledQuery(NamedTuple):
@@ -99,13 +99,13 @@ class PreparedQuery(Generic[Row]):
     def all_rows(self, **values: Any) -> list[Row]:
         if connection.vendor not in self._compiled:
             self._compiled[connection.vendor] = self._compile()
-        compiled = self._compiled[connection.vendor]
+        compiled_query = self._compiled[connection.vendor]
         # Evaluate a copy of the queryset, with a compiler that returns the stored SQL.
-        bound_parameters = _bind_parameters(compiled.parameters, values)
-        compiler = copy(compiled.compiler)
+        bound_parameters = _bind_parameters(compiled_query.parameters, values)
+        compiler = copy(compiled_query.compiler)
         compiler.connection = connections[DEFAULT_DB_ALIAS]  # the connection of this thread
-        compiler.as_sql = lambda: (compiled.sql, bound_parameters)
-        rows: Any = compiled.queryset.all()
+        compiler.as_sql = lambda: (compiled_query.sql, bound_parameters)
+        rows: Any = compiled_query.queryset.all()
         rows.query.get_compiler = lambda using: compiler
         with server_side_plans():
             return list(rows)

@@ -74,8 +74,8 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
 
 
 def _start_job(user: User, dataset: Dataset, parameters: dict[str, Any]) -> Job:
-    for other in parameters.get("others", ()):
-        find_dataset(other, user=user)  # raises an error if the user may not see it
+    for other_name in parameters.get("others", ()):
+        find_dataset(other_name, user=user)  # raises an error if the user may not see it
     return enqueue(kind=JOB_KIND, args={"dataset": dataset.name, **parameters}, user=user, once=True)
 
 

@@ -137,11 +137,11 @@ def _show_problem(
 
 def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelListLine]) -> HttpResponse:
     context = _page_context(request, study)
-    compared = compare_panel_list(study=study, submissions=submissions)
+    compared_submissions = compare_panel_list(study=study, submissions=submissions)
     json_lines = [submission.as_json() for submission in submissions]
     groups = []
     for verdict, title, about in VERDICT_GROUPS:
-        rows = [row for row in compared if row.verdict == verdict]
+        rows = [row for row in compared_submissions if row.verdict == verdict]
         if rows:
             groups.append(
                 {"title": _(title), "about": _(about), "rows": rows[:MAX_SHOWN_LINES], "row_count": len(rows)}
@@ -150,19 +150,19 @@ def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelLi
         "subtitle": _("The panel's list"),
         "groups": groups,
         "submission_count": len(submissions),
-        "contradictory_count": sum(row.is_contradictory for row in compared),
-        "payable_count": sum(row.verdict == "pay" for row in compared),
-        "unapproved_count": sum(_needs_approval(row) for row in compared),
-        "unbooked_count": sum(bool(row.new_status or row.unmatched_payment) for row in compared),
+        "contradictory_count": sum(row.is_contradictory for row in compared_submissions),
+        "payable_count": sum(row.verdict == "pay" for row in compared_submissions),
+        "unapproved_count": sum(_needs_approval(row) for row in compared_submissions),
+        "unbooked_count": sum(bool(row.new_status or row.unmatched_payment) for row in compared_submissions),
         "sealed_list": signing.dumps([study.pk, json_lines], salt=SALT, compress=True),
     }
     return TemplateResponse(request, "panel_lists/comparison.html", context)
 
 
-def _needs_approval(compared: ComparedSubmission) -> bool:
-    session = compared.session
+def _needs_approval(submission: ComparedSubmission) -> bool:
+    session = submission.session
     is_submitted = session is not None and session.status == CrowdSession.Status.SUBMITTED
-    return compared.verdict == "pay" and is_submitted
+    return submission.verdict == "pay" and is_submitted
 
 
 def _page_context(request: HttpRequest, study: Study) -> dict[str, Any]:
@@ -196,26 +196,26 @@ def _read_signed_list(request: HttpRequest, study: Study) -> list[PanelListLine]
 
 
 def _book_list(request: HttpRequest, study: Study) -> HttpResponse:
-    booked = book_list(
+    counts = book_list(
         study=study,
         submissions=_read_signed_list(request, study),
         approve="approve" in request.POST,
         by=signed_in(request),
     )
-    if booked.change_count:
+    if counts.change_count:
         message = (
             _(
                 "Sessions recorded as approved: %(approved)s; as rejected: %(rejected)s; as "
                 "ended: %(ended)s. Payments at the panel without a session on this site: "
                 "%(unmatched)s. Uploading the same list again changes nothing."
             )
-            if booked.unmatched
+            if counts.unmatched
             else _(
                 "Sessions recorded as approved: %(approved)s; as rejected: %(rejected)s; as "
                 "ended: %(ended)s. Uploading the same list again changes nothing."
             )
         )
-        messages.success(request, message % asdict(booked))
+        messages.success(request, message % asdict(counts))
     else:
         messages.info(request, _("Nothing was changed: everything in the list is already recorded."))
     return redirect(study_page_address(study, "panel"))
@@ -223,8 +223,8 @@ def _book_list(request: HttpRequest, study: Study) -> HttpResponse:
 
 def _send_payment_list(request: HttpRequest, study: Study) -> HttpResponse:
     with translation.override("en"):  # the file is in English, like the one that the command writes
-        compared = compare_panel_list(study=study, submissions=_read_signed_list(request, study))
-    return csv_download(payment_list(study, compared), f"{study.slug}-payments.csv")
+        compared_submissions = compare_panel_list(study=study, submissions=_read_signed_list(request, study))
+    return csv_download(payment_list(study, compared_submissions), f"{study.slug}-payments.csv")
 
 
 def _upload_context(request: HttpRequest, study: Study) -> Context:

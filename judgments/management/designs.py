@@ -68,7 +68,7 @@ class CreateStudy(QuorumCommand):
                 design=design,
                 titles=(line.rstrip("\r\n") for _, line in read_lines(path)),
                 # the length of the list is unknown, so the fraction is an estimate
-                progress=lambda read: report(read / (read + TYPICAL_TITLES), f"{read:,} titles"),
+                progress=lambda count: report(count / (count + TYPICAL_TITLES), f"{count:,} titles"),
             )
         count = len(new_design.keywords.titles)
         self.say(f"{count:,} title{'' if count == 1 else 's'} of {path} stand in a text of {design.dataset}.")

@@ -51,8 +51,8 @@ def ask_before_discarding(request: HttpRequest, study: Study, context: Context) 
 def count_work(study: Study) -> dict[str, Any]:
     """Return the counts of units, HITs and judgments for the page, in four queries.
 
-    In the result, ``live`` says whether the study is an arena, whose pages are drawn when they are claimed, and
-    ``asked`` is the expected share of judgments that are asked for under early stopping.
+    ``live`` says whether the study is an arena, whose pages are drawn when they are claimed, and ``asked`` is the share
+    of judgments that early stopping is expected to ask for. ``filtered`` counts units that only fill a group.
     """
     units = Unit.objects.filter(study=study).aggregate(
         judged=Count("pk", filter=Q(control=False)),

@@ -44,10 +44,10 @@ def export_for_download(
         )
 
     try:
-        exported = export(resume=True)  # an earlier run may have been killed while it wrote the file
+        file = export(resume=True)  # an earlier run may have been killed while it wrote the file
     except ExportError:
-        exported = export(resume=False)  # Quorum was updated in the meantime
-    return {"file": path.name, "manifest_file": exported.manifest_path.name, "manifest": exported.manifest}
+        file = export(resume=False)  # Quorum was updated in the meantime
+    return {"file": path.name, "manifest_file": file.manifest_path.name, "manifest": file.manifest}
 
 
 def remove_personal_files(*, study: Study, **_signal: Any) -> None:

@@ -118,11 +118,11 @@ class _CheckedColumns(Columns):
 
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
         """Raise ImportProblem if a required column is not among the ``names`` of the table's columns."""
-        for needed in self.required:
-            if needed not in names:
-                near = nearest_name(needed, names)
-                actual = f"no such column, but {near!r}" if near else "no such column"
-                raise ImportProblem(file, line, needed, actual, f"{', '.join(self.required)} in every record")
+        for column in self.required:
+            if column not in names:
+                similar = nearest_name(column, names)
+                actual = f"no such column, but {similar!r}" if similar else "no such column"
+                raise ImportProblem(file, line, column, actual, f"{', '.join(self.required)} in every record")
 
 
 def read_judgment_table(
@@ -228,7 +228,7 @@ def _included_records(
 def included_rows(
     rows: Iterable[JudgmentRow], excluded_counts: Counter[str], progress: Callable[[int], None] | None
 ) -> Iterator[JudgmentRow]:
-    """Yield the used rows that are not control items. Count the others in ``excluded_counts`` by reason."""
+    """Yield the used rows that are not control items, and count the others by reason. ``progress`` gets row counts."""
     for number, row in enumerate(rows, 1):
         if progress is not None and number % ROWS_PER_PROGRESS == 0:
             progress(number)
@@ -308,18 +308,18 @@ def checked_kind(path: Path, table: FileJudgments, kind: Kind) -> Kind:
 
     Raise ImportProblem if a value is not allowed with any options.
     """
-    rule = AnswerChecker(kind)
+    checker = AnswerChecker(kind)
     try:
-        rule.require_scale(table.scale)
+        checker.require_scale(table.scale)
     except ValueError as error:
         raise ImportProblem(path, None, "scale", *answer_problem(table.scale, error, kind)) from None
     for value in dict.fromkeys(table.values.tolist()):
         answer = plain_number(value) if isinstance(value, float) else value
         try:
-            rule.check_number(answer, has_answers_column=table.has_answers_column)
+            checker.check_number(answer, has_answers_column=table.has_answers_column)
         except ValueError as error:
             raise ImportProblem(path, None, "value", *answer_problem(answer, error, kind)) from None
-    return rule.kind
+    return checker.kind
 
 
 def read_document(record: Record) -> str:
@@ -350,8 +350,8 @@ def _with_equal_numbers(values: Sequence[float | str]) -> tuple[list[float | str
                 continue
             earlier_label = labels.earlier_label(text)
             if earlier_label is not None:
-                both = f"{quote_value(earlier_label)} and {quote_value(text)}"
-                warnings.append(f"{both} differ in case or blanks alone, and count as two")
+                labels_in_quotes = f"{quote_value(earlier_label)} and {quote_value(text)}"
+                warnings.append(f"{labels_in_quotes} differ in case or blanks alone, and count as two")
     typed_values = [equal_numbers.get(value, value) if isinstance(value, str) else value for value in values]
     return typed_values, warnings
 

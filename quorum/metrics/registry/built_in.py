@@ -24,10 +24,10 @@ _ORDERS_OF_NGRAM = {"n": Option(4, low=1, high=9)}
 _ORDER_OF_STEPS = {"order": Option("stop-first", choices=h13_overlap.STEP_ORDERS)}
 
 
-def _rouge155_metric(name: str, what: str, compute: Compute, **further_options: Option) -> Metric:
+def _rouge155_metric(name: str, description: str, compute: Compute, **further_options: Option) -> Metric:
     return Metric(
         name,
-        f"{what} as ROUGE-1.5.5 computes it (Lin 2004)",
+        f"{description} as ROUGE-1.5.5 computes it (Lin 2004)",
         compute,
         options={
             "measure": Option("f", choices=rouge.MEASURES),
@@ -45,11 +45,11 @@ def _rouge155_metric(name: str, what: str, compute: Compute, **further_options: 
 
 
 def _cider_metric(
-    name: str, what: str, variant: cider.CiderVariant = _CIDER, *, stem: str = "porter"
+    name: str, description: str, variant: cider.CiderVariant = _CIDER, *, stem: str = "porter"
 ) -> Metric:
     return Metric(
         name,
-        what,
+        description,
         compute_cider(variant),
         options=_ORDERS_OF_NGRAM | {"stem": Option(stem, choices=STEMMERS)},
         change="@stem",

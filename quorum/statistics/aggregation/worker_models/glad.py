@@ -95,8 +95,8 @@ def glad(
     def solution_at(point: Floats) -> tuple[Floats, ...]:
         ability, easiness = point[:n_workers], np.exp(point[n_workers:])
         logit = ability[answers.worker] * easiness[answers.unit]
-        hits = np.bincount(answers.worker, weights=scipy.special.expit(logit), minlength=n_workers)
-        return answers.posterior(logit + log_wrong_count)[0], hits / judgments, ability, 1.0 / easiness
+        n_right = np.bincount(answers.worker, weights=scipy.special.expit(logit), minlength=n_workers)
+        return answers.posterior(logit + log_wrong_count)[0], n_right / judgments, ability, 1.0 / easiness
 
     # Values equal at `early`, a few steps after the symmetric first start, are exchangeable by the data: average them.
     (posterior, accuracy, ability, difficulty), has_several = average_equal_solutions(
