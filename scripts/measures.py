@@ -44,11 +44,11 @@ def _read_text(path: Path) -> str:
 
 def code_tokens(text: str) -> list[tokenize.TokenInfo]:
     """Return the tokens of a module without comments and docstrings."""
-    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    documented_nodes = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     docstrings = {
         node.body[0].lineno
         for node in ast.walk(ast.parse(text))
-        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None
+        if isinstance(node, documented_nodes) and ast.get_docstring(node, clean=False) is not None
     }
     return [
         token
@@ -75,10 +75,10 @@ def measure_sizes() -> dict[str, float]:
 
     imported_packages: dict[str, set[str]] = {}
     for entry in all_imports():
-        importer, imported = _package_of(entry.importer), _package_of(entry.imported)
-        is_within_evaluation = importer.startswith("evaluation.") and imported.startswith("evaluation.")
-        if importer != imported and is_within_evaluation:
-            imported_packages.setdefault(importer, set()).add(imported)
+        importer, package = _package_of(entry.importer), _package_of(entry.imported)
+        is_within_evaluation = importer.startswith("evaluation.") and package.startswith("evaluation.")
+        if importer != package and is_within_evaluation:
+            imported_packages.setdefault(importer, set()).add(package)
     arrows_on_circles = 0
     for circle in circles(imported_packages):
         arrows_on_circles += sum(len(imported_packages[package] & set(circle)) for package in circle)
@@ -114,9 +114,9 @@ def measure_lines_passed() -> dict[str, float]:
         from annotation.models import Assignment
         from judgments.models import HITUnit, Study
 
-        quiet = io.StringIO()
+        output = io.StringIO()
         call_command("migrate", verbosity=0)
-        call_command("load_demo", stdout=quiet)
+        call_command("load_demo", stdout=output)
         study = Study.objects.filter(protocol="triplet", state="open").earliest("pk")
         client = Client()
         client.post(f"/s/{study.slug}/", {"name": "w-0001", "consent": "on"}, follow=True)
@@ -124,14 +124,14 @@ def measure_lines_passed() -> dict[str, float]:
         client.get(work)
         assignment = Assignment.objects.get(study=study)
         answers = {f"u{unit.position}": "1" for unit in HITUnit.objects.filter(hit=assignment.hit)}
-        finished = Study.objects.filter(state="closed").earliest("pk").slug
+        closed_study = Study.objects.filter(state="closed").earliest("pk").slug
         dataset = str(ROOT / "demo" / "dataset.jsonl")
         steps: dict[str, Callable[[], Any]] = {
             "work page": lambda: client.get(work),
             "submit": lambda: client.post(f"{work}{assignment.pk}/submit/", answers),
-            "aggregate": lambda: call_command("aggregate", finished, stdout=quiet),
-            "evaluate": lambda: call_command("evaluate", finished, metrics="cider-d", stdout=quiet),
-            "import": lambda: call_command("import_dataset", "jsonl", dataset, name="again", stdout=quiet),
+            "aggregate": lambda: call_command("aggregate", closed_study, stdout=output),
+            "evaluate": lambda: call_command("evaluate", closed_study, metrics="cider-d", stdout=output),
+            "import": lambda: call_command("import_dataset", "jsonl", dataset, name="again", stdout=output),
         }
         line_counts: dict[str, float] = {
             f"lines: {name}": count_lines_passed(step) for name, step in steps.items()
@@ -170,9 +170,9 @@ def processor_seconds() -> float:
     return round(user + system, 1)
 
 
-def out_of_bounds(measured: Mapping[str, float], ceilings: Mapping[str, float]) -> Iterator[str]:
+def out_of_bounds(figures: Mapping[str, float], ceilings: Mapping[str, float]) -> Iterator[str]:
     """Yield a sentence for each ceiling that is exceeded or can be lowered."""
-    for name, figure in measured.items():
+    for name, figure in figures.items():
         if figure > ceilings[name]:
             yield f"{name}: {figure:,} lies above the ceiling of {ceilings[name]:,}."
         elif ceilings[name] > SLACK * figure:
@@ -180,12 +180,12 @@ def out_of_bounds(measured: Mapping[str, float], ceilings: Mapping[str, float]) 
 
 
 def main() -> int:
-    measured = measure_sizes() | measure_lines_passed()
+    figures = measure_sizes() | measure_lines_passed()
     ceilings = tomllib.loads(_read_text(ROOT / "pyproject.toml"))["tool"]["quorum"]["ceilings"]
-    for name, figure in measured.items():
+    for name, figure in figures.items():
         print_line(f"{name:<24} {figure:>9,}   ceiling {ceilings[name]:>9,}")
     print_line(f"{'processor seconds':<24} {processor_seconds():>9}")
-    problems = list(out_of_bounds(measured, ceilings))
+    problems = list(out_of_bounds(figures, ceilings))
     sys.stderr.writelines(f"{problem}\n" for problem in problems)
     return bool(problems)
 

@@ -75,8 +75,8 @@ class LedgerEntry(AppendOnlyRow):
         unique=True,
         help_text="Identifies a payment by crowd, participant, session and purpose.",
     )
-    # unmatched: a payment that only a panel's list claims, for a session that is not known here. matched: its
-    # cancellation, once the session is known. Nothing writes move any more.
+    # unmatched: a payment in a panel's list without a session here, or for one that is not to be paid. matched: its
+    # cancellation, once a session accounts for it. Nothing writes move any more.
     what = models.CharField(
         "type",
         max_length=12,

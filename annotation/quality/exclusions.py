@@ -174,8 +174,8 @@ def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) ->
 
 def _restore_work(exclusion: Exclusion) -> None:
     """Restore the assignments that an exclusion invalidated, with locks in the order of ``_invalidate_work``."""
-    invalidated = Assignment.objects.filter(exclusion=exclusion, state=Assignment.State.INVALIDATED)
-    assignments = list(invalidated.select_for_update().order_by("pk"))
+    invalidated_work = Assignment.objects.filter(exclusion=exclusion, state=Assignment.State.INVALIDATED)
+    assignments = list(invalidated_work.select_for_update().order_by("pk"))
     hit_ids = {assignment.hit_id for assignment in assignments if assignment.hit_id is not None}
     lock_for_settling(study=exclusion.study, hits=hit_ids)  # before the HITs, to avoid deadlocks
     hits = {hit.pk: hit for hit in HIT.objects.filter(pk__in=hit_ids).select_for_update().order_by("pk")}

@@ -25,14 +25,14 @@ BYTES_PER_CHARACTER = 4  # most bytes of a character in UTF-8
 @contextmanager
 def memory_limit(megabytes: int) -> Iterator[None]:
     """Limit the additional memory for data that this process may take in the block. 0 sets no limit."""
-    previous = resource.getrlimit(resource.RLIMIT_DATA)
+    previous_limits = resource.getrlimit(resource.RLIMIT_DATA)
     if megabytes:
         max_bytes = data_segment_bytes() + megabytes * 10**6
-        resource.setrlimit(resource.RLIMIT_DATA, (max_bytes, previous[1]))
+        resource.setrlimit(resource.RLIMIT_DATA, (max_bytes, previous_limits[1]))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_DATA, previous)
+        resource.setrlimit(resource.RLIMIT_DATA, previous_limits)
 
 
 def parquet_rows(path: Path) -> Iterator[list[Any]]:

@@ -43,14 +43,14 @@ class StrictFilters(DjangoFilterBackend):
             for problem in _parameter_problems(known_filters.get(name), request, name):
                 raise ValidationError({name: [problem]})
         try:
-            filtered: QuerySet[Any] = super().filter_queryset(request, queryset, view)
+            filtered_rows: QuerySet[Any] = super().filter_queryset(request, queryset, view)
         except ValidationError as error:
             problems = dict(cast(dict[str, Any], error.detail))
             for name in problems.keys() & known_filters.keys():
                 if hint := _expected_value(known_filters[name], request, name):
                     problems[name] = [hint]
             raise ValidationError(problems) from None
-        return filtered
+        return filtered_rows
 
 
 def _expected_value(filter_field: Filter, request: Request, name: str) -> str:

@@ -37,9 +37,9 @@ def checked_answer(questions: Sequence[FormQuestion], answer: Any) -> dict[str, 
     names = [question.name for question in questions]
     if not isinstance(answer, Mapping) or not all(isinstance(name, str) for name in answer):
         raise ValueError(gettext("expected an object with %(names)s") % {"names": _list_names(names)})
-    unknown = next((name for name in answer if name not in names), None)
-    if unknown is not None:
-        escaped_name = ascii(unknown[:60])[1:-1]  # without the quotation marks
+    unknown_name = next((name for name in answer if name not in names), None)
+    if unknown_name is not None:
+        escaped_name = ascii(unknown_name[:60])[1:-1]  # without the quotation marks
         raise ValueError(
             gettext("“%(name)s” is not a question of the form; expected %(names)s")
             % {"name": escaped_name, "names": _list_names(names)}
@@ -85,20 +85,20 @@ def _clean_choice(question: FormQuestion, value: Any) -> str | None:
 def _clean_ticks(question: FormQuestion, value: Any) -> list[str]:
     """Return the ticked values in the order of the options."""
     values = [option.value for option in question.options]
-    ticked = [] if value is None else value
-    if not isinstance(ticked, list) or not all(entry in values for entry in ticked):
+    ticked_values = [] if value is None else value
+    if not isinstance(ticked_values, list) or not all(entry in values for entry in ticked_values):
         raise ValueError(
             gettext("expected a list of values for “%(name)s”; allowed values: %(values)s")
             % {"name": question.name, "values": _list_names(values)}
         )
     for option in question.options:
-        if option.required and option.value not in ticked:
+        if option.required and option.value not in ticked_values:
             raise RefusedAnswer(
                 gettext("expected “%(value)s” to be ticked in “%(name)s”")
                 % {"name": question.name, "value": option.value},
                 NO_TICK % {"name": option.label or question.label},
             )
-    return [entry for entry in values if entry in ticked]
+    return [entry for entry in values if entry in ticked_values]
 
 
 def _clean_number(question: FormQuestion, value: Any) -> int | float | None:

@@ -73,15 +73,15 @@ class PlanPower(QuorumCommand):
         self.say_tables([plain_table("Designs", PLAN_COLUMNS, rows)])
         if sentence := components_sentence(source.get("components", {})):
             self.say(sentence)
-        best = result["best"]
-        if best is None:
+        cheapest_design = result["best"]
+        if cheapest_design is None:
             self.say(
                 f"None of these designs surely reaches a power of {percent(assumptions.wanted)} "
                 "(by the lower end of its interval)."
             )
         else:
             title = f"Cheapest that surely reaches a power of {percent(assumptions.wanted)}, simulated anew"
-            self.say_tables([plain_table(title, PLAN_COLUMNS, [_design_row(best)])])
+            self.say_tables([plain_table(title, PLAN_COLUMNS, [_design_row(cheapest_design)])])
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -178,9 +178,9 @@ class _SharedKeys:
     @cached_property
     def stored_keys(self) -> ScoreKeys:
         """The stored columns. At the first use, they are looked up and, if there are none, created."""
-        stored = ScoreKeys.objects.filter(dataset=self.dataset, per=self.per, sha256=self.digest).first()
-        if stored is not None:
-            return stored
+        keys = ScoreKeys.objects.filter(dataset=self.dataset, per=self.per, sha256=self.digest).first()
+        if keys is not None:
+            return keys
         import pyarrow as pa
 
         table = pa.table(self._columns)

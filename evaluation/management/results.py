@@ -44,9 +44,9 @@ class Aggregate(OperationCommand):
         self.write_output(options, result)
         if "clusters" in aggregation.result:  # stored only if naive intervals were requested
             self.say("Intervals of agreement are naive: they take judgments as independent.")
-        simulated = " (simulated answers)" if study.simulated else ""
+        simulated_note = " (simulated answers)" if study.simulated else ""
         counts = aggregation.result["counts"]
-        self.say(f"{study.name}{simulated}")
+        self.say(f"{study.name}{simulated_note}")
         self.say(
             f"{aggregation.consensus.judged_count:,} of {with_noun(counts['units'], 'item')} judged, "
             f"{counts['unit_ties']:,} tied"
@@ -135,18 +135,18 @@ class Evaluate(OperationCommand):
         from evaluation.results.metrics.variant_tables import tables_beside_metrics
 
         self.say(f"{study.name}{' (simulated answers)' if study.simulated else ''}")
-        of_pairs = tables.compares_pairs(result)
+        compares_pairs = tables.compares_pairs(result)
         self.say_tables(
-            [tables.accuracy_and_ties_table(result) if of_pairs else tables.correlation_table(result)]
+            [tables.accuracy_and_ties_table(result) if compares_pairs else tables.correlation_table(result)]
         )
         self.say()
-        if of_pairs:
+        if compares_pairs:
             any_metric = next(iter(result["metrics"].values()))  # all metrics have the same counts
             counts = any_metric["accuracy"]["all"]
             undecided_count = counts["no_consensus"]
             verb = "was" if undecided_count == 1 else "were"
-            left_out = f"{undecided_count:,} without a consensus {verb} left out"
-            self.say(f"{with_noun(counts['n'], 'pair')}; {left_out}.")
+            omission = f"{undecided_count:,} without a consensus {verb} left out"
+            self.say(f"{with_noun(counts['n'], 'pair')}; {omission}.")
         self.say_tables(tables_beside_metrics(result))
         if "clusters" in result:  # stored only if naive intervals were requested
             self.say("Intervals and tests are naive: they take pairs, or captions, as independent.")

@@ -90,7 +90,7 @@ class AllWorkers:
     ) -> Iterator[Any]:
         """Yield the results in order. While the next one is missing, compute a part that no process has claimed."""
         results: dict[int, Any] = {}
-        unclaimed = deque(range(len(parts)))
+        unclaimed_numbers = deque(range(len(parts)))
         longest_seconds = 0.0
         for next_number in range(len(parts)):
             while next_number not in results:
@@ -98,7 +98,7 @@ class AllWorkers:
                 with suppress(FileNotFoundError):
                     results[next_number] = read_packed(folder / f"{next_number}.result")
                     continue
-                claimed_number = _claim_next_part(folder, unclaimed)
+                claimed_number = _claim_next_part(folder, unclaimed_numbers)
                 if claimed_number is None and _may_take_over(folder, next_number, longest_seconds):
                     claimed_number = next_number
                 if claimed_number is None:
@@ -111,10 +111,10 @@ class AllWorkers:
             yield results.pop(next_number)
 
 
-def _claim_next_part(folder: Path, unclaimed: deque[int]) -> int | None:
+def _claim_next_part(folder: Path, unclaimed_numbers: deque[int]) -> int | None:
     """Remove numbers from ``unclaimed`` until one can be claimed, and return it; None if none can."""
-    while unclaimed:
-        number = unclaimed.popleft()
+    while unclaimed_numbers:
+        number = unclaimed_numbers.popleft()
         if claim_part(folder, number):
             return number
     return None
@@ -140,8 +140,8 @@ def _may_take_over(folder: Path, number: int, longest_seconds: float) -> bool:
 
 def _run_of_folder(folder_name: str) -> tuple[int, str]:
     """Return the job's id and the run's name from the name of a folder."""
-    job_id, run, _map_number = folder_name.split("-")
-    return int(job_id), run
+    job_id, run_name, _map_number = folder_name.split("-")
+    return int(job_id), run_name
 
 
 @lru_cache(maxsize=1)
@@ -181,12 +181,12 @@ def compute_part(folder_name: str, number: int) -> None:
         log.warning("A message names no folder of parts; nothing is computed.")
         return
     folder = folder_of_parts() / folder_name
-    job_id, run = _run_of_folder(folder_name)
-    if not runs.is_still_running(job_id, run):
+    job_id, run_name = _run_of_folder(folder_name)
+    if not runs.is_still_running(job_id, run_name):
         return
     try:
         # the folder of a job that has ended is missing
-        with suppress(FileNotFoundError), runs.run_part(job_id, run):
+        with suppress(FileNotFoundError), runs.run_part(job_id, run_name):
             if claim_part(folder, number):
                 function, shared, parts = read_task(folder)
                 write_packed(folder / f"{number}.result", function(shared, parts[number]))

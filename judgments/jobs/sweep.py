@@ -112,8 +112,8 @@ def _requeue_lost_messages(queue: str, count_at_broker: Callable[[str], int | No
     It is unknown which messages are lost. A message that is sent twice does no harm.
     """
     sent_jobs = Job.objects.filter(queue=queue, state=Job.State.QUEUED, sent_at__lt=Now() - LOST_AFTER)
-    lost_jobs = list(sent_jobs.order_by("sent_at", "pk").values_list("pk", flat=True))
-    message_count = count_at_broker(queue) if lost_jobs else None
+    job_ids = list(sent_jobs.order_by("sent_at", "pk").values_list("pk", flat=True))
+    message_count = count_at_broker(queue) if job_ids else None
     if message_count is not None:
-        lost_jobs = lost_jobs[: max(0, len(lost_jobs) - message_count)]
-        Job.objects.filter(pk__in=lost_jobs, state=Job.State.QUEUED).update(sent_at=None)
+        job_ids = job_ids[: max(0, len(job_ids) - message_count)]
+        Job.objects.filter(pk__in=job_ids, state=Job.State.QUEUED).update(sent_at=None)

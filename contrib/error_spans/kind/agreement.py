@@ -59,10 +59,10 @@ def figures_of_spans(judgments: Sequence[IncludedJudgment], mqm: MqmScheme, *, s
     mqm_scores: defaultdict[int, list[float]] = defaultdict(list)
     for judgment in judgments:
         mqm_scores[judgment.unit.pk].append(mqm.score(judgment.answer["spans"]))
-    standardised = standardised_mean(
+    standardised_scores = standardised_mean(
         unit_ids, workers, [score_of(judgment.answer, mqm) for judgment in judgments]
     )
-    z_by_unit = dict(zip(standardised.units.tolist(), standardised.z.tolist(), strict=True))
+    z_by_unit = dict(zip(standardised_scores.units.tolist(), standardised_scores.z.tolist(), strict=True))
     return KindResults(
         units={
             unit: {"mqm": sum(scores) / len(scores), "z": nan_as_none(z_by_unit[unit])}
@@ -77,7 +77,7 @@ def figures_of_spans(judgments: Sequence[IncludedJudgment], mqm: MqmScheme, *, s
                 "missing": sum(span[START] is None for span in all_spans),
                 "severities": _sorted_counts(span[SEVERITY] for span in all_spans),
                 "categories": _sorted_counts(span[CATEGORY] for span in all_spans if CATEGORY in span),
-                "workers_without_z": standardised.left_out,
+                "workers_without_z": standardised_scores.left_out,
             }
         },
     )
@@ -128,8 +128,8 @@ def _document_of(unit: Any) -> str:
     It is a field of the item. In releases without that field, it is part of the unit's content, whose name of the
     document has the form "document#version".
     """
-    place = unit.content.get("document")
-    document: str = unit.item.document or (place["name"].rpartition("#")[0] if place else "")
+    content = unit.content.get("document")
+    document: str = unit.item.document or (content["name"].rpartition("#")[0] if content else "")
     return document
 
 

@@ -125,8 +125,8 @@ def _damaged_texts(
             phrase = other_text[phrase_start:phrase_end]
             if phrase in text.text:
                 continue
-            damaged = text.text[:start] + phrase + text.text[end:]
-            yield Text(candidate_key(damaged), damaged), {"within": [start, start + len(phrase)]}
+            damaged_text = text.text[:start] + phrase + text.text[end:]
+            yield Text(candidate_key(damaged_text), damaged_text), {"within": [start, start + len(phrase)]}
             break
 
 

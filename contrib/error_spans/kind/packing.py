@@ -25,7 +25,7 @@ class _Page:
     groups: list[Group] = field(default_factory=list)
 
     def can_hold(self, group: Group) -> bool:
-        has_other_images = all(other.image != group.image for other in self.groups)
+        has_other_images = all(page_group.image != group.image for page_group in self.groups)
         return len(group.units) <= self.free_units and has_other_images
 
     def add(self, group: Group) -> None:

@@ -37,7 +37,7 @@ from quorum.statistics.meta import (
 )
 from quorum.statistics.meta.pairwise import CALIBRATED_EPSILON
 
-DRAWS = 10  # number of random subsets of references for each size
+DRAWS = 10  # random subsets of references for each size
 
 
 def accuracy_over_all(
@@ -106,14 +106,14 @@ def accuracy_with_ties(
     first_systems, second_systems = zip(*systems, strict=True)
     metric_margins = judged_scores[:, 0] - judged_scores[:, 1]
     people_margins = people_scores[:, 0] - people_scores[:, 1]
-    soft = soft_accuracy_of_comparisons(
+    soft_accuracy = soft_accuracy_of_comparisons(
         first_systems, second_systems, metric_margins, people_margins, seed=seed
     )
     accuracies["soft"] = {
-        **as_json(soft, "value", "pairwise", "pairs", "comparisons", "reason", "signature"),
+        **as_json(soft_accuracy, "value", "pairwise", "pairs", "comparisons", "reason", "signature"),
         "low": None,
         "high": None,
-        "n": soft.pairs,
+        "n": soft_accuracy.pairs,
     }
     return accuracies
 
@@ -164,7 +164,7 @@ def compute_pair_variants(
 ) -> dict[str, Any]:
     """Return the requested variants of accuracy, by option and metric.
 
-    ``metrics`` are those that can be computed with fewer references; imported ones cannot.
+    ``metrics`` lack imported ones, which have no scores with fewer references. ``documents`` give document frequencies.
     """
     kinds = kinds_or_none([pair.kind for pair in pairs])
     variants: dict[str, Any] = {}

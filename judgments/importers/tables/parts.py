@@ -61,8 +61,8 @@ class TablePart:
         self, read: RecordReader, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
     ) -> Iterator[Record]:
         """Yield a record for each row and each of the part's columns, with its caption. Skip empty cells of people."""
-        optional = (*columns.optional, *self.columns)
-        extended_columns = Columns(("image",), optional, lenient=True, substitutes=columns.substitutes)
+        names = (*columns.optional, *self.columns)
+        extended_columns = Columns(("image",), names, lenient=True, substitutes=columns.substitutes)
         shared_columns = {"image", *columns.optional}
         if self.of_system:  # boxes and keywords of a row with several systems are no system's
             shared_columns -= set(CONTENT_SEPARATORS)
@@ -78,14 +78,14 @@ class TablePart:
         self, read: RecordReader, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
     ) -> Iterator[Record]:
         """Yield the records of the part's system, without the column `system`."""
-        optional = tuple(dict.fromkeys((*columns.optional, "system")))
-        for record in read(path, replace(columns, optional=optional), notes, encoding):
+        names = tuple(dict.fromkeys((*columns.optional, "system")))
+        for record in read(path, replace(columns, optional=names), notes, encoding):
             if str(record.get("system") or "").strip() != self.system:
                 continue
             # boxes that the row defines are the dataset's, not part of the system's output
             has_boxes_of_dataset = self.system and _defines_boxes(record)
-            omitted = ("system", "boxes") if has_boxes_of_dataset else ("system",)
-            values = {name: cell for name, cell in record.values.items() if name not in omitted}
+            omitted_columns = ("system", "boxes") if has_boxes_of_dataset else ("system",)
+            values = {name: cell for name, cell in record.values.items() if name not in omitted_columns}
             yield replace(record, values=values)
 
 
@@ -104,8 +104,8 @@ def read_system_names(read: RecordReader, path: Path, encoding: str | None) -> l
     "" stands for people, who have no system.
     """
     systems: dict[str, None] = {}
-    optional = (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, *CANDIDATE_COLUMNS.optional)
-    for index, record in enumerate(read(path, Columns((), optional, lenient=True), ImportNotes(), encoding)):
+    names = (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, *CANDIDATE_COLUMNS.optional)
+    for index, record in enumerate(read(path, Columns((), names, lenient=True), ImportNotes(), encoding)):
         # all rows of CSV have the columns of the header; a column that a mapping renamed is in `origins`
         if record.textual and "system" not in (record.values.keys() | record.origins.keys()):
             return []

@@ -54,22 +54,22 @@ class PairControls:
         """Return a control item that compares a reference with a caption of another image."""
         caption = image.references[int(slot.rng.integers(len(image.references)))]
         reference = self.other_reference(image, caption, slot.rng)
-        (foreign,) = foreign_captions(image, slot.images, 1, slot.rng)
-        return self._compare(slot, image, reference, right=caption, wrong=foreign, control_kind=REFERENCE)
+        (text,) = foreign_captions(image, slot.images, 1, slot.rng)
+        return self._compare(slot, image, reference, right=caption, wrong=text, control_kind=REFERENCE)
 
     def _damaged_pair(self, slot: ControlSlot, image: Image) -> Group | None:
         """Return a control item of a reference and a copy with some words replaced; None if no reference allows it."""
         for caption in shuffle(image.references, slot.rng):
-            damaged = degraded_text(caption, image, slot.images, slot.rng, replace_all=False)
-            if damaged is None:
+            text = degraded_text(caption, image, slot.images, slot.rng, replace_all=False)
+            if text is None:
                 continue
             reference = self.other_reference(image, caption, slot.rng)
-            return self._compare(slot, image, reference, right=caption, wrong=damaged, control_kind=DEGRADED)
+            return self._compare(slot, image, reference, right=caption, wrong=text, control_kind=DEGRADED)
         return None
 
     def _known_pair(self, slot: ControlSlot, items: Sequence[KnownItem]) -> Group:
         """Return a control item with the two texts of a known item, in random order."""
-        (item,) = items
+        (item,) = items  # one, since ``makers`` does not set ``groups_known_items``
         outcomes = self.kind.outcomes
         if item.first is None or item.second is None or item.first.text == item.second.text:
             raise known_item_error(item, "needs two different texts, first and second")

@@ -130,10 +130,10 @@ def _add_experts(run: Run, experts: JudgedPairs) -> None:
         ),
     ]
     alphas = [
-        (what, level, krippendorff_alpha(variant_grades, level)) for what, level, variant_grades in variants
+        (name, level, krippendorff_alpha(variant_grades, level)) for name, level, variant_grades in variants
     ]
-    others = {f"{what}, {level} level": value for what, level, value in alphas[1:]}
-    run.number("alpha", estimate_from(alpha), others=others)
+    other_values = {f"{name}, {level} level": value for name, level, value in alphas[1:]}
+    run.number("alpha", estimate_from(alpha), others=other_values)
     level_columns = (Column("grades"), Column("level"), Column("alpha", "coefficient"))
     counts = [(grade, int((experts.means >= grade - EPSILON).sum())) for grade in reversed(GRADES)]
     shares = tuple((grade, count, count / experts.count) for grade, count in counts)
@@ -159,7 +159,7 @@ def _add_kappas(run: Run, data: Flickr8kSet) -> None:
     rows: list[tuple[Cell, ...]] = []
     for (metric_id, (name, metric)), reference_set in product(METRICS.items(), REFERENCE_SETS):
         # A number is the mean over the captions that can be the references, with the least and the greatest kappa.
-        kappas, others = [], {}
+        kappas, other_values = [], {}
         for caption_indices in REFERENCE_SETS[reference_set]:
             label = f"caption {caption_indices[0]}" if reference_set == "other" else reference_set
             scores, signature = _scores(data, metric, caption_indices)
@@ -167,10 +167,10 @@ def _add_kappas(run: Run, data: Flickr8kSet) -> None:
             # Intervals are not shown, so one resample is enough.
             grid = kappa_grid(scores, experts.means, SCORE_THRESHOLDS, GRADES, resamples=1, seed=run.seed)
             panels.append(_kappa_panel(f"{name}, {label}", SCORE_THRESHOLDS, grid))
-            best = _best_cell(grid)
-            printed = PRINTED_THRESHOLDS.get((metric_id, reference_set), ())
+            cell = _best_cell(grid)
+            printed_thresholds = PRINTED_THRESHOLDS.get((metric_id, reference_set), ())
             # distinct ones
-            thresholds = dict.fromkeys((*printed, (best.first_at_least, best.second_at_least)))
+            thresholds = dict.fromkeys((*printed_thresholds, (cell.first_at_least, cell.second_at_least)))
             estimates = [
                 (score_threshold, grade_threshold, _kappa(experts, scores, score_threshold, grade_threshold))
                 for score_threshold, grade_threshold in thresholds
@@ -183,10 +183,10 @@ def _add_kappas(run: Run, data: Flickr8kSet) -> None:
             (_, _, first_kappa), *other_estimates = estimates
             kappas.append(math.nan if first_kappa.value is None else first_kappa.value)
             for score_threshold, grade_threshold, kappa in other_estimates:
-                what = f"from {score_threshold:g} on against grades from {grade_threshold:.2f} on"
-                others[what] = kappa.value
+                convention = f"from {score_threshold:g} on against grades from {grade_threshold:.2f} on"
+                other_values[convention] = kappa.value
         mean = Estimate(float(np.mean(kappas)), min(kappas), max(kappas))
-        run.number(f"kappa/{metric_id}/{reference_set}", mean, others=others)
+        run.number(f"kappa/{metric_id}/{reference_set}", mean, others=other_values)
     columns = (
         *(Column("metric"), Column("references"), Column("kappa", "coefficient")),
         *(Column("metric at least", "score"), Column("experts at least", "number")),
@@ -271,9 +271,9 @@ def _measure_filter(run: Run, data: Flickr8kSet) -> None:
         rows.append(
             (WORD_CHANGES[change], per_cent / 100, *(estimates[change][number_id] for number_id in ids))
         )
-    for number_id, ours in estimates[STEM_THEN_STOP].items():
+    for number_id, estimate in estimates[STEM_THEN_STOP].items():
         other_value = estimates[STOP_THEN_STEM][number_id].value
-        run.number(number_id, ours, others={WORD_CHANGES[STOP_THEN_STEM]: other_value})
+        run.number(number_id, estimate, others={WORD_CHANGES[STOP_THEN_STEM]: other_value})
     bleu = _bleu_matrix(data)
     expert_pairs = experts.image, experts.caption
     # Thresholds of .330 and .333, of which the second leaves out a third itself.
@@ -304,15 +304,15 @@ def _filter_estimates(data: Flickr8kSet, change: str) -> dict[str, Estimate]:
         change: how words are changed before Bleu-pre: a key of WORD_CHANGES.
     """
     experts, crowd = data.experts, data.crowd
-    # Bleu-pre of each image (row) and caption of the pool (column) is hits / totals. Both are whole, so that the
-    # comparison with a threshold is exact.
-    hits, totals = bleu_pre_matrix(data.pool, data.references(range(5)), change)
-    estimates = {"nonzero/bleu-1": _share(hits > 0)}
+    # Bleu-pre of each image (row) and caption of the pool (column) is the quotient of these counts. Both are whole, so
+    # that the comparison with a threshold is exact.
+    common_counts, word_counts = bleu_pre_matrix(data.pool, data.references(range(5)), change)
+    estimates = {"nonzero/bleu-1": _share(common_counts > 0)}
     if change in (STEM_THEN_STOP, STOP_THEN_STEM):
         estimates["nonzero/bleu-2"] = _share(_have_common_bigram(data, change))
     for per_cent in FILTER_THRESHOLDS:
         # A pair at exactly the threshold is kept.
-        is_dropped = ~((100 * hits >= per_cent * totals) & (totals > 0))
+        is_dropped = ~((100 * common_counts >= per_cent * word_counts) & (word_counts > 0))
         estimates[f"filter/{per_cent}/pairs"] = _share(is_dropped)
         for name, grade in (("2.66", GOOD), ("3", FINE)):
             estimates[f"filter/{per_cent}/lost-{name}"] = share_by_image(
@@ -387,10 +387,10 @@ def _add_crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
             estimates |= {(index, measure): cell for measure, cell in cells.items()}
     printed_estimates = estimates_by_convention.pop("own captions relevant")
     for grade_and_measure, id_end in TABLE_10.items():
-        others = {
-            what: estimates[grade_and_measure].value for what, estimates in estimates_by_convention.items()
+        other_values = {
+            name: estimates[grade_and_measure].value for name, estimates in estimates_by_convention.items()
         }
-        run.number(f"crowd/{id_end}", printed_estimates[grade_and_measure], others=others)
+        run.number(f"crowd/{id_end}", printed_estimates[grade_and_measure], others=other_values)
     crowd_thresholds = (1 / 3, RELEVANCE_THRESHOLD, 1.0)
     filled_shares = np.nan_to_num(shares_with_own, nan=0.0)
     grid = kappa_grid(filled_shares, experts.means, crowd_thresholds, GRADES, resamples=1, seed=run.seed)
@@ -416,11 +416,11 @@ def _count_relevant_pairs(run: Run, shares: Floats) -> None:
     np.fill_diagonal(is_relevant, False)
     run.number("relevant/added", Estimate(int(is_relevant.sum())))
     np.fill_diagonal(is_relevant, True)
-    for what, axis in (("captions", 0), ("images", 1)):
+    for noun, axis in (("captions", 0), ("images", 1)):
         relevant_counts = is_relevant.sum(axis=axis)
         for number, name in enumerate(("one", "two", "three"), start=1):
-            run.number(f"relevant/{what}/{name}", Estimate(int((relevant_counts == number).sum())))
-        run.number(f"relevant/{what}/four", Estimate(int((relevant_counts >= 4).sum())))
+            run.number(f"relevant/{noun}/{name}", Estimate(int((relevant_counts == number).sum())))
+        run.number(f"relevant/{noun}/four", Estimate(int((relevant_counts >= 4).sum())))
 
 
 def _add_control_rule(run: Run) -> None:
@@ -480,7 +480,7 @@ def _add_rankings(run: Run, data: Flickr8kSet, shares: Floats) -> None:
     if not systems:
         return
     affinities = _affinities(data, systems, run.seed)
-    best = list(affinities)[-1]  # the last system, with which the others are compared
+    baseline = list(affinities)[-1]  # the last system, with which the others are compared
     for task in ("annotation", "search"):
         run.progress(0.7 if task == "annotation" else 0.85, f"judging rankings ({task})")
         rankings = {
@@ -500,13 +500,13 @@ def _add_rankings(run: Run, data: Flickr8kSet, shares: Floats) -> None:
                 "two for .05, three for .01. Of S@k and R-precision, what the crowd never saw is not relevant."
             ],
             tables=[
-                _ranking_table(f"original-{task}", by_original, best, run.seed, original=True),
-                _ranking_table(f"relevant-{task}", by_crowd, best, run.seed, original=False),
+                _ranking_table(f"original-{task}", by_original, baseline, run.seed, original=True),
+                _ranking_table(f"relevant-{task}", by_crowd, baseline, run.seed, original=False),
             ],
         )
         _add_orders(run, task, by_crowd, by_original)
         if task == "annotation":
-            _add_first_captions(run, data, {name: order[:, 0] for name, order in rankings.items()}, best)
+            _add_first_captions(run, data, rankings, baseline)
 
 
 def _relevance_by_query(shares: Floats) -> list[dict[int, float]]:
@@ -569,9 +569,9 @@ def _add_orders(
 
 
 def _ranking_table(
-    name: str, lists: dict[str, JudgedRankings], best: str, seed: int, *, original: bool
+    name: str, lists: dict[str, JudgedRankings], baseline: str, seed: int, *, original: bool
 ) -> Table:
-    """Return a table of the systems' rankings, with stars for differences from the system ``best``.
+    """Return a table of the systems' rankings, with stars for differences from ``baseline``.
 
     Args:
         original: whether the table has R@k and the median rank of the original item, or else S@k and R-precision.
@@ -584,17 +584,17 @@ def _ranking_table(
     rows: list[tuple[str, ...]] = []
     for system in lists:
         cells = []
-        for figure, best_figure in zip(figures_at_k[system], figures_at_k[best], strict=True):
+        for figure, best_figure in zip(figures_at_k[system], figures_at_k[baseline], strict=True):
             is_defined = ~np.isnan(figure.per_query)
             stars = ""
-            if system != best:
+            if system != baseline:
                 test = mcnemar_test(figure.per_query[is_defined], best_figure.per_query[is_defined])
                 stars = significance_stars(test.exact_p)
             cells.append(f"{100 * figure.value:.1f}{stars}")
-        last_figure, best_last_figure = last_figures[system], last_figures[best]
+        last_figure, best_last_figure = last_figures[system], last_figures[baseline]
         is_defined = ~np.isnan(last_figure.per_query)
         stars = ""
-        if system != best:
+        if system != baseline:
             p = randomization_test(
                 last_figure.per_query[is_defined],
                 best_last_figure.per_query[is_defined],
@@ -611,19 +611,19 @@ def _ranking_table(
     return Table(name, "Rank of the original item" if original else "Relevant items", columns, tuple(rows))
 
 
-def _add_first_captions(run: Run, data: Flickr8kSet, first_captions: dict[str, Ints], best: str) -> None:
+def _add_first_captions(run: Run, data: Flickr8kSet, rankings: dict[str, Ints], baseline: str) -> None:
     """Tabulate cumulative shares of the grades of first captions, with stars for McNemar's test (Table 1).
 
     Args:
-        first_captions: by system, the index of the caption that it ranks first for each of I images: (I,).
-        best: the system with which the others are compared.
+        rankings: by system, (I, I) for each image (row), the indices of the captions of the pool, best first.
+        baseline: the system with which the others are compared.
     """
     grade_matrix = np.full((len(data.images), len(data.images)), np.nan)
     grade_matrix[data.experts.image, data.experts.caption] = data.experts.means
     images = np.arange(len(data.images))
-    grades_by_system = {system: grade_matrix[images, caption] for system, caption in first_captions.items()}
+    grades_by_system = {system: grade_matrix[images, order[:, 0]] for system, order in rankings.items()}
     rows: list[tuple[Cell, ...]] = []
-    best_grades = grades_by_system[best]
+    best_grades = grades_by_system[baseline]
     for system, grades in grades_by_system.items():
         is_graded = ~np.isnan(grades)
         if not is_graded.any():
@@ -634,7 +634,7 @@ def _add_first_captions(run: Run, data: Flickr8kSet, first_captions: dict[str, I
         for threshold in reversed(GRADES):
             reaches_threshold = grades >= threshold - EPSILON
             stars = ""
-            if system != best and is_graded_for_both.any():
+            if system != baseline and is_graded_for_both.any():
                 best_reaches_threshold = best_grades >= threshold - EPSILON
                 test = mcnemar_test(
                     reaches_threshold[is_graded_for_both].astype(int),
