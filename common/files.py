@@ -110,14 +110,14 @@ def remove_stale_files(folder: Path, *patterns: str, kept_names: Collection[str]
         kept_names: names of files and folders that are never removed.
     """
     removed_names = []
-    latest_removed = time.time() - LEFTOVER_SECONDS
+    max_changed_at = time.time() - LEFTOVER_SECONDS
     matches: set[Path] = set()
     for pattern in patterns:
         matches.update(folder.glob(pattern))
     for path in sorted(matches):
         with suppress(FileNotFoundError):  # another process may remove or rename the file
             changed_at = max(entry.stat().st_mtime for entry in (path, *path.rglob("*")))
-            if path.name in kept_names or changed_at > latest_removed:
+            if path.name in kept_names or changed_at > max_changed_at:
                 continue
             if path.is_dir():
                 shutil.rmtree(path)
@@ -196,8 +196,8 @@ def can_be_stored(value: Any) -> bool:
     if isinstance(value, str):
         return "\x00" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
     if isinstance(value, dict):
-        return all(can_be_stored(key) and can_be_stored(inner) for key, inner in value.items())
-    return not isinstance(value, list) or all(can_be_stored(inner) for inner in value)
+        return all(can_be_stored(key) and can_be_stored(member) for key, member in value.items())
+    return not isinstance(value, list) or all(can_be_stored(member) for member in value)
 
 
 def as_cell(value: object) -> str:

@@ -99,12 +99,12 @@ def _take_over_work(session: CrowdSession) -> None:
     A worker who returns a HIT and accepts it again arrives with another assignment id.
     """
     sessions = CrowdSession.objects.filter(publication=session.publication, worker=session.worker_id)
-    for other in sessions.exclude(pk=session.pk).filter(confirmed=False).order_by("pk"):
-        if other.status == Status.WORKING:
-            end_session(session=other, status=Status.RETURNED)
-        elif other.status == Status.SUBMITTED and other.booked == CrowdSession.Booked.NOTHING:
-            Assignment.objects.filter(session=other).update(session=session, external_id=session.external_id)
-            CrowdSession.objects.filter(pk=other.pk).update(status=Status.RETURNED)
+    for row in sessions.exclude(pk=session.pk).filter(confirmed=False).order_by("pk"):
+        if row.status == Status.WORKING:
+            end_session(session=row, status=Status.RETURNED)
+        elif row.status == Status.SUBMITTED and row.booked == CrowdSession.Booked.NOTHING:
+            Assignment.objects.filter(session=row).update(session=session, external_id=session.external_id)
+            CrowdSession.objects.filter(pk=row.pk).update(status=Status.RETURNED)
             CrowdSession.objects.filter(pk=session.pk).update(status=Status.SUBMITTED)
 
 

@@ -100,14 +100,14 @@ def add_problem_responses(result: dict[str, Any], **_: object) -> dict[str, Any]
     for path, operations in result["paths"].items():
         for method, operation in operations.items():
             responses = operation["responses"]
-            expected = ["400", "401", "403", "429"]
+            statuses = ["400", "401", "403", "429"]
             if method == "get":
-                expected.append("304")
+                statuses.append("304")
             if "{" in path:
-                expected.append("404")
+                statuses.append("404")
             if "requestBody" in operation:
-                expected += ["413", "415"]
-            for status in expected:
+                statuses += ["413", "415"]
+            for status in statuses:
                 responses.setdefault(status, {"description": STATUS_TEXTS[status]})
             responses["429"]["headers"] = {
                 "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}

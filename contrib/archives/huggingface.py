@@ -138,7 +138,7 @@ def _is_same_file(entry: Mapping[str, Any], file: DepositFile) -> bool:
     return bool(lfs.get("oid") == file.sha256 if lfs else entry.get("oid") == file.git_sha1)
 
 
-def _commit(site: Site, repository: str, plan: DepositPlan, stale: Iterable[str], parent: str) -> None:
+def _commit(site: Site, repository: str, plan: DepositPlan, stale_names: Iterable[str], parent: str) -> None:
     """Commit all files, and delete the stale ones. Files that the Hub wants in LFS are sent there before.
 
     Args:
@@ -166,9 +166,9 @@ def _commit(site: Site, repository: str, plan: DepositPlan, stale: Iterable[str]
                 pointer = {"path": file.name, "algo": "sha256", "oid": file.sha256, "size": file.size}
                 yield _commit_line("lfsFile", pointer)
                 continue
-            encoded = base64.b64encode(b"".join(file.open())).decode()
-            yield _commit_line("file", {"path": file.name, "encoding": "base64", "content": encoded})
-        yield from (_commit_line("deletedFile", {"path": name}) for name in stale)
+            text = base64.b64encode(b"".join(file.open())).decode()
+            yield _commit_line("file", {"path": file.name, "encoding": "base64", "content": text})
+        yield from (_commit_line("deletedFile", {"path": name}) for name in stale_names)
 
     # The files are encoded twice, for the length and to be sent, so that only one of them is in memory at a time.
     length = sum(map(len, content()))

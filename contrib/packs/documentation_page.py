@@ -26,9 +26,9 @@ def published_numbers() -> Iterator[str]:
         yield f"\n## {pack.name}\n\n{pack.contents.title}.\n"
         yield from _table([row for row in rows if row[COLUMNS.index("verdict")] != NOT_REPRODUCIBLE])
         numbers_by_reason: dict[str, list[str]] = {}
-        for place, number, published, *_, verdict, why in rows:
+        for place, number, published_value, *_, verdict, why in rows:
             if verdict == NOT_REPRODUCIBLE:
-                numbers_by_reason.setdefault(why, []).append(f"{place}: {number}: {published}")
+                numbers_by_reason.setdefault(why, []).append(f"{place}: {number}: {published_value}")
         for why, numbers in numbers_by_reason.items():
             yield f"\nNot reproducible: {why}.\n"
             yield from (f"- {number}" for number in numbers)

@@ -112,8 +112,8 @@ def read_fifty_sentence_data(name: str, folder: Path) -> FiftySentenceData:
     winners = _majority_winners(votes) if votes else {row.pair: row.winner for row in triplets.winners()}
     pairwise_winners: list[int] = []
     if name == PASCAL:
-        pairwise = open_judgments(name, folder, protocol="pairwise")
-        pairwise_votes = [(str(row.pair), int(row.value or 0)) for row in pairwise.judgments()]
+        pairwise_judgments = open_judgments(name, folder, protocol="pairwise")
+        pairwise_votes = [(str(row.pair), int(row.value or 0)) for row in pairwise_judgments.judgments()]
         winner_by_pair = _majority_winners(pairwise_votes)
         pairwise_winners = [winner_by_pair[row.pair] for row in rows]
     # The pairs have no references of their own: ``scores`` adds those of their images.

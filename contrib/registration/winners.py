@@ -31,8 +31,8 @@ class StoredWinners(NamedTuple):
 
 
 def read_winners(study: Study) -> StoredWinners:
-    newest = Analysis.objects.newest(study, Analysis.Kind.META_EVALUATION)
-    rows = MetricScore.objects.filter(analysis=newest, pair__isnull=False).order_by(
+    evaluation = Analysis.objects.newest(study, Analysis.Kind.META_EVALUATION)
+    rows = MetricScore.objects.filter(analysis=evaluation, pair__isnull=False).order_by(
         "metric", "pair__position"
     )
     kind_by_pair: dict[int, str] = {}

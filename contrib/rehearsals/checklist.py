@@ -31,8 +31,8 @@ def _rehearsal_points(launch: Launch) -> Iterable[ChecklistItem]:
     """Yield the point of the launch checklist about the newest rehearsal."""
     if kind_of(launch.study).rehearsal is None or launch.study.simulated:
         return
-    newest = _newest_visible(launch.study, launch.user)
-    if newest is None:
+    rehearsal = _newest_visible(launch.study, launch.user)
+    if rehearsal is None:
         yield launch.point(
             _("Rehearsal"),
             Readiness.MISSING,
@@ -48,7 +48,7 @@ def _rehearsal_points(launch: Launch) -> Iterable[ChecklistItem]:
                 _("Agreement expected"), Readiness.UNKNOWN, _("A rehearsal can estimate the agreement.")
             )
         return
-    recovered_share, alpha = newest.result["recovered"], newest.result["agreement"]
+    recovered_share, alpha = rehearsal.result["recovered"], rehearsal.result["agreement"]
     yield launch.point(
         _("Rehearsal"),
         Readiness.READY,
@@ -73,7 +73,7 @@ def _rehearsal_points(launch: Launch) -> Iterable[ChecklistItem]:
     elif launch.design.judgments_per_unit > 1:
         sentence = _("The rehearsal was too small to estimate the agreement.")
         yield launch.point(_("Agreement expected"), Readiness.UNKNOWN, sentence)
-    if rows := _power_rows(newest, launch.design.purpose):
+    if rows := _power_rows(rehearsal, launch.design.purpose):
         yield _power_point(launch, rows)
 
 
@@ -90,7 +90,7 @@ def _power_rows(rehearsal: Analysis, purpose: str) -> list[Mapping[str, Any]]:
     topic = "systems" if purpose == "ranking" else purpose
     rows = power_rows_of(rehearsal)
     groups = [
-        [row for row in rows if row["what"] == what] for what in ("systems", "metrics") if topic in ("", what)
+        [row for row in rows if row["what"] == noun] for noun in ("systems", "metrics") if topic in ("", noun)
     ]
     # a row's power is None if it could not be computed
     return min(filter(None, groups), key=lambda group: _main_row(group)["power"] or 0.0, default=[])
@@ -140,8 +140,8 @@ def _newest_visible(study: Study, user: User | None) -> Analysis | None:
 
 def _power_doubt(study: Study, by: User | None) -> str:
     """Return the warning before a study is opened whose power is low even for the largest difference; else ""."""
-    newest = _newest_visible(study, by)
-    rows = _power_rows(newest, design_of(study).purpose) if newest else []
+    rehearsal = _newest_visible(study, by)
+    rows = _power_rows(rehearsal, design_of(study).purpose) if rehearsal else []
     return _power_sentence(rows) if rows and _power_at_largest_difference(rows) < MIN_POWER else ""
 
 
@@ -159,8 +159,8 @@ def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Checklist
             doubt = _("In this rehearsal no system was better than another.")
             return launch.point(title, Readiness.UNKNOWN, f"{sentence} {doubt}")
         return launch.point(title, Readiness.READY, sentence)
-    needed = row["needed"]
-    if needed is None:
+    needed_pairs = row["needed"]
+    if needed_pairs is None:  # a study of means, or too many pairs
         remedy = _("More items or more participants increase the power.")
     else:
         remedy = _(
@@ -168,11 +168,11 @@ def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Checklist
             "%(needed)s instead of %(pairs)s)."
         ) % {
             "enough": round(100 * CONVENTIONAL_POWER),
-            "needed": thousands(needed),
+            "needed": thousands(needed_pairs),
             "pairs": thousands(row["pairs"]),
         }
         if launch.forecast and launch.forecast.cents:
-            cost = cents(launch.forecast.cents * needed // row["pairs"], launch.design.currency)
+            cost = cents(launch.forecast.cents * needed_pairs // row["pairs"], launch.design.currency)
             remedy += " " + _("This costs about %(cost)s.") % {"cost": cost}
             if budget := launch.design.crowd.budget_cents:
                 remedy += " " + _("The budget is %(budget)s.") % {

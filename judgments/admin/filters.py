@@ -54,14 +54,14 @@ class NewestRowsFilter(RelatedFieldListFilter):
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
         """Return the keys and labels of the newest rows and of the selected row, sorted by label."""
-        available = self.available_rows(field, request)
-        rows = list(available.order_by("-pk")[: self.max_count + 1])
+        offered_rows = self.available_rows(field, request)
+        rows = list(offered_rows.order_by("-pk")[: self.max_count + 1])
         self.has_more = len(rows) > self.max_count
         rows = rows[: self.max_count]
-        selected = map(str, self.lookup_val or ())
-        selected_keys = [key for key in selected if is_row_id(key)]
+        selected_texts = map(str, self.lookup_val or ())
+        selected_keys = [key for key in selected_texts if is_row_id(key)]
         if self.has_more and selected_keys:
-            rows += available.filter(pk__in=selected_keys[:1]).exclude(pk__in=[row.pk for row in rows])
+            rows += offered_rows.filter(pk__in=selected_keys[:1]).exclude(pk__in=[row.pk for row in rows])
         rows.sort(key=lambda row: str(row).casefold())
         return [(row.pk, str(row)) for row in rows]
 

@@ -54,11 +54,11 @@ class CaptionDraw:
     @property
     def notes(self) -> dict[str, Any]:
         """Counts for ``Batch.notes``: pairs before and after the filter, and removed pairs judged to audit it."""
-        audited = sum(int(captions.is_audited.sum()) for captions in self.images)
+        audited_count = sum(int(captions.is_audited.sum()) for captions in self.images)
         return {
             "candidate_pairs": self.pair_count,
             "passed_filter": sum(int(captions.passes_filter.sum()) for captions in self.images),
-            **({"audited": audited} if audited else {}),
+            **({"audited": audited_count} if audited_count else {}),
         }
 
 
@@ -155,16 +155,16 @@ def _references(design: StudyDesign, material: Material, division: Division) -> 
 
 def _listed_texts(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
     """Yield the texts that ``sampling.listed`` names for each image, by their ids or wordings."""
-    by_key: dict[str, Text] = {}
-    by_text: dict[str, Text] = {}
+    text_by_key: dict[str, Text] = {}
+    text_by_wording: dict[str, Text] = {}
     for image in material.images:
         for text in (
             *image.references,
             *(text for _, text in image.outputs),
             *(text for _, text, _ in image.retrievals),
         ):
-            by_key.setdefault(text.key, text)
-            by_text.setdefault(one_text(text.text), text)
+            text_by_key.setdefault(text.key, text)
+            text_by_wording.setdefault(one_text(text.text), text)
     judged_images = {image.name: image for image in division.judged_images}
     texts_by_image: dict[str, list[Text]] = {}
     for number, (name, caption) in enumerate(design.sampling.listed, start=1):
@@ -178,7 +178,7 @@ def _listed_texts(design: StudyDesign, material: Material, division: Division) -
                 % {"number": number, "name": name, "name2": material.name, "split": design.sampling.split},
                 field="sampling.listed",
             )
-        listed_text = by_key.get(caption) or by_text.get(one_text(caption))
+        listed_text = text_by_key.get(caption) or text_by_wording.get(one_text(caption))
         if listed_text is None:
             raise DesignError(
                 gettext(

@@ -1,6 +1,6 @@
 """Read the cells of a judgments file that need more than their column: answers, expected answers, content, credits.
 
-``Record.textual`` says that the file's cells are untyped texts, as in CSV.
+``Record.textual``: the file's cells are untyped texts, as in CSV. ``json_texts``: its lists and objects are JSON texts.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def empty_outputs(record: Record, checker: AnswerChecker | None) -> dict[str, st
 def unguard_cells(record: Record) -> Record:
     """Return the record of an export without the apostrophes that guard cells against spreadsheet formulas."""
     cells = [record.values.get(name) for name in ("systems", "content", "expected")]
-    has_json_texts = any(isinstance(cell, str) and cell.startswith("{") for cell in cells)
-    if has_json_texts and not record.textual and not record.json_texts:
+    holds_json = any(isinstance(cell, str) and cell.startswith("{") for cell in cells)
+    if holds_json and not record.textual and not record.json_texts:
         record = replace(record, textual=True)  # a CSV export that a program has saved as JSON
     if not record.textual or record.renamed:
         return record  # a mapping has already done this

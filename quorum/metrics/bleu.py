@@ -76,9 +76,9 @@ def clipped_matches(groups: TextGroups, orders: int) -> Ints:
     An n-gram counts at most as often as it occurs in any single reference.
     """
     max_words = MAX_TOKENS // orders
-    longest = int(np.diff(groups.starts[groups.reference_starts]).max())
-    if longest > max_words:
-        raise InvalidInput(f"a list of references holds {longest:,} words, expected at most {max_words:,}")
+    word_count = int(np.diff(groups.starts[groups.reference_starts]).max())
+    if word_count > max_words:
+        raise InvalidInput(f"a list of references holds {word_count:,} words, expected at most {max_words:,}")
     correct = np.empty((groups.candidates.size, orders), dtype=np.int64)
     for candidates, matches in map_parts(
         _matches_of_groups, (groups, orders), split_groups(groups), threads=True
@@ -104,15 +104,15 @@ def _clipped_matches(groups: TextGroups, orders: int) -> Ints:
     """
     tokens, starts, references, candidates, candidate_starts = groups
     correct = np.zeros((candidates.size, orders), dtype=np.int64)
-    most_words = 0
+    max_words = 0
     for group in range(references.size - 1):
-        most_words = max(most_words, starts[references[group + 1]] - starts[references[group]])
+        max_words = max(max_words, starts[references[group + 1]] - starts[references[group]])
     # `child(..., token, new)` returns the node of an n-gram with one more word: if there is none yet, a node with the
     # number `new`, or -1 if `new` is -1. Nodes of earlier groups do not count.
-    trie = empty_trie(most_words * orders)
-    largest_counts = np.zeros(most_words * orders + 1, dtype=np.int64)
-    counts = np.zeros(most_words * orders + 1, dtype=np.int64)
-    counted_text = np.zeros(most_words * orders + 1, dtype=np.int64)
+    trie = empty_trie(max_words * orders)
+    largest_counts = np.zeros(max_words * orders + 1, dtype=np.int64)
+    counts = np.zeros(max_words * orders + 1, dtype=np.int64)
+    counted_text = np.zeros(max_words * orders + 1, dtype=np.int64)
     for group in range(references.size - 1):
         if candidate_starts[group] == candidate_starts[group + 1]:  # only a document of CIDEr's corpus
             continue
@@ -158,7 +158,7 @@ def _clipped_matches(groups: TextGroups, orders: int) -> Ints:
 def _closest_lengths(groups: TextGroups) -> Ints:
     """Return the (n,) lengths of the references closest to the candidate's length; of two, the shorter one."""
     _, starts, references, candidates, candidate_starts = groups
-    closest = np.zeros(candidates.size, dtype=np.int64)
+    closest_lengths = np.zeros(candidates.size, dtype=np.int64)
     for group in range(references.size - 1):
         for index in range(candidate_starts[group], candidate_starts[group + 1]):
             candidate = candidates[index]
@@ -166,11 +166,11 @@ def _closest_lengths(groups: TextGroups) -> Ints:
             closest_length = np.int64(-1)
             for text in range(references[group], references[group + 1]):
                 reference_length = starts[text + 1] - starts[text]
-                nearer = abs(reference_length - length) - abs(closest_length - length)
-                if closest_length < 0 or nearer < 0 or (nearer == 0 and reference_length < closest_length):
+                excess = abs(reference_length - length) - abs(closest_length - length)  # of the distance
+                if closest_length < 0 or excess < 0 or (excess == 0 and reference_length < closest_length):
                     closest_length = reference_length
-            closest[candidate] = closest_length
-    return closest
+            closest_lengths[candidate] = closest_length
+    return closest_lengths
 
 
 def _mean_lengths(comparison: ReferenceComparison, tokenization: Tokenization) -> Floats:

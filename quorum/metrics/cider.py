@@ -139,18 +139,18 @@ def _idf_weights(document_count: int, variant: CiderVariant) -> Floats:
 @compiled
 def _allocate_vectors(groups: TextGroups) -> TfIdfVectors:
     """Return buffers for the references of any group, or for any candidate."""
-    longest, most_references = 1, 1
+    max_tokens, max_references = 1, 1
     for group in range(groups.reference_starts.size - 1):
         first, end = groups.reference_starts[group], groups.reference_starts[group + 1]
-        longest = max(longest, groups.starts[end] - groups.starts[first])
-        most_references = max(most_references, end - first)
+        max_tokens = max(max_tokens, groups.starts[end] - groups.starts[first])
+        max_references = max(max_references, end - first)
     for text in groups.candidates:
-        longest = max(longest, groups.starts[text + 1] - groups.starts[text])
+        max_tokens = max(max_tokens, groups.starts[text + 1] - groups.starts[text])
     return TfIdfVectors(
-        np.empty(longest, dtype=np.int32),
-        np.empty(longest),
-        np.zeros(most_references + 1, dtype=np.int64),
-        np.zeros(most_references),
+        np.empty(max_tokens, dtype=np.int32),
+        np.empty(max_tokens),
+        np.zeros(max_references + 1, dtype=np.int64),
+        np.zeros(max_references),
     )
 
 

@@ -256,26 +256,26 @@ def _walk_greedily(labels: Ints, starts: Ints, places: Ints, counts: _LabelCount
     """
     ranks, is_selected = np.zeros(labels.size), np.zeros(labels.size, dtype=np.bool_)
     for image in range(starts.size - 1):
-        previous = -1
+        last_label = -1
         for rank in range(1, starts[image + 1] - starts[image] + 1):
-            best, best_count = -1, 0
+            choice, best_count = -1, 0
             for box in range(starts[image], starts[image + 1]):
                 label = labels[box]
                 if is_selected[box] or label < 0:
                     continue
-                if previous < 0:
+                if last_label < 0:
                     count = counts.first[label]
                 else:
-                    row_start, row_end = counts.row_starts[previous], counts.row_starts[previous + 1]
+                    row_start, row_end = counts.row_starts[last_label], counts.row_starts[last_label + 1]
                     index = row_start + np.searchsorted(counts.following[row_start:row_end], label)
                     count = counts.times[index] if index < row_end and counts.following[index] == label else 0
-                if count > best_count or (count == best_count and count > 0 and places[box] < places[best]):
-                    best, best_count = box, count
-            if best < 0:
+                if count > best_count or (count == best_count and count > 0 and places[box] < places[choice]):
+                    choice, best_count = box, count
+            if choice < 0:
                 break
-            ranks[best] = rank
-            is_selected[best] = True
-            previous = labels[best]
+            ranks[choice] = rank
+            is_selected[choice] = True
+            last_label = labels[choice]
     return ranks, is_selected
 
 
@@ -336,9 +336,9 @@ def _flat_boxes(boxes: Sequence[ArrayLike]) -> tuple[Floats, Ints]:
     all_boxes = np.concatenate([np.empty((0, BOX_COLUMNS)), *tables])
     starts = starts_of(list(map(len, tables)))
     is_in_range = (np.abs(all_boxes) < _MAX_COORDINATE).all(axis=1)  # false for nan too
-    is_wrong = ~is_in_range | (all_boxes[:, 2:] < 0).any(axis=1)
-    if is_wrong.any():
-        box = int(np.argmax(is_wrong))
+    is_invalid = ~is_in_range | (all_boxes[:, 2:] < 0).any(axis=1)
+    if is_invalid.any():
+        box = int(np.argmax(is_invalid))
         image = int(_image_of(starts)[box])
         raise InvalidInput(
             f"boxes[{image}][{box - int(starts[image])}] is {all_boxes[box].tolist()}, "
@@ -347,12 +347,12 @@ def _flat_boxes(boxes: Sequence[ArrayLike]) -> tuple[Floats, Ints]:
     return all_boxes, starts
 
 
-def _numbers(values: ArrayLike, what: str) -> Floats:
+def _numbers(values: ArrayLike, name: str) -> Floats:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
-            f"{what} holds something that is no number, expected a table of numbers"
+            f"{name} holds something that is no number, expected a table of numbers"
         ) from error
 
 
@@ -361,11 +361,11 @@ def _seed_field(seed: Seed) -> Value:
     return PLACEHOLDER if isinstance(seed, np.random.Generator) else seed
 
 
-def _generator_of(seed: Seed, what: str) -> np.random.Generator:
+def _generator_of(seed: Seed, name: str) -> np.random.Generator:
     if isinstance(seed, np.random.Generator):
         return seed
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InvalidInput(f"{what} is {seed!r}, expected a whole number from zero on or a numpy Generator")
+        raise InvalidInput(f"{name} is {seed!r}, expected a whole number from zero on or a numpy Generator")
     return np.random.default_rng(seed)
 
 
@@ -385,8 +385,8 @@ def _checked_mentions(mentions: Iterable[Sequence[str]]) -> list[Sequence[str]]:
     return mentions
 
 
-def _check_labels(lists: Sequence[Any], what: str) -> None:
-    check_lists_of(lists, what, "labels", list_types=(Sequence, np.ndarray))
+def _check_labels(lists: Sequence[Any], name: str) -> None:
+    check_lists_of(lists, name, "labels", list_types=(Sequence, np.ndarray))
 
 
 # The functions by the names in their signatures.

@@ -63,17 +63,17 @@ class TagRank:
             word: np.sort(np.array(positions, dtype=np.int64))
             for word, positions in positions_by_word.items()
         }
-        unscaled = cls(word_positions, 1.0, 1.0)
-        absolute_vectors, relative_vectors = unscaled._vectors(training, {})
+        unscaled_kernel = cls(word_positions, 1.0, 1.0)
+        absolute_vectors, relative_vectors = unscaled_kernel._vectors(training, {})
         return cls(word_positions, _mean_distance(absolute_vectors), _mean_distance(relative_vectors))
 
     def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
         numbers: dict[str, int] = {}
-        left, right = self._vectors(first, numbers), self._vectors(second, numbers)
+        row_vectors, column_vectors = self._vectors(first, numbers), self._vectors(second, numbers)
         scales = (self.absolute_scale, self.relative_scale)
         absolute, relative = (
             _mean_similarities(first_vectors, second_vectors, scale)
-            for first_vectors, second_vectors, scale in zip(left, right, scales, strict=True)
+            for first_vectors, second_vectors, scale in zip(row_vectors, column_vectors, scales, strict=True)
         )
         return (absolute + relative) / 2
 
@@ -128,9 +128,9 @@ def _mean_similarities(first: _Vectors, second: _Vectors, scale: float) -> Float
 
     The matrix has a row for each document of ``first``, and a column for each document of ``second``.
     """
-    similar = np.exp(-_chi_squares(first, second) / scale)
+    kernel = np.exp(-_chi_squares(first, second) / scale)
     # Sum over the captions of each document. Each has one at least, as reduceat requires.
-    sums = np.add.reduceat(np.add.reduceat(similar, first.bounds[:-1], axis=0), second.bounds[:-1], axis=1)
+    sums = np.add.reduceat(np.add.reduceat(kernel, first.bounds[:-1], axis=0), second.bounds[:-1], axis=1)
     return np.asarray(sums / np.outer(np.diff(first.bounds), np.diff(second.bounds)))
 
 

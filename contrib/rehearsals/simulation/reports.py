@@ -66,23 +66,23 @@ def reports_by_type(study: Study, sorts: Mapping[int, str]) -> tuple[CarelessTyp
             stopped_at.setdefault(worker, answers)
     active_rows = Participation.objects.filter(study=study, standing=Participation.Standing.ACTIVE)
     active_workers = set(active_rows.values_list("worker_id", flat=True))
+    # a worker who was stopped, but is active, was let in again by a person
+    stopped_workers = stopped_at.keys() - active_workers
     workers_by_sort: defaultdict[str, list[int]] = defaultdict(list)
     for worker in judgment_counts:
         workers_by_sort[sorts.get(worker, "") or CAREFUL].append(worker)
     reports = []
     for sort in sorted(workers_by_sort, key=lambda name: (name != CAREFUL, name)):
         workers = workers_by_sort[sort]
-        # a worker who was stopped, but is active, was let in again by a person
-        stopped = [worker for worker in workers if worker in stopped_at and worker not in active_workers]
-        stops = [stopped_at[worker] for worker in stopped]
+        stops = [stopped_at[worker] for worker in workers if worker in stopped_workers]
         low, median, high = np.quantile(stops, [0.25, 0.5, 0.75]).tolist() if stops else (0.0, 0.0, 0.0)
         reports.append(
             CarelessTypeReport(
                 sort=sort,
                 people=len(workers),
-                stopped=len(stopped),
+                stopped=len(stops),
                 flagged=sum(worker in flagged_workers and worker in active_workers for worker in workers),
-                answers=(low, median, high) if stopped else None,
+                answers=(low, median, high) if stops else None,
                 judgments=sum(judgment_counts[worker] for worker in workers),
                 kept=sum(used_counts[worker] for worker in workers),
             )

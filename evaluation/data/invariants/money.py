@@ -33,10 +33,10 @@ def budgets_are_what_their_ledger_says() -> Sentences:
             yield f"{where} has {amount(committed_cents)} committed, and its accounts {amount(account_cents)}."
         if budget.over_cents != max(0, committed_cents - budget.budget_cents):
             yield f"{where} is exceeded by another sum than the {amount(budget.over_cents)} that it says."
-        expected = reserved_cents(budget)
-        if expected != budget.reserved_cents:
+        expected_cents = reserved_cents(budget)
+        if expected_cents != budget.reserved_cents:
             yield (
-                f"{where} has {amount(budget.reserved_cents)} reserved, and {amount(expected)} are kept by held "
+                f"{where} has {amount(budget.reserved_cents)} reserved, and {amount(expected_cents)} are kept by held "
                 "slots and calls."
             )
 

@@ -38,8 +38,8 @@ class ReleaseTerms:
 
 def next_version(study: Study) -> str:
     """Return the version after the highest of the recent ones: 1.0, 1.1, and so on."""
-    newest = study.releases.order_by("-pk").values_list("version", flat=True)[:MAX_RELEASES]
-    versions = [tuple(map(int, version.split("."))) for version in newest]
+    recent_versions = study.releases.order_by("-pk").values_list("version", flat=True)[:MAX_RELEASES]
+    versions = [tuple(map(int, version.split("."))) for version in recent_versions]
     if not versions:
         return "1.0"
     major, minor, *_ = max(versions)

@@ -42,9 +42,9 @@ def raw_tokens(caption: str) -> list[str]:
     tokens: list[str] = []
     position = 0
     while position < len(text):
-        ignored = _IGNORED_TEXT.match(text, position)
-        if ignored:
-            position = ignored.end()
+        ignored_text = _IGNORED_TEXT.match(text, position)
+        if ignored_text:
+            position = ignored_text.end()
             continue
         single_token = _SINGLE_TOKEN.match(text, position)
         if single_token and single_token.group().lower() not in SPECIAL_WORDS:

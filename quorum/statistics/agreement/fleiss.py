@@ -72,13 +72,13 @@ class FleissKappa:
     def influences(self, data: ArrayLike | Ratings | PatternedRatings) -> Influences | None:
         """Return the influences. A table of counts does not identify raters, so their influences are None."""
         has_raters = isinstance(data, PatternedRatings | Ratings)
-        rated = patterned_ratings(
+        ratings = patterned_ratings(
             data if has_raters else _ratings_of_counts(np.asarray(data, dtype=np.int64))
         )
-        influences = self.pattern_influences(rated.patterns)
+        influences = self.pattern_influences(ratings.patterns)
         if influences is None:
             return None
-        judgments = influences.of_judgments(rated)
+        judgments = influences.of_judgments(ratings)
         return judgments if has_raters else replace(judgments, raters=None)
 
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
@@ -86,7 +86,7 @@ class FleissKappa:
         influences = alpha_influences(patterns, "nominal")
         if influences is None:
             return None
-        n = int(patterns.sizes()[influences.counts] @ patterns.frequency[influences.counts])
+        n = int(patterns.sizes()[influences.counts] @ patterns.frequency[influences.counts])  # counts: flags
         return replace(influences, values=influences.values * n / (n - 1))
 
 
@@ -129,10 +129,10 @@ def _read_counts(counts: ArrayLike) -> tuple[Floats, Ints, int]:
 def _judgments_per_unit(sums: Ints) -> int:
     """Return the number of judgments of every unit. Raise BadValue if the (U,) numbers differ or are below two."""
     raters = int(sums[0]) if len(sums) else 0
-    unequal = np.flatnonzero(sums != raters)
-    if unequal.size:
+    units = np.flatnonzero(sums != raters)
+    if units.size:
         raise BadValue(
-            f"unit {unequal[0]} has {sums[unequal[0]]} judgments and unit 0 has {raters}, expected equally many "
+            f"unit {units[0]} has {sums[units[0]]} judgments and unit 0 has {raters}, expected equally many "
             "(Krippendorff's alpha takes unequal numbers)"
         )
     if len(sums) and raters < 2:

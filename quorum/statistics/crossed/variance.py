@@ -44,9 +44,9 @@ class Squares:
         count = len(squares)
         return replace(
             squares[0],
-            by_item=sum(one.by_item for one in squares) / count,
-            by_rater=sum(one.by_rater for one in squares) / count,
-            by_answer=sum(one.by_answer for one in squares) / count,
+            by_item=sum(sums.by_item for sums in squares) / count,
+            by_rater=sum(sums.by_rater for sums in squares) / count,
+            by_answer=sum(sums.by_answer for sums in squares) / count,
         )
 
     @property

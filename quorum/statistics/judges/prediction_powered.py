@@ -123,8 +123,8 @@ def prediction_powered_mean(
             judge_weight = tuned_power(label, prediction) if power is None else float(power)
         value = mean + judge_weight * influences.shift
         spread, people_spread = influences.spread(judge_weight), influences.spread(0.0)
-        half, people_half = spread.half_width(confidence), people_spread.half_width(confidence)
-        limits, people_limits = (value - half, value + half), (mean - people_half, mean + people_half)
+        margin, people_margin = spread.half_width(confidence), people_spread.half_width(confidence)
+        limits, people_limits = (value - margin, value + margin), (mean - people_margin, mean + people_margin)
         effective = n * people_spread.variance / spread.variance if spread.variance > 0 else math.nan
         # Without unlabelled units, the estimate is people's mean. The reason says why the judge's answers do not help.
         reason = "" if len(unlabelled) else NO_UNLABELLED_ITEMS
@@ -152,8 +152,8 @@ def tuned_power(people: Floats, judge: Floats) -> float:
     Lambda is cov(people, judge) / ((1 + n / N) var(judge)). As in the authors' program ppi_py, the variance is that of
     all answers of the judge: to the n units that people judged, and to the N others.
     """
-    labelled = ~np.isnan(people)
-    label, prediction = people[labelled], judge[labelled]
+    is_labelled = ~np.isnan(people)
+    label, prediction = people[is_labelled], judge[is_labelled]
     covariance = float(np.mean((label - label.mean()) * (prediction - prediction.mean())))
     variance = float(judge.var(ddof=1)) * (1 + len(label) / (len(judge) - len(label)))
     return min(max(covariance / variance, 0.0), 1.0) if variance > 0 else 0.0
@@ -241,11 +241,11 @@ class _EstimateInfluences:
         spread = self.labelled_clusters.spread(self.labels - power * self.judge_labelled)
         if self.unlabelled_clusters is None or power == 0:
             return replace(spread, df=min(spread.df, _MAX_DF))
-        other = self.unlabelled_clusters.spread(power * self.judge_unlabelled)
-        sum_of_variances = spread.variance + other.variance
+        unlabelled_spread = self.unlabelled_clusters.spread(power * self.judge_unlabelled)
+        sum_of_variances = spread.variance + unlabelled_spread.variance
         # The estimate has both means of the judge times lambda: that of labelled units subtracted, the other added.
         covariance = 2 * power * (self.labels_covariance - power * self.judge_covariance)
-        denominator = spread.variance**2 / spread.df + other.variance**2 / other.df
+        denominator = spread.variance**2 / spread.df + unlabelled_spread.variance**2 / unlabelled_spread.df
         df = min(sum_of_variances**2 / denominator, _MAX_DF) if denominator > 0 else _MAX_DF
         return Spread(max(sum_of_variances + covariance, 0.0), df)
 

@@ -77,35 +77,35 @@ def maximise(
     The covariance is the inverse of the `invertible_information`.
     """
     max_iterations, tolerance = stopping_rule
-    current = evaluate(start)
+    current_fit = evaluate(start)
     converged, iterations = False, 0
-    slope, information = _free_derivatives(derivatives(current), is_free)
+    slope, information = _free_derivatives(derivatives(current_fit), is_free)
     while not converged and iterations < max_iterations:
         iterations += 1
         step = np.zeros(len(start))
         step[is_free] = np.linalg.solve(invertible_information(information, items), slope)
         factor = min(1.0, _MAX_STEP / max(float(np.abs(step).max()), _ROUNDING))
-        candidate = evaluate(current.parameters + factor * step)
+        trial = evaluate(current_fit.parameters + factor * step)
         # Halve the step until the log-likelihood decreases by no more than a rounding error. `not >=` is also true of
         # nan.
-        min_log_likelihood = current.log_likelihood - _ROUNDING * abs(current.log_likelihood)
-        while not candidate.log_likelihood >= min_log_likelihood and factor >= _ROUNDING:
+        min_log_likelihood = current_fit.log_likelihood - _ROUNDING * abs(current_fit.log_likelihood)
+        while not trial.log_likelihood >= min_log_likelihood and factor >= _ROUNDING:
             factor /= 2
-            candidate = evaluate(current.parameters + factor * step)
+            trial = evaluate(current_fit.parameters + factor * step)
         # sqrt(slope * step) is an upper limit of every parameter's step in units of its standard error.
         standardised_step = math.sqrt(max(float(slope @ step[is_free]), 0.0))
         converged = bool(min(float(np.abs(step).max()), standardised_step) <= tolerance)
-        current = candidate
-        slope, information = _free_derivatives(derivatives(current), is_free)
+        current_fit = trial
+        slope, information = _free_derivatives(derivatives(current_fit), is_free)
     covariance: Floats = np.linalg.inv(invertible_information(information, items)).astype(
         np.float64, copy=False
     )
     return Fit(
-        theta=current.parameters[:items],
-        parameters=current.parameters,
+        theta=current_fit.parameters[:items],
+        parameters=current_fit.parameters,
         covariance=covariance,
         information=information,
-        log_likelihood=current.log_likelihood,
+        log_likelihood=current_fit.log_likelihood,
         iterations=iterations,
         converged=converged,
         gradient=float(np.abs(slope).max()),
@@ -135,6 +135,6 @@ def invertible_information(information: Floats, items: int) -> Floats:
     It is singular because the likelihood does not change if the same number is added to all log-strengths, which are
     the first `items` parameters. The term is information about their mean, which fixes the mean.
     """
-    constrained = information.copy()
-    constrained[:items, :items] += constrained[:items, :items].max() / items
-    return constrained
+    matrix = information.copy()
+    matrix[:items, :items] += matrix[:items, :items].max() / items
+    return matrix
