@@ -58,9 +58,7 @@ class DisputeForm(forms.Form):
 def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     form = DisputeForm(request.GET if "show" in request.GET else {"show": "close"})
     choices = form.cleaned_data if form.is_valid() else {"show": "close", "unit": ""}
-    adjudications = Adjudication.objects.filter(study=study).select_related(
-        "study", "unit", "adjudicator", "sent_by"
-    )
+    rows = Adjudication.objects.filter(study=study).select_related("study", "unit", "adjudicator", "sent_by")
     # Sort and page only row ids. `_rows_to_show` then reads the texts of one page.
     pages = DisputesPaginator(
         _disputed_consensus(study, choices["show"], choices["unit"]).values("pk"), PAGE_SIZE
@@ -74,12 +72,8 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
         "has_consensus": Consensus.objects.filter(study=study).exists(),
         "can_be_adjudicated": can_be_adjudicated(study),
         "adjudicators": list(adjudicators(study)),
-        "adjudications": [
-            _adjudication_row(row) for row in adjudications.order_by("-sent_at", "-pk")[:PAGE_SIZE]
-        ],
-        "counts_by_state": {
-            state: adjudications.filter(state=state).count() for state in Adjudication.State.values
-        },
+        "adjudications": [_adjudication_row(row) for row in rows.order_by("-sent_at", "-pk")[:PAGE_SIZE]],
+        "counts_by_state": {state: rows.filter(state=state).count() for state in Adjudication.State.values},
         "adjudicate_link": reverse("adjudication:waiting"),
     }
     return TemplateResponse(request, "evaluation/study_disputes.html", context)

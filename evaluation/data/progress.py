@@ -118,9 +118,8 @@ def _count_hits(study: Study) -> dict[str, int]:
         size=_count_per_hit(HITUnit.objects.filter(hit=OuterRef("pk"))), submitted=_count_per_hit(finished)
     )
     is_complete = Q(submitted__gte=F("required") - F("spared"))
-    if not stops_early(
-        study
-    ):  # then slots are spared if they expired, which completes no HIT without submissions
+    # Without early stopping, slots are spared only if they expire. This completes no HIT without submissions.
+    if not stops_early(study):
         is_complete &= Q(submitted__gt=0)
     if draws_at_claim(study):  # HITs that nobody has taken have no units yet
         rows = rows.annotate(final_size=Greatest(F("size"), Value(design_of(study).units_per_hit)))

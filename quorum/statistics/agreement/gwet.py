@@ -120,11 +120,9 @@ class Gwet:
         percent = _percent_of_units(patterns, scale)
         unit_shares = scipy.sparse.csr_array(patterns.counts.multiply(1 / patterns.sizes()[:, np.newaxis]))
 
-        def gwet(frequencies: Floats) -> Floats:
-            shares = (
-                np.asarray(frequencies @ unit_shares) / np.maximum(frequencies.sum(axis=1), 1)[:, np.newaxis]
-            )
-            return correct_for_chance(percent(frequencies), shares)
+        def gwet(frequency: Floats) -> Floats:
+            shares = np.asarray(frequency @ unit_shares) / np.maximum(frequency.sum(axis=1), 1)[:, np.newaxis]
+            return correct_for_chance(percent(frequency), shares)
 
         reason = ONE_CATEGORY if (patterns.sizes() >= 2).any() else NO_PAIRS
         return AgreementData.of_patterns(patterns, gwet, reason)
@@ -217,8 +215,8 @@ def _percent_of_units(patterns: UnitPatterns, scale: _Scale) -> UnitStatistic:
     pairs = np.where(sizes >= 2, sizes * (sizes - 1), 1.0)
     unit_agreement = is_comparable * (1 - disagreement / pairs / scale.max_distance)
 
-    def percent(frequencies: Floats) -> Floats:
-        return ratio(frequencies @ unit_agreement, frequencies @ is_comparable)
+    def percent(frequency: Floats) -> Floats:
+        return ratio(frequency @ unit_agreement, frequency @ is_comparable)
 
     return percent
 
