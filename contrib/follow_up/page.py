@@ -1,7 +1,4 @@
-"""The page "Known items" of a draft: units of other studies whose consensus can be a check question's right answer.
-
-The module also adds buttons that create follow-up drafts.
-"""
+"""The page "Known items": other studies' units with a consensus, for check questions; buttons for follow-up drafts."""
 
 from __future__ import annotations
 
