@@ -10,7 +10,7 @@ from common.amounts import as_json
 
 
 class FiguresField(models.JSONField):
-    """A JSON field that stores values as ``as_json`` returns them. In migrations, it is a plain JSONField."""
+    """A JSON field that takes dataclasses, arrays and nan (as null). In migrations, it is a plain JSONField."""
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
         return super().get_db_prep_value(as_json(value), connection, prepared)

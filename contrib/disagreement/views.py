@@ -73,8 +73,8 @@ def _import_predictions(request: HttpRequest, study: Study) -> None:
 def _disagreement_context(study: Study, disagreement: dict[str, Any]) -> dict[str, Any]:
     """Return the template variables for a result of ``compute_disagreement``."""
     labels = _label_texts(study, disagreement["labels"])
-    judges = disagreement.get("judges", [])
-    groups = disagreement.get("groups", {})
+    judges = disagreement.get("judges", [])  # people whose answers are treated as predictions
+    groups = disagreement.get("groups", {})  # groups of people that a model finds, and their members
     units = study.units.select_related("item__dataset", "reference", "first", "second")
     disputed_units = {
         unit.key: unit for unit in units.filter(key__in=[row["unit"] for row in disagreement["disputed"]])

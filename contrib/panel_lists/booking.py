@@ -78,28 +78,28 @@ def book_list(
         elif approve and submission.verdict == "pay" and session.status == Status.SUBMITTED:
             decide_session(session=session, approve=True, by=by)
             counts[Status.APPROVED] += 1
-        unconfirmed = CrowdSession.objects.filter(pk=session.pk, confirmed=False)
-        counts["confirmed"] += unconfirmed.update(confirmed=True, seen_at=timezone.now())
+        unconfirmed_rows = CrowdSession.objects.filter(pk=session.pk, confirmed=False)
+        counts["confirmed"] += unconfirmed_rows.update(confirmed=True, seen_at=timezone.now())
     end_abandoned_sessions(study=study)
     for publication in at_crowd(Publication, study).filter(hit=None):
         release_unfilled(publication=publication)
-    booked = BookingCounts(
+    totals = BookingCounts(
         approved=counts[Status.APPROVED],
         rejected=counts[Status.REJECTED],
         ended=counts["ended"],
         confirmed=counts["confirmed"],
         unmatched=counts["unmatched"],
     )
-    if booked.change_count:
+    if totals.change_count:
         note_event(
             study=study,
             what="reconciled",
-            sentence=f"A list of {len(submissions)} submissions was booked: {booked.approved} approved, "
-            f"{booked.rejected} rejected, {booked.ended} ended"
-            + (f", {booked.unmatched} paid there that do not count here." if booked.unmatched else "."),
+            sentence=f"A list of {len(submissions)} submissions was booked: {totals.approved} approved, "
+            f"{totals.rejected} rejected, {totals.ended} ended"
+            + (f", {totals.unmatched} paid there that do not count here." if totals.unmatched else "."),
             by=by,
         )
-    return booked
+    return totals
 
 
 def _end_session_as_reported(session: CrowdSession, status: str) -> int:

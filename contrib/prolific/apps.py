@@ -14,6 +14,7 @@ class ProlificConfig(Feature):
     urls = "contrib.prolific.urls"
     pages = ("contrib.prolific.views",)
     calls = "contrib.prolific.calls"
+    # By section and by words of `quorum`: the name for `manage.py`, what the command gives, and its operation or class.
     commands = {
         "Crowds and money": {
             "crowd demographics": (
@@ -40,7 +41,6 @@ class ProlificConfig(Feature):
             "PROLIFIC_HOOK_SECRET": env.str("PROLIFIC_HOOK_SECRET", default=""),
             # The project of new studies; by default the first one.
             "PROLIFIC_PROJECT": env.str("PROLIFIC_PROJECT", default=""),
-            # Prolific's fee in per cent without tax. The default is that for companies in 2026; universities pay 33.3
-            # (prolific.com/pricing).
+            # Prolific's fee in per cent without tax (prolific.com/pricing): for companies; universities pay 33.3.
             "PROLIFIC_FEE_PERCENT": env.decimal("PROLIFIC_FEE_PERCENT", default="42.8"),
         }

@@ -45,9 +45,9 @@ def affinities_of_texts(
     idf = idf_of(documents)
     tag_rank = TagRank.from_training(documents)
     first_captions = [document[:1] for document in documents]
-    distributional = SimilarTrigrams.from_training(training_documents, [distributional_similarity])
-    aligned = SimilarTrigrams.from_training(training_documents, [alignment_similarity])
-    semantic = SimilarTrigrams.from_training(
+    distributional_kernel = SimilarTrigrams.from_training(training_documents, [distributional_similarity])
+    alignment_kernel = SimilarTrigrams.from_training(training_documents, [alignment_similarity])
+    semantic_kernel = SimilarTrigrams.from_training(
         training_documents, [distributional_similarity, alignment_similarity], idf
     )
     return {
@@ -61,7 +61,7 @@ def affinities_of_texts(
         "tri1-idf": Trigrams(idf)(first_captions, pool),
         "tri4": Trigrams()(documents, pool),
         "tri4-idf": Trigrams(idf)(documents, pool),
-        "tri4-dist": distributional(documents, pool),
-        "tri4-align": aligned(documents, pool),
-        "tri4-sem": semantic(documents, pool),
+        "tri4-dist": distributional_kernel(documents, pool),
+        "tri4-align": alignment_kernel(documents, pool),
+        "tri4-sem": semantic_kernel(documents, pool),
     }

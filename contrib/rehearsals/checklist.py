@@ -78,7 +78,7 @@ def _rehearsal_points(launch: Launch) -> Iterable[ChecklistItem]:
 
 
 def power_rows_of(rehearsal: Analysis) -> list[Mapping[str, Any]]:
-    """Return the rows with the power at given differences; [] for a rehearsal of an earlier release, which has none."""
+    """Return the rows of ``simulate_power``, one for each difference; [] for a rehearsal of an earlier release."""
     return [row for row in rehearsal.result["power"] if "difference" in row]
 
 

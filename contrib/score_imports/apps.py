@@ -7,6 +7,7 @@ class ScoreImportsConfig(Feature):
     name = "contrib.score_imports"
     pages = ("contrib.score_imports.page",)
     calls = "contrib.score_imports.calls"
+    # By section and by words of `quorum`: the name for `manage.py`, what the command gives, and its operation or class.
     commands = {
         "Results": {
             "metrics import": (
@@ -20,6 +21,5 @@ class ScoreImportsConfig(Feature):
     def start(self) -> None:
         from judgments.jobs.registry import READING, register
 
-        # API tokens with this scope may see the result.
         handler = "contrib.score_imports.handlers.import_scores"
-        register("import_scores", handler, queue=READING, scope="studies")
+        register("import_scores", handler, queue=READING, scope="studies")  # of tokens that may see the job

@@ -31,11 +31,11 @@ class RowMatch(NamedTuple):
     """What a row scores.
 
     Attributes:
-        subject: a number for the names and texts of what is scored, equal in every installation.
+        number: a number for the names and texts of what is scored, equal in every installation.
         item, system: row ids in the dataset; NO_ROW_ID if the row is not about an item, or not about a system.
     """
 
-    subject: int
+    number: int
     item: int
     system: int
 
@@ -47,7 +47,7 @@ class MatchedRows(NamedTuple):
     """The rows of a file that match a dataset, in the order in which they are stored.
 
     Attributes:
-        columns: the members of ``RowMatch`` as columns: ``place`` (the subject), ``item`` and ``system``.
+        columns: the members of ``RowMatch`` as columns: ``place`` (the number), ``item`` and ``system``.
         digest: SHA-256 of what is scored, the same in every installation.
         order: the index in the file of each stored row.
         omitted_count: the number of rows that do not match.
@@ -122,21 +122,21 @@ class RowMatcher:
                 "systems."
             )
         omitted_count = len(matches) - len(matched_rows)
-        subject, item, system = matches[matched_rows].T
+        number, item, system = matches[matched_rows].T
         # numbers for the names of systems, whose row ids differ between installations
         has_systems = system.any()  # NO_ROW_ID is 0
         number_by_id = {pk: stable_number(name) for name, pk in self._systems.items()} if has_systems else {}
         system_numbers = np.array([number_by_id.get(pk, NO_ROW_ID) for pk in system.tolist()], dtype=np.int64)
-        order = np.lexsort((system_numbers, subject))  # by subject, then by system
+        order = np.lexsort((system_numbers, number))  # by number, then by system
         # Rows that score the same follow each other in this order.
-        is_repeated = (np.diff(subject[order]) == 0) & (np.diff(system_numbers[order]) == 0)
+        is_repeated = (np.diff(number[order]) == 0) & (np.diff(system_numbers[order]) == 0)
         if is_repeated.any():
             row = int(matched_rows[order[1:][is_repeated]].min())
             raise rows.problem(row, None, "what an earlier row scores", "one score of each")
         digest = hashlib.sha256()
-        for column in (subject, system_numbers):
+        for column in (number, system_numbers):
             digest.update(column[order].astype("<i8").tobytes())
-        columns = {"place": subject[order], "item": item[order], "system": system[order]}
+        columns = {"place": number[order], "item": item[order], "system": system[order]}
         return MatchedRows(columns, digest.hexdigest(), matched_rows[order], omitted_count)
 
     def _match_captions(self, rows: ScoreRows, leave_out: bool) -> array[int]:
@@ -228,8 +228,8 @@ class RowMatcher:
                     raise self._pair_error(rows, row, image, item, first_text)
                 matches.extend(NO_MATCH)
             else:
-                subject = stable_number(image, first_text, second_text)
-                matches.extend(RowMatch(subject, item, NO_ROW_ID))
+                number = stable_number(image, first_text, second_text)
+                matches.extend(RowMatch(number, item, NO_ROW_ID))
         return matches
 
     def _pair_error(

@@ -113,9 +113,9 @@ def _count_saved(study: Study) -> dict[str, Any]:
 
 def _count_hits(study: Study) -> dict[str, int]:
     """Return numbers of HITs (``n``), of complete ones (``done``), and of judgments that they ask for (``wanted``)."""
-    finished = Assignment.objects.filter(hit=OuterRef("pk")).finished()
+    work = Assignment.objects.filter(hit=OuterRef("pk")).finished()
     rows = HIT.objects.filter(study=study).annotate(
-        size=_count_per_hit(HITUnit.objects.filter(hit=OuterRef("pk"))), submitted=_count_per_hit(finished)
+        size=_count_per_hit(HITUnit.objects.filter(hit=OuterRef("pk"))), submitted=_count_per_hit(work)
     )
     is_complete = Q(submitted__gte=F("required") - F("spared"))
     # Without early stopping, slots are spared only if they expire. This completes no HIT without submissions.

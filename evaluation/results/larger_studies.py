@@ -171,8 +171,8 @@ def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
         "winner with a probability of 80 %%."
     )
     if verdict["more_of_same"] is None:
-        same = _("With the same %(raters)s participants, no number of items is enough.")
+        alternative = _("With the same %(raters)s participants, no number of items is enough.")
     else:
-        same = _("With the same %(raters)s participants, the study needs %(same)s items.")
+        alternative = _("With the same %(raters)s participants, the study needs %(same)s items.")
         placeholders["same"] = thousands(verdict["more_of_same"])
-    return f"{sentence} {same}" % placeholders
+    return f"{sentence} {alternative}" % placeholders

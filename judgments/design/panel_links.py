@@ -15,7 +15,7 @@ SIGNATURE_PARAMETER = "sig"  # the parameter with the signature in links that Qu
 def quorum_makes_links(values: Mapping[str, Any]) -> bool:
     """Return whether Quorum, and not a panel, makes the links of participants, so that it can sign them.
 
-    ``values`` are a study file, which may be invalid.
+    ``values`` are the tables of a study file, which may be invalid.
     """
     crowd, panel = values.get("crowd"), values.get("panel", {})
     if not isinstance(crowd, dict) or not isinstance(panel, dict) or crowd.get("backend") != "external":

@@ -55,8 +55,8 @@ def term_frequency(
     lists = []
     for counts in _count_terms(documents, "documents"):
         size = counts.total()
-        best = selection.allowed_terms(counts).most_common(selection.keywords)
-        lists.append([(term, count / size) for term, count in best])
+        best_terms = selection.allowed_terms(counts).most_common(selection.keywords)
+        lists.append([(term, count / size) for term, count in best_terms])
     return _make_list(lists, measure_signature("keyword-tf", **selection.fields))
 
 
@@ -114,20 +114,20 @@ def corpus_frequency(
         training = list(training)
         for counts in _count_terms(training, "training"):
             total.update(counts)
-        ranked = sorted(selection.allowed_terms(total).items(), key=_by_count_and_name)
-        same_keywords = [(tag, float(count)) for tag, count in ranked[: selection.keywords]]
+        ranking = sorted(selection.allowed_terms(total).items(), key=_by_count_and_name)
+        same_keywords = [(tag, float(count)) for tag, count in ranking[: selection.keywords]]
         signature = measure_signature(
             "keyword-corpus", **selection.fields, training=_training_field(training)
         )
         return _make_list([same_keywords] * len(gold), signature)
     for tags in gold:
         total.update(tags)
-    ranked = sorted(selection.allowed_terms(total).items(), key=_by_count_and_name)
+    ranking = sorted(selection.allowed_terms(total).items(), key=_by_count_and_name)
     lists = []
     for tags in gold:
         # Leaving out the image lowers only the counts of its tags. So its keywords are among the first `keywords` tags
         # of all images, and as many further ones as the image has tags.
-        candidates = ranked if selection.keywords is None else ranked[: selection.keywords + len(tags)]
+        candidates = ranking if selection.keywords is None else ranking[: selection.keywords + len(tags)]
         counts_left = [(tag, count - tags.get(tag, 0)) for tag, count in candidates]
         counts_left = sorted((entry for entry in counts_left if entry[1] > 0), key=_by_count_and_name)
         lists.append([(tag, float(count)) for tag, count in counts_left[: selection.keywords]])
@@ -208,8 +208,8 @@ def topic_words(
         for position in np.flatnonzero(table.sum(axis=1)).tolist():
             weights = topic_shares[position] @ word_probabilities
             # The sort is stable: terms with equal weights keep the order of the alphabet.
-            best = np.argsort(-weights, kind="stable")[: selection.keywords].tolist()
-            lists[position] = [(terms[column], float(weights[column])) for column in best]
+            best_columns = np.argsort(-weights, kind="stable")[: selection.keywords].tolist()
+            lists[position] = [(terms[column], float(weights[column])) for column in best_columns]
         reason = "" if model.converged else f"topics did not converge in {model.sweeps} sweeps"
     baseline = _make_list(
         lists,
@@ -304,13 +304,13 @@ def _make_list(
         values = np.array([weight for _, weight in entries], dtype=np.float64)
         values.flags.writeable = False
         weights.append(values)
-    empty = sum(not entries for entries in lists)
+    empty_count = sum(not entries for entries in lists)
     return KeywordList(
         tuple(tuple(term for term, _ in entries) for entries in lists),
         tuple(weights),
         sentence_positions,
-        empty,
-        f"images without a keyword to take: {empty}" if empty else "",
+        empty_count,
+        f"images without a keyword to take: {empty_count}" if empty_count else "",
         signature,
     )
 

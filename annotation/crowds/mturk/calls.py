@@ -171,8 +171,8 @@ def _is_deleted(client: TurkClient, hit: str) -> bool:
 def _set_expiration(client: TurkClient, hit: str, expires_at: datetime) -> None:
     """Set the time at which a HIT expires, in whole seconds, unless it is set already: the service refuses that."""
     expires_at = expires_at.replace(microsecond=0)
-    current = client.get_hit(hit).expires_at
-    if current is not None and abs(current - expires_at) < timedelta(seconds=1):
+    current_expiry = client.get_hit(hit).expires_at
+    if current_expiry is not None and abs(current_expiry - expires_at) < timedelta(seconds=1):
         return
     with suppress(TokenAlreadyUsed):  # the time is set already
         client.set_expiration(hit, expires_at)

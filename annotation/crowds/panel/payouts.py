@@ -67,7 +67,7 @@ def unpaid_pages(study: Study) -> list[UnpaidPages]:
 
 def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
     """Book a bonus for each session of ``unpaid_pages``; return their number."""
-    with one_order(study, by.pk if by else None):
+    with one_order(study, by.pk if by else None):  # limits apply to the sum of the bonuses
         unpaid_sessions = unpaid_pages(study)
         if not unpaid_sessions:
             raise WrongState(_("Nothing was paid: there are no unpaid pages of sessions that ended early."))

@@ -71,19 +71,17 @@ def _damaged_control(
             [text for text in _texts_of_image(image) if text.text not in known_texts]
         )
     damages: dict[str, tuple[Text, dict[str, Any]]] = {}
-    for damaged, expected in chain(
-        _damaged_texts(slot, image, texts), _damaged_texts(slot, image, other_texts)
-    ):
-        damages.setdefault(damaged.key, (damaged, expected))
+    for text, expected in chain(_damaged_texts(slot, image, texts), _damaged_texts(slot, image, other_texts)):
+        damages.setdefault(text.key, (text, expected))
         if len(damages) == (TEXTS_PER_SCREEN if spans.contrastive else 1):
             break
     units = []
-    for damaged, expected in damages.values():
-        shown_texts: dict[str, Any] = {"first": damaged}
+    for text, expected in damages.values():
+        shown_texts: dict[str, Any] = {"first": text}
         if spans.reference and image.references:
             shown_texts["reference"] = image.references[0]
         # The key of the damaged text is a part of the control item's key.
-        units.append(kind.control_unit(slot, image, (damaged.key,), expected, control_kind, **shown_texts))
+        units.append(kind.control_unit(slot, image, (text.key,), expected, control_kind, **shown_texts))
     return Group(image.name, join_on_screen(units)) if units else None
 
 

@@ -159,7 +159,7 @@ def _count_equal_answers(people: AnswerSummary, counterparts: AnswerSummary, kin
     rows = zip(people.unit_index.tolist(), people.marked_answers, strict=True)
     similarity = kind.marks.similarity
     return np.array(
-        [sum(similarity(answer, other) for other in answers_of_unit[unit]) for unit, answer in rows],
+        [sum(similarity(answer, reply) for reply in answers_of_unit[unit]) for unit, answer in rows],
         dtype=np.float64,
     )
 

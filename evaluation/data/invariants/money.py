@@ -20,11 +20,11 @@ def budgets_are_what_their_ledger_says() -> Sentences:
         def amount(cents: int, currency: str = budget.currency) -> str:
             return spell_cents(cents, currency)
 
-        reserved, spent = ledger_sums(budget)
-        if (reserved, spent) != (budget.reserved_cents, budget.spent_cents):
+        reserved_sum, spent_sum = ledger_sums(budget)
+        if (reserved_sum, spent_sum) != (budget.reserved_cents, budget.spent_cents):
             yield (
                 f"{where} says {amount(budget.reserved_cents)} reserved and {amount(budget.spent_cents)} "
-                f"spent, its ledger {amount(reserved)} and {amount(spent)}."
+                f"spent, its ledger {amount(reserved_sum)} and {amount(spent_sum)}."
             )
         committed_cents = budget.reserved_cents + budget.spent_cents
         # Each commitment is the part that one account ordered.

@@ -56,9 +56,9 @@ def slots_match_assignments() -> Sentences:
     )
     names = ("study__slug", "key", "required", "open_slots", "live", "spared")
     for slug, key, required, open_slots, live, spared in hits.values_list(*names).iterator(ROWS_PER_BATCH):
-        saved = f", {spared} spared" if spared else ""
+        note = f", {spared} spared" if spared else ""
         yield (
-            f"Study {slug}: HIT {key} asks for {required} workers and has {open_slots} open slots{saved} and {live} "
+            f"Study {slug}: HIT {key} asks for {required} workers and has {open_slots} open slots{note} and {live} "
             "live assignments."
         )
     work = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED_SOURCE, state__in=LIVE_STATES)
@@ -78,8 +78,8 @@ def hits_ask_for_what_the_design_says() -> Sentences:
         if stops_early(study) or study.exclusions.exists() or study.publications.exists():
             wrong_hits = wrong_hits.filter(required__lt=planned + F("extra"))
         for key, required, extra in wrong_hits.values_list("key", "required", "extra"):
-            added = f", and {extra} were added" if extra else ""
-            yield f"Study {study.slug}: HIT {key} asks for {required} workers; the design says {planned}{added}."
+            addition = f", and {extra} were added" if extra else ""
+            yield f"Study {study.slug}: HIT {key} asks for {required} workers; the design says {planned}{addition}."
 
 
 def finished_work_is_complete() -> Sentences:

@@ -243,7 +243,7 @@ def _texts_of(
     """
     import pyarrow as pa
 
-    ids, columns = array("q"), [[text_column([missing])] for _, missing in fields.values()]
+    ids, columns = array("q"), [[text_column([json_of_missing])] for _, json_of_missing in fields.values()]
     for batch in batched(plain_rows(rows.values_list("pk", *fields)), UNITS_PER_BATCH):
         pk, *field_values = zip(*batch, strict=True)
         ids.extend(pk)

@@ -37,7 +37,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     proposals = inputs.proposals
     if not cuts or inputs.kind.aggregation.level != LEVEL_WITH_MEANS or proposals is None:
         return None
-    judged = judged_outputs(
+    judged_texts = judged_outputs(
         inputs.kind, proposals, inputs.table, inputs.consensus, credited=inputs.method.is_credited
     )
     outputs = inputs.outputs
@@ -49,7 +49,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     if not inputs.method.is_credited:
         # Reports of older releases: the grade of a caption counts for each system that wrote it, whichever systems the
         # file credits, and the variance of raters is left out.
-        outputs = replace(outputs, score=judged.value[outputs.proposal], deletions=None)
+        outputs = replace(outputs, score=judged_texts.value[outputs.proposal], deletions=None)
     outputs = outputs.subset(is_first)
     # For each threshold, each system's share of captions that reach it.
     cut_shares = [_shares_that_reach(outputs, cut) for cut in cuts]
@@ -63,7 +63,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     ]
     columns = [("system", "text"), *((f"≥ {cut:g}, %", "share") for cut in cuts)]
     columns += [("mean", "number"), ("items", "count")]
-    floor, ceiling = _floor_and_ceiling(judged, cuts)
+    floor, ceiling = _floor_and_ceiling(judged_texts, cuts)
     leaders = standings.compare().leaders
     leaders_in_order = [name for name in names if name in leaders]
     leader_shares = [strictest_shares[name]["value"] for name in leaders_in_order]

@@ -37,8 +37,8 @@ def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
     workers_below = np.array(
         [worker for worker, record in table.records.items() if not record.is_used], dtype=np.int64
     )
-    unused = ~table.used & ~table.control
-    is_below = unused & np.isin(table.worker, workers_below)
+    is_unused = ~table.used & ~table.control
+    is_below = is_unused & np.isin(table.worker, workers_below)
     # The table has no judgments of excluded participants, and none of work that the crowd does not know.
     judgments = Judgment.objects.filter(
         assignment__study=study, replaced_by__isnull=True, unit__control=False
@@ -51,25 +51,25 @@ def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
         "answers": int((~table.control).sum()) + excluded["answers"] + unknown_count,
         "below": {"answers": int(is_below.sum()), "people": len(np.unique(table.worker[is_below]))},
         "excluded": excluded,
-        "other": int((unused & ~is_below).sum()) + unknown_count,
+        "other": int((is_unused & ~is_below).sum()) + unknown_count,
     }
 
 
 def unused_sentence(counts: Mapping[str, Any]) -> str:
     """Return a sentence on unused answers, or "" if there are none."""
-    below, excluded, other = counts["below"], counts["excluded"], counts["other"]
-    unused_count = below["answers"] + excluded["answers"] + other
+    low_scorers, excluded, other_count = counts["below"], counts["excluded"], counts["other"]
+    unused_count = low_scorers["answers"] + excluded["answers"] + other_count
     if not unused_count:
         return ""
     reasons = []
-    if below["answers"]:
+    if low_scorers["answers"]:
         reasons.append(
             ngettext(
                 "%(n)s participant answered too few check questions right (%(answers)s)",
                 "%(n)s participants answered too few check questions right (%(answers)s)",
-                below["people"],
+                low_scorers["people"],
             )
-            % _format_counts(below)
+            % _format_counts(low_scorers)
         )
     if excluded["answers"]:
         reasons.append(
@@ -80,10 +80,10 @@ def unused_sentence(counts: Mapping[str, Any]) -> str:
             )
             % _format_counts(excluded)
         )
-    if other:
+    if other_count:
         reasons.append(
             _("the crowd or the source of the data did not confirm the answers (%(answers)s)")
-            % {"answers": thousands(other)}
+            % {"answers": thousands(other_count)}
         )
     return _("Answers that are not used: %(unused)s of %(whole)s (%(share)s). The reason: %(reasons)s.") % {
         "unused": thousands(unused_count),
@@ -176,8 +176,8 @@ def worker_figures(
                 "controls_right": record.right_answers if record else 0,
                 "controls_share": record.share if record else None,
                 "controls_by_kind": {
-                    name: {"seen": seen_count, "right": right}
-                    for name, (seen_count, right) in counts_by_kind.items()
+                    name: {"seen": seen_count, "right": right_count}
+                    for name, (seen_count, right_count) in counts_by_kind.items()
                 },
                 # A worker without judgments has none that are not used.
                 "used": bool(table.used[indexes].any()) or not len(indexes),

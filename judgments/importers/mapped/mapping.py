@@ -203,20 +203,20 @@ class ColumnMapping(BaseModel):
             return self.model_copy(update={"where": {**self.where, self.criterion: name}, "criterion": ""})
         return self.model_copy(update={"columns": {**self.columns, "value": (name,)}})
 
-    def with_columns_of(self, other: ColumnMapping) -> ColumnMapping:
-        """Return this layout with the columns and words of ``other``, a user's mapping, which take precedence.
+    def with_columns_of(self, mapping: ColumnMapping) -> ColumnMapping:
+        """Return this layout with the columns and words of ``mapping``, a user's, which take precedence.
 
         Its other fields replace the layout's if they are set.
         """
-        values = {name: {**self.values.get(name, {}), **answers} for name, answers in other.values.items()}
+        values = {name: {**self.values.get(name, {}), **answers} for name, answers in mapping.values.items()}
         merged_fields = {
-            "columns": {**self.columns, **other.columns},
+            "columns": {**self.columns, **mapping.columns},
             "values": {**self.values, **values},
-            "zone": other.zone or self.zone,
-            "fixes": other.fixes,
-            "asked": other.single_source_columns(),
+            "zone": mapping.zone or self.zone,
+            "fixes": mapping.fixes,
+            "asked": mapping.single_source_columns(),
         }
-        other_fields = {name: getattr(other, name) for name in other.model_fields_set}
+        other_fields = {name: getattr(mapping, name) for name in mapping.model_fields_set}
         return self.model_copy(update={**other_fields, **merged_fields})
 
     def required_columns(self) -> tuple[str, ...]:
@@ -257,8 +257,8 @@ class ColumnMapping(BaseModel):
         """
         if record.path or not (fixes := self.fixes.get(str(record.line))):
             return record
-        corrected = {name: _parse_correction(record.values.get(name), text) for name, text in fixes.items()}
-        return replace(record, values={**record.values, **corrected})
+        new_cells = {name: _parse_correction(record.values.get(name), text) for name, text in fixes.items()}
+        return replace(record, values={**record.values, **new_cells})
 
 
 def _parse_correction(value: object, text: str) -> object:

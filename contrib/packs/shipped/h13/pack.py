@@ -341,9 +341,9 @@ def _have_common_bigram(data: Flickr8kSet, change: str) -> Flags:
     """Return whether the captions of an image (rows) and a caption of the pool (columns) have a bigram in common."""
     texts = [text for captions in data.captions for text in captions]
     # The words are those of Bleu-pre: ROUGE's.
-    encoded = change_words(encode_texts(texts, TOKENIZERS["rouge"]), change)
+    table = change_words(encode_texts(texts, TOKENIZERS["rouge"]), change)
     # The tokens of all texts are one array, which is cut at the starts of the texts.
-    bigrams = [set(pairwise(tokens.tolist())) for tokens in np.split(encoded.tokens, encoded.starts[1:-1])]
+    bigrams = [set(pairwise(tokens.tolist())) for tokens in np.split(table.tokens, table.starts[1:-1])]
     # Each image has equally many captions, one after the other.
     caption_count = len(data.captions[0])
     image_bigrams = [
