@@ -30,13 +30,13 @@ PAGE_SIZE = 50
 @study_page("known", order=31, parent_page="controls")
 def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     kind = context["kind"]
-    page = Paginator(_visible_candidates(request, study), PAGE_SIZE).get_page(request.GET.get("page"))
+    page = Paginator(_visible_consensus(request, study), PAGE_SIZE).get_page(request.GET.get("page"))
     rows = []
     for consensus in page.object_list:
-        candidate = candidate_of(kind, consensus)
+        known_item = candidate_of(kind, consensus)
         unit = consensus.unit
-        if candidate is not None and unit is not None:  # no candidate: grades whose votes differ
-            unit.expected = candidate.expected  # only to describe it; the unit is not saved
+        if known_item is not None and unit is not None:  # None: grades whose votes differ
+            unit.expected = known_item.expected  # only to describe it; the unit is not saved
             rows.append({"consensus": consensus, "unit": unit, "shown": describe_control_item(kind, unit)})
     context |= {
         "page": page,
@@ -47,14 +47,14 @@ def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResp
     return TemplateResponse(request, "evaluation/study_known.html", context)
 
 
-def _visible_candidates(request: HttpRequest, study: Study) -> QuerySet[Consensus]:
+def _visible_consensus(request: HttpRequest, study: Study) -> QuerySet[Consensus]:
     return visible_units_for_known_items(study, Study.objects.visible_to(request.user))
 
 
 def _take_items(request: HttpRequest, study: Study) -> HttpResponse:
-    candidates = _visible_candidates(request, study)
-    candidates = candidates.filter(pk__in=read_posted_parameters(request, TakeKnownItemsRequest)["chosen"])
-    ids = list(candidates.values_list("pk", flat=True))
+    rows = _visible_consensus(request, study)
+    rows = rows.filter(pk__in=read_posted_parameters(request, TakeKnownItemsRequest)["chosen"])
+    ids = list(rows.values_list("pk", flat=True))
     added_count = take_known_items(study=study, consensus_ids=ids)
     sentence = ngettext(
         "%(n)s known item added to the design.", "%(n)s known items added to the design.", added_count

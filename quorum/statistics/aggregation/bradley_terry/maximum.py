@@ -11,7 +11,7 @@ import numpy as np
 
 from quorum.numeric.arrays import Flags, Floats
 
-# A smaller share of the log-likelihood is a rounding error.
+# A smaller share of the log-likelihood is a rounding error; a smaller share of a step is not tried.
 _ROUNDING = 1e-12
 # Largest change of a parameter in one step. After a larger one, chances may be so near 0 and 1 that no slope is left.
 _MAX_STEP = 4.0
