@@ -1,4 +1,4 @@
-"""Submit the work of a worker in Mechanical Turk's frame, or store it as excluded if it comes too late."""
+"""Submit work from a page in a frame of Mechanical Turk's site, or store it as excluded if it comes too late."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def return_page(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRes
     assignment = own_assignment_of(request, slug, assignment_id)
     if request.method == "POST" and "confirm" in request.POST:
         return_assignment(assignment=assignment)
-        frame = frame_of(request)  # Mechanical Turk's; the session there ends with its only page of work
+        frame = frame_of(request)  # around the page, at Mechanical Turk, where a session has one page of work
         if frame is not None:
             end_session(session=frame.session, status=CrowdSession.Status.RETURNED)
         return render(request, "annotation/returned.html", {"study": assignment.study})

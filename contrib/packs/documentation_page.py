@@ -1,4 +1,4 @@
-"""Make the documentation's page of published numbers beside Quorum's values, from the stored tables of verdicts."""
+"""Make the documentation's page of papers' numbers beside Quorum's values, from stored tables of how far they match."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TABLES_FOLDER = Path(__file__).resolve().parents[2] / "docs" / "figures" / "pape
 
 
 def published_numbers() -> Iterator[str]:
-    """Yield the page as Markdown: for each shipped pack, the table that ``replicate all`` wrote into TABLES_FOLDER.
+    """Yield the page as Markdown: for each pack (a paper), the table that ``replicate all`` wrote into TABLES_FOLDER.
 
     Numbers that are not reproducible are listed by reason instead of in the table.
     """

@@ -1,4 +1,4 @@
-"""Draw the batch of a study from its dataset, without storing it."""
+"""Draw the batch of a study, its HITs and their units, from its dataset, without storing it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def divide_for_quiz(
 
 @many_objects()  # without the cyclic garbage collector, for speed
 def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = None) -> Batch:
-    """Draw the batch of a study, with the changes to the draw that its author made by hand.
+    """Draw the batch of a study, with the changes to single items that its author made by hand.
 
     Args:
         maker: row id of the study's author, who may use unpublished systems of their own; None for a command.

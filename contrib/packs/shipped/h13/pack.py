@@ -68,7 +68,8 @@ TABLE_10 = {
     (5, "recall"): "recall-3.66",
 }
 REASSIGNMENTS = 10_000  # of randomisation tests
-# Sets of references: indices of captions. "gold" is the candidate's own. H13 do not name the other one; all are used.
+# Sets of an image's references: indices of its captions. The pool of candidates is the caption POOL_CAPTION of each.
+# "gold" is the candidate's own. H13 do not name the other one; all are used.
 REFERENCE_SETS: dict[str, tuple[tuple[int, ...], ...]] = {
     "five": ((0, 1, 2, 3, 4),), "gold": ((POOL_CAPTION,),), "four": ((0, 1, 3, 4),), "other": ((0,), (1,), (3,), (4,))
 }  # fmt: skip
@@ -169,7 +170,6 @@ def _add_kappas(run: Run, data: Flickr8kSet) -> None:
             panels.append(_kappa_panel(f"{name}, {label}", SCORE_THRESHOLDS, grid))
             cell = _best_cell(grid)
             printed_thresholds = PRINTED_THRESHOLDS.get((metric_id, reference_set), ())
-            # distinct ones
             thresholds = dict.fromkeys((*printed_thresholds, (cell.first_at_least, cell.second_at_least)))
             estimates = [
                 (score_threshold, grade_threshold, _kappa(experts, scores, score_threshold, grade_threshold))
