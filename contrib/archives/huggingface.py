@@ -57,7 +57,7 @@ def send_to_huggingface(
     recorder.store(state=State.FILLING, address=f"{site.url}/datasets/{repository}")
     if not _has_all_files(site, api_path, plan.files):
         progress(0.2, "sending files")
-        recorder.check_may_send()
+        recorder.check_may_send()  # not if a participant was erased meanwhile
         stale_names = _names_of_stale_files(deposit, plan, remote_files)
         _commit(site, repository, plan, stale_names, str(info.get("sha") or ""))
         if not _has_all_files(site, api_path, plan.files):

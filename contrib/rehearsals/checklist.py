@@ -151,7 +151,7 @@ def _power_at_largest_difference(rows: Sequence[Mapping[str, Any]]) -> float:
 
 
 def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> ChecklistItem:
-    """Return the point about how often the study finds the better side, and what it needs to find it."""
+    """Return the point about how often the study finds the better system or metric, and what it needs to."""
     title, sentence, row = _("Power"), _power_sentence(rows), _main_row(rows)
     power = row["power"] or 0.0
     if power >= CONVENTIONAL_POWER:

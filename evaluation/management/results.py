@@ -55,7 +55,6 @@ class Aggregate(OperationCommand):
             self.say(
                 "The items were chosen by their usefulness; these figures hold for the chosen items alone."
             )
-
         tables = consensus_tables(result)
         if result["workers"]:
             tables.append(workers_report_table(result["workers"]))
@@ -64,6 +63,7 @@ class Aggregate(OperationCommand):
         self.say_tables(tables)
         if sentence := scale_sentence(result):
             self.say(sentence)
+        # the pages of studies that were designed here assign sides at random
         self._print_remarks(result, random_sides=study.source == Study.Source.DESIGNED)
 
     def _print_remarks(self, result: dict[str, Any], *, random_sides: bool) -> None:

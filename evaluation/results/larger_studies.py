@@ -135,7 +135,7 @@ def smallest_factor(is_enough: Callable[[float], bool], max_factor: float) -> fl
 
 def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
     """Return sentences, in the reader's language, on how large a study must be to find a winner; "" if it has one."""
-    # A ``SystemsVerdict``, or a ``Verdict`` on metrics. Those of earlier versions have no ``more``.
+    # ``verdict`` is a ``SystemsVerdict``, or a ``Verdict`` on metrics. Those of earlier versions have no ``more``.
     if "more" not in verdict or verdict["settled"] or len(verdict["leaders"]) < 2:
         return ""
     if verdict.get("raters") == 1:
