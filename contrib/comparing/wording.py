@@ -14,7 +14,7 @@ SIGNIFICANCE_LEVEL = 0.05
 
 
 def describe_comparison(result: Mapping[str, Any]) -> str:
-    """Describe a result of ``compare_metrics`` or ``compare_with_scores``."""
+    """Describe a result of ``compare_metrics`` or ``compare_with_scores``, whose rows have both metrics' agreement."""
     rows = result["rows"]
     # Of pairs, the row of all kinds; of captions, whose rows have no kind, the first one, which is Kendall's tau-b.
     row = next((row for row in rows if row.get("kind", "all") == "all"), None)

@@ -166,7 +166,7 @@ def _majority_winners(votes: Sequence[tuple[str, int]]) -> dict[str, int]:
 
 
 def accuracy_by_kind(data: FiftySentenceData, scores: Floats) -> dict[str, Estimate]:
-    """Return the accuracy, by kind of pair and as "all", of (P, 2) scores of P pairs. A tie counts half."""
+    """Return how often (P, 2) scores of P pairs name people's winner, by kind and as "all". A tie counts half."""
     accuracy = accuracy_over_all(scores, data.people, data.kinds)
     return {kind: estimate_of(share) for kind, share in accuracy.items()}
 
@@ -202,5 +202,5 @@ def scores_by_shared_subsets(
 def curve_over_decided_pairs(
     data: FiftySentenceData, scores: Mapping[int, tuple[Floats, Floats]]
 ) -> ReferenceCurve:
-    """Return the accuracy on the decided pairs of all kinds by the number of references."""
+    """Return how often scores name people's winner of the decided pairs of all kinds, by number of references."""
     return accuracy_by_references(scores, data.winners, data.kinds, clusters=data.clusters)["all"]

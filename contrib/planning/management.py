@@ -69,19 +69,19 @@ class PlanPower(QuorumCommand):
                 assumptions=assumptions, design=design_of(study) if study else None, progress=progress
             )
         self.write_output(options, {"assumptions": assumptions.model_dump(mode="json"), **source, **result})
-        rows = [_design_row(design) for design in result["tried"]]
+        rows = [_row_of_size(size) for size in result["tried"]]
         self.say_tables([plain_table("Designs", PLAN_COLUMNS, rows)])
         if sentence := components_sentence(source.get("components", {})):
             self.say(sentence)
-        cheapest_design = result["best"]
-        if cheapest_design is None:
+        cheapest_size = result["best"]
+        if cheapest_size is None:
             self.say(
                 f"None of these designs surely reaches a power of {percent(assumptions.wanted)} "
                 "(by the lower end of its interval)."
             )
         else:
             title = f"Cheapest that surely reaches a power of {percent(assumptions.wanted)}, simulated anew"
-            self.say_tables([plain_table(title, PLAN_COLUMNS, [_design_row(cheapest_design)])])
+            self.say_tables([plain_table(title, PLAN_COLUMNS, [_row_of_size(cheapest_size)])])
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise EvaluationError(f"{path} is not TOML: {error}.") from None
 
 
-def _design_row(design: dict[str, Any]) -> tuple[Cell, ...]:
-    power = Estimate(design["power"], design["low"], design["high"])
-    sizes = (design[name] for name in ("pairs", "references", "votes"))
-    return *sizes, power, design["wrong"], design["cost_cents"]  # wrong: how often the worse one leads
+def _row_of_size(size: dict[str, Any]) -> tuple[Cell, ...]:
+    power = Estimate(size["power"], size["low"], size["high"])
+    counts = (size[name] for name in ("pairs", "references", "votes"))
+    return *counts, power, size["wrong"], size["cost_cents"]  # wrong: how often the worse one leads

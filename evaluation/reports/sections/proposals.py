@@ -90,10 +90,9 @@ def grades_section(inputs: ReportInputs) -> Section | None:
         "share of first texts in %",
         log=False,
     )
-    raters = inputs.are_raters_known
-    data = table("grades", rows, columns, raters=raters)
+    data = table("grades", rows, columns, raters=inputs.are_raters_known)
     bound_rows = [(bound.label, *bound.y, None, None) for bound in bounds]
-    data_with_bounds = table("grades", [*rows, *bound_rows], columns, raters=raters)
+    data_with_bounds = table("grades", [*rows, *bound_rows], columns, raters=inputs.are_raters_known)
     return section("grades", [sentence], [plot(sentence, drawing, data_with_bounds)], [data])
 
 
