@@ -179,7 +179,7 @@ def _submit_with_claim(
         candidate = None
     with transaction.atomic():
         if candidate is not None:
-            share_pause_lock(study)  # before the assignment is locked, as everywhere, to avoid deadlocks
+            share_pause_lock(study)  # against a pause meanwhile; before other locks, to avoid deadlocks
         submission = _submit_answers(checked_answers)
         claim = None if submission.missing_positions else commit_claim(candidate)
     _require_complete(submission)
