@@ -107,8 +107,8 @@ def _move_session(session: CrowdSession, publication: Publication) -> None:
     )
     other_work = Assignment.objects.filter(session=session).exclude(is_published_work)
     other_assignments = list(other_work.select_for_update().order_by("pk"))
-    locked = CrowdSession.objects.select_for_update().get(pk=session.pk)
-    if locked.booked:  # its payment or rejection is part of the other publication's bookings
+    row = CrowdSession.objects.select_for_update().get(pk=session.pk)
+    if row.booked:  # its payment or rejection is part of the other publication's bookings
         return
     submitted_assignments = [
         assignment for assignment in other_assignments if assignment.state == Assignment.State.SUBMITTED
@@ -119,22 +119,22 @@ def _move_session(session: CrowdSession, publication: Publication) -> None:
     for study in {assignment.study for assignment in submitted_assignments}:
         recount_system_pairs(study)  # an arena's counters of the answers to each pair of systems
     locked_work.update(session=None)
-    locked.publication, locked.study = publication, publication.study
-    locked.save(update_fields=["publication", "study"])
+    row.publication, row.study = publication, publication.study
+    row.save(update_fields=["publication", "study"])
     session.refresh_from_db()
 
 
 @transaction.atomic
 def _store_report(session: CrowdSession, work: CrowdWork) -> None:
-    """Mark a session as confirmed, and store the times, the receipt and the submission that the crowd reports."""
-    locked = CrowdSession.objects.select_for_update().get(pk=session.pk)
-    locked.confirmed, locked.seen_at = True, timezone.now()
-    locked.submitted_at = work.submitted_at or locked.submitted_at
-    locked.auto_approval_at = work.auto_approval_at
-    locked.receipt = work.receipt.replace("\x00", "�")  # PostgreSQL stores no null character
-    if not locked.booked and locked.status not in SUBMITTED_STATUSES and work.status in SUBMITTED_STATUSES:
-        locked.status = Status.SUBMITTED
-    locked.save()
+    """Mark a session as confirmed, and store the crowd's report: times, submission, and answer text (``receipt``)."""
+    row = CrowdSession.objects.select_for_update().get(pk=session.pk)
+    row.confirmed, row.seen_at = True, timezone.now()
+    row.submitted_at = work.submitted_at or row.submitted_at
+    row.auto_approval_at = work.auto_approval_at
+    row.receipt = work.receipt.replace("\x00", "�")  # PostgreSQL stores no null character
+    if not row.booked and row.status not in SUBMITTED_STATUSES and work.status in SUBMITTED_STATUSES:
+        row.status = Status.SUBMITTED
+    row.save()
     session.refresh_from_db()
 
 
@@ -152,9 +152,9 @@ def _store_missing_answers(
     work_of_session = Assignment.objects.filter(session=session).order_by("-accepted_at")
     if publication.hit is None:  # workers of a panel do several HITs, and their pages show what is missing
         problems = []
-        for excluded in work_of_session.filter(state=Assignment.State.APART):
+        for excluded_assignment in work_of_session.filter(state=Assignment.State.APART):
             try:
-                _restore_excluded(excluded)
+                _restore_excluded(excluded_assignment)
             except IncompleteWork as problem:  # other pages of the session may still count
                 problems.append(problem)
         if problems:
@@ -204,16 +204,16 @@ def _submit_crowd_answers(
 def _submit_draft(assignment: Assignment) -> None:
     """Submit a complete draft. If its lease has ended, take a slot for it again."""
     with transaction.atomic():
-        locked = Assignment.objects.select_for_update().get(pk=assignment.pk)
+        row = Assignment.objects.select_for_update().get(pk=assignment.pk)
         now = timezone.now()
         expires_at = now + timedelta(minutes=MINUTES_TO_STORE)
-        if locked.state == Assignment.State.ACCEPTED:
-            locked.renew_lease(now=now, expires_at=expires_at)
-        elif locked.state in (Assignment.State.EXPIRED, Assignment.State.RETURNED):
-            _take_slot(locked)
-            locked.renew_lease(now=now, expires_at=expires_at)
-            Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.ACCEPTED)
-            update_outcomes(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
+        if row.state == Assignment.State.ACCEPTED:
+            row.renew_lease(now=now, expires_at=expires_at)
+        elif row.state in (Assignment.State.EXPIRED, Assignment.State.RETURNED):
+            _take_slot(row)
+            row.renew_lease(now=now, expires_at=expires_at)
+            Assignment.objects.filter(pk=row.pk).update(state=Assignment.State.ACCEPTED)
+            update_outcomes(study=row.study, hits=[row.hit_id] if row.hit_id else [])
     # the answers are in the draft, so none are added
     submit_assignment(assignment=Assignment.objects.select_related("study").get(pk=assignment.pk), answers=[])
 
@@ -244,15 +244,15 @@ def exclude_unknown_work(*, session: CrowdSession) -> int:
     """
     submitted_work = Assignment.objects.filter(session=session, state=Assignment.State.SUBMITTED)
     assignments = list(submitted_work.select_for_update().order_by("pk"))
-    locked = CrowdSession.objects.select_for_update().get(pk=session.pk)
-    if locked.confirmed or locked.booked:
+    row = CrowdSession.objects.select_for_update().get(pk=session.pk)
+    if row.confirmed or row.booked:
         return 0
-    CrowdSession.objects.filter(pk=locked.pk).update(status=Status.UNKNOWN)
+    CrowdSession.objects.filter(pk=row.pk).update(status=Status.UNKNOWN)
     CrowdCall.objects.filter(
-        session=locked, state=CrowdCall.State.WAITING, kind__in=["approve", "reject"]
+        session=row, state=CrowdCall.State.WAITING, kind__in=["approve", "reject"]
     ).update(state=CrowdCall.State.DROPPED, problem="The crowd never knew of this work.")
     _mark_as_excluded(assignments)
-    recount_system_pairs(locked.study)
+    recount_system_pairs(row.study)
     return len(assignments)
 
 
@@ -271,10 +271,10 @@ def _restore_excluded(assignment: Assignment) -> None:
 
     Raise IncompleteWork if no slot is open, or if the worker has done the same HIT again.
     """
-    locked = Assignment.objects.select_for_update().get(pk=assignment.pk)
-    if locked.state != Assignment.State.APART:
+    row = Assignment.objects.select_for_update().get(pk=assignment.pk)
+    if row.state != Assignment.State.APART:
         return
-    _take_slot(locked)
-    Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.SUBMITTED)
-    update_outcomes(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
-    recount_system_pairs(locked.study)
+    _take_slot(row)
+    Assignment.objects.filter(pk=row.pk).update(state=Assignment.State.SUBMITTED)
+    update_outcomes(study=row.study, hits=[row.hit_id] if row.hit_id else [])
+    recount_system_pairs(row.study)

@@ -55,14 +55,14 @@ def bonus(
     """Ask the crowd to pay a bonus. The crowd is called in the background; /api/crowd-calls/ has the result."""
     session = approved_session(study, worker)
     number = lock_for_next_bonus(session)
-    current = preview_bonus(study=study, worker=worker, cents=cents)
-    check_confirmed(current, confirm)
+    current_preview = preview_bonus(study=study, worker=worker, cents=cents)
+    check_confirmed(current_preview, confirm)
     if seen is not None:
         _check_no_newer_bonus(session, seen)
     call = pay_bonus(session=session, cents=cents, why=why, number=number, by=by)
     return Outcome(
         _("A bonus for %(worker)s is being paid.") % {"worker": session.worker},
-        figures_after_operation(current, [call]),
+        figures_after_operation(current_preview, [call]),
     )
 
 
@@ -98,17 +98,17 @@ def top_up(
     Participants for whom the budget does not suffice are left out and named.
     """
     # lock before the preview, so that it cannot change until the bonuses are ordered
-    approved = CrowdSession.objects.filter(study=study, status="approved").order_by("pk")
-    list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
-    current = preview_top_ups(study=study, worker=worker)
-    check_confirmed(current, confirm)
+    approved_sessions = CrowdSession.objects.filter(study=study, status="approved").order_by("pk")
+    list(approved_sessions.select_for_update(no_key=True).values_list("pk", flat=True))
+    current_preview = preview_top_ups(study=study, worker=worker)
+    check_confirmed(current_preview, confirm)
     calls, unpaid_workers = pay_top_ups(study=study, why=why, worker=worker, by=by)
     message = ngettext("One bonus is being paid.", "%(n)s bonuses are being paid.", len(calls))
     message %= {"n": len(calls)}
     if unpaid_workers:
         people = ", ".join(unpaid_workers)
         message += " " + _("The budget is too small for %(people)s.") % {"people": people}
-    figures = figures_after_operation(current, calls)
+    figures = figures_after_operation(current_preview, calls)
     figures["total_cents"] = sum(int(call.payload["cents"]) for call in calls)
     figures["left_out"] = unpaid_workers
     return Outcome(message, figures)
@@ -122,7 +122,7 @@ def budget(
     """Set the budget. It cannot be less than spent and reserved money."""
     if study.platform:  # otherwise ``preview_budget`` refuses
         Budget.objects.select_for_update(no_key=True).get(pk=budget_of(study, study.platform).pk)
-    current = preview_budget(study=study, cents=cents)
-    check_confirmed(current, confirm)
+    current_preview = preview_budget(study=study, cents=cents)
+    check_confirmed(current_preview, confirm)
     set_budget(study=study, platform=study.platform, cents=cents, why=why, by=by)
-    return Outcome(_("The budget is changed."), figures_after_operation(current, []))
+    return Outcome(_("The budget is changed."), figures_after_operation(current_preview, []))

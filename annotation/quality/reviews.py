@@ -73,7 +73,7 @@ def find_objections(
     tallies = [tally for tally in tallies if tally.worker in workers]
     records = records_from_tallies(tallies, rule=controls, kind=kind)
     for worker, record in records.items():
-        # ``after`` is the number of check questions before anybody is shown the accuracy
+        # not used: the accuracy is too low. The sentence shows it, which is hidden until ``after`` check questions.
         if not record.is_used and record.answers >= controls.after:
             sentence = pgettext(
                 "staff",

@@ -131,7 +131,7 @@ def steps_of(
     for number, page_units_of_screen in enumerate(screens_of(page_units, kind), start=1):
         rows: list[StepRow] = []
         for index, page_unit in enumerate(page_units_of_screen):
-            shown = shown_unit(page_unit, design=design, picture_url=picture_url)
+            content = shown_unit(page_unit, design=design, picture_url=picture_url)
             answer = answers.get(str(page_unit.position), {})
             unfinished = answer.get("unfinished")
             problem = ""
@@ -140,7 +140,7 @@ def steps_of(
             rows.append(
                 StepRow(
                     position=page_unit.position,
-                    shown=add_sizes(shown, item_of(page_unit)),
+                    shown=add_sizes(content, item_of(page_unit)),
                     value=answer.get(answer_key(kind)),
                     seconds=answer.get("seconds"),
                     wall_seconds=answer.get("wall_seconds"),

@@ -12,7 +12,7 @@ from judgments.models import HITUnit, Study, SystemPair
 
 
 def arena_units_have_drawing_probabilities() -> Iterator[str]:
-    """Yield a message for each unit in a HIT of an arena without its probability, or the answers it was drawn by."""
+    """Yield a message for each unit of an arena's HIT that lacks its probability or the answers that determined it."""
     hit_units = HITUnit.objects.filter(hit__study__in=_arenas(), unit__control=False).filter(
         Q(chance__isnull=True) | Q(chance__lte=0) | Q(chance__gt=1) | Q(hit__drawn_from=None)
     )

@@ -14,7 +14,7 @@ class DashboardConfig(Feature):
 
         register("board", "contrib.dashboard.handlers.make_snapshot", queue=INTERACTIVE, scope="reports")
 
-    def connect_always(self) -> None:
+    def connect_always(self) -> None:  # also if the feature is off now, since stored snapshots remain
         from annotation.models.privacy import person_erased
         from judgments.models.studies import pages_discarded
 

@@ -15,7 +15,7 @@ ENTROPY_CORRECTION = "miller-madow"  # computed from one unit, so that a part do
 
 
 class SoftLabelLines(Encoding):
-    tallies = True  # write_part adds all judgments to the export's signature
+    tallies = True  # ``work.answers`` adds each judgment to ``work.tally``, for the signature
     counts = {"lines": 0, "left_out": 0}
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
@@ -33,11 +33,11 @@ class SoftLabelLines(Encoding):
             for index, unit in enumerate(units):
                 unit_indexes += [index] * len(answers[unit.pk])
                 values += [kind.outcome_of(answer) for answer in answers[unit.pk]]
-            plain = soft_labels(unit_indexes, values, labels=labels, correction="none")
-            corrected = soft_labels(unit_indexes, values, labels=labels, correction=ENTROPY_CORRECTION)
+            plain_labels = soft_labels(unit_indexes, values, labels=labels, correction="none")
+            corrected_labels = soft_labels(unit_indexes, values, labels=labels, correction=ENTROPY_CORRECTION)
             names = [number_text(label) for label in labels]
             for index, unit in enumerate(units):
-                has_entropy = plain.judgments[index] > 1  # the entropy of one answer is always 0
+                has_entropy = plain_labels.judgments[index] > 1  # the entropy of one answer is always 0
                 write_line(
                     file,
                     {
@@ -46,11 +46,11 @@ class SoftLabelLines(Encoding):
                         "reference": unit.reference.key if unit.reference else None,
                         "first": unit.first.key if unit.first else None,
                         "second": unit.second.key if unit.second else None,
-                        "n": int(plain.judgments[index]),
-                        "votes": dict(zip(names, plain.counts[index].tolist(), strict=True)),
-                        "distribution": dict(zip(names, plain.shares[index].tolist(), strict=True)),
-                        "entropy": float(plain.entropy[index]) if has_entropy else None,
-                        "entropy_corrected": float(corrected.entropy[index]) if has_entropy else None,
+                        "n": int(plain_labels.judgments[index]),
+                        "votes": dict(zip(names, plain_labels.counts[index].tolist(), strict=True)),
+                        "distribution": dict(zip(names, plain_labels.shares[index].tolist(), strict=True)),
+                        "entropy": float(plain_labels.entropy[index]) if has_entropy else None,
+                        "entropy_corrected": float(corrected_labels.entropy[index]) if has_entropy else None,
                     },
                 )
                 work.counts["lines"] += 1

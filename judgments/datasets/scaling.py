@@ -57,10 +57,10 @@ def img_attributes(item: Item, address: str) -> dict[str, str]:
     Args:
         address: the address of the view that serves the item's picture.
     """
-    scaled = _current_scaling(item)
-    if "width" not in scaled:
+    scaling = _current_scaling(item)
+    if "width" not in scaling:
         return {}
-    width, height, widths = scaled["width"], scaled["height"], scaled["widths"]
+    width, height, widths = scaling["width"], scaling["height"], scaling["widths"]
     attributes = {"width": str(width), "height": str(height)}
     if widths:
         sources = [f"{address}?width={scaled_width} {scaled_width}w" for scaled_width in widths]
@@ -85,11 +85,11 @@ def served_path(item: Item, width: str) -> Path | None:
 
 def is_scaled(item: Item) -> bool:
     """Return whether the picture has not changed since it was scaled, and its scaled files exist."""
-    scaled = _current_scaling(item)
+    scaling = _current_scaling(item)
     try:
-        if not scaled or scaled["bytes"] != item.picture.size:
+        if not scaling or scaling["bytes"] != item.picture.size:
             return False
-        return all(scaled_path(str(item.picture), width).is_file() for width in scaled["widths"])
+        return all(scaled_path(str(item.picture), width).is_file() for width in scaling["widths"])
     except FileNotFoundError:
         return False
 
@@ -109,25 +109,25 @@ def scale_picture(picture: str) -> dict[str, Any]:
         ``picture``, its ``bytes``, ``width`` and ``height`` in pixels after rotation, and the ``widths`` of the
         scaled files.
     """
-    original = Path(settings.MEDIA_ROOT) / picture
+    original_path = Path(settings.MEDIA_ROOT) / picture
     attributes: dict[str, Any] = {"picture": picture, "bytes": 0, "widths": []}
     try:
-        attributes["bytes"] = original.stat().st_size
-        with open_picture(original) as opened:
-            is_photograph = opened.format in ("JPEG", "MPO")
-            orientation = opened.getexif().get(ExifTags.Base.Orientation) if is_photograph else None
+        attributes["bytes"] = original_path.stat().st_size
+        with open_picture(original_path) as opened_picture:
+            is_photograph = opened_picture.format in ("JPEG", "MPO")
+            orientation = opened_picture.getexif().get(ExifTags.Base.Orientation) if is_photograph else None
             is_turned = orientation in TURNED_ORIENTATIONS
-            size = opened.size[::-1] if is_turned else opened.size
+            size = opened_picture.size[::-1] if is_turned else opened_picture.size
             attributes |= {"width": size[0], "height": size[1]}
-            is_animated = not is_photograph and getattr(opened, "is_animated", False)
-            if is_animated or opened.mode not in SCALED_MODES:
+            is_animated = not is_photograph and getattr(opened_picture, "is_animated", False)
+            if is_animated or opened_picture.mode not in SCALED_MODES:
                 return attributes
             largest_size = _fit_size(size, LARGEST_BOX)
-            prepare_decoding(opened, largest_size[::-1] if is_turned else largest_size)
-            profile = opened.info.get("icc_profile", b"")
+            prepare_decoding(opened_picture, largest_size[::-1] if is_turned else largest_size)
+            profile = opened_picture.info.get("icc_profile", b"")
             # other formats are served without EXIF
-            upright_picture = ImageOps.exif_transpose(opened) if is_photograph else opened
-            keeps_profile = opened.mode in COLOUR_MODES and len(profile) <= MAX_PROFILE_BYTES
+            upright_picture = ImageOps.exif_transpose(opened_picture) if is_photograph else opened_picture
+            keeps_profile = opened_picture.mode in COLOUR_MODES and len(profile) <= MAX_PROFILE_BYTES
             options = {"icc_profile": profile} if keeps_profile else {}
             rgb_picture = _convert_to_rgb(upright_picture, b"" if keeps_profile else profile)
             _write_sizes(rgb_picture, size, attributes, is_drawing=not is_photograph, **options)
@@ -195,8 +195,8 @@ def _encode_picture(picture: PillowImage.Image, max_bytes: int, *, is_drawing: b
         if len(data) <= max_bytes:
             break
     if is_drawing:
-        lossless = _encode_webp(picture, lossless=True, **options)
-        data = lossless if len(lossless) <= max(len(data), max_bytes // 2) else data
+        lossless_data = _encode_webp(picture, lossless=True, **options)
+        data = lossless_data if len(lossless_data) <= max(len(data), max_bytes // 2) else data
     return data
 
 

@@ -41,9 +41,6 @@ class ImageNames:
     def __init__(self, names: Container[str] | None = None) -> None:
         self._names = names
 
-    def __contains__(self, name: str) -> bool:
-        return self._names is not None and name in self._names
-
     @cached_property
     def _names_by_comparable_name(self) -> dict[str, list[str]]:
         names_by_comparable_name: defaultdict[str, list[str]] = defaultdict(list)
@@ -57,14 +54,14 @@ class ImageNames:
 
         If it is an image name itself, or if there is not exactly one such name, return ``name``.
         """
-        if name in self:
+        if self._names is None or name in self._names:
             return name
         similar_names = self._names_by_comparable_name.get(_comparable_name(name), [])
         return similar_names[0] if len(similar_names) == 1 else name
 
     def check(self, record: Record, name: str) -> None:
         """Raise ImportProblem if the dataset has no such image."""
-        if self._names is not None and name not in self:
+        if self._names is not None and name not in self._names:
             similar_name = self.name_of(name)
             hint = f" (--match-names takes it for {similar_name!r})" if similar_name != name else ""
             raise record.problem("image", quote_value(name), f"an image of the dataset{hint}")
@@ -118,7 +115,7 @@ def find_pictures(names: Collection[str], files: Collection[str]) -> PictureMatc
             continue
         # of several names for one file, only the exact one is clear
         for name in set(similar_names) & set(pictures.respelled_names):
-            pictures.unclear_names[name] = [other for other in similar_names if other != name]
+            pictures.unclear_names[name] = [twin for twin in similar_names if twin != name]
             pictures.respelled_names.remove(name)
             del pictures.files[name]
     return pictures

@@ -32,7 +32,7 @@ def end_panel_session(*, session: CrowdSession, status: str, why: str = "") -> b
     if not end_session_with_status(session=session, status=status, why=why):
         return False
     release_slots(work, Assignment.State.EXPIRED if status == Status.TIMED_OUT else Assignment.State.RETURNED)
-    release_unfilled(publication=session.publication)
+    release_unfilled(publication=session.publication)  # the money of its free places, if nobody new may come
     return True
 
 

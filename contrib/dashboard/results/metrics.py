@@ -63,7 +63,7 @@ def _evaluate_on_captions(
         anonymous=votes.anonymous,
     )
     weights = None
-    if weight_by_unit := loaders.weights_of_units(study):  # {} unless some filtered captions are judged
+    if weight_by_unit := loaders.weights_of_units(study):  # {} unless rejected captions audit the filter
         weights = np.array([weight_by_unit.get(pk, 1.0) for pk in scores.row_ids.tolist()])
     return correlation_so_far(means, scores.by_metric, clusters, weights)
 
@@ -72,10 +72,10 @@ def _evaluate_on_pairs(
     votes: VotesInOrder, units: Units, scores: CandidateScores, decisions: dict[int, float]
 ) -> dict[str, Any]:
     pair_count = len(scores.row_ids)
-    pair = places_in(scores.row_ids, units.pair)  # all pairs of the study have scores
-    winners = list(winners_so_far(votes, pair, scores.images, decisions))
+    pair_index = places_in(scores.row_ids, units.pair)  # of each unit; all pairs of the study have scores
+    winners = list(winners_so_far(votes, pair_index, scores.images, decisions))
     kind_of_pair = np.full(pair_count, -1, dtype=np.int64)  # -1 for pairs without judged units
-    kind_of_pair[pair] = units.kind
+    kind_of_pair[pair_index] = units.kind
     codes = np.unique(kind_of_pair[kind_of_pair >= 0]).tolist()
     code_by_kind = {units.kinds[code]: code for code in codes if units.kinds[code]}
     names = pair_kinds(code_by_kind)

@@ -53,7 +53,7 @@ class SpanMarks(ErrorMarks):
         return ". ".join(sentences) + "."
 
     def read_reply(self, reply: str, *, text: str) -> dict[str, Any]:
-        """Return the unchecked answer in a reply, with its quotes as offsets. Any error means that it has none."""
+        """Return a reply's unchecked answer, with quotes as offsets. Any exception means that the reply has none."""
         # Models often put JSON into a code block of Markdown.
         content = load_json(reply.removeprefix("```json").removeprefix("```").removesuffix("```"))
         spans, search_starts = [], Counter[str]()

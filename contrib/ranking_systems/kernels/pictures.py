@@ -130,8 +130,8 @@ def intersections(first: Floats, second: Floats) -> Floats:
     Args:
         first, second: (pictures, regions, words) fractions.
     """
-    flat = second.reshape(len(second), -1)
-    return np.stack([np.minimum(picture.reshape(-1), flat).sum(axis=1) for picture in first])
+    flat_second = second.reshape(len(second), -1)
+    return np.stack([np.minimum(picture.reshape(-1), flat_second).sum(axis=1) for picture in first])
 
 
 def _average_over_features(

@@ -121,7 +121,7 @@ def judged_captions(
 
 
 def captions_of_several_units(study: Study, table: JudgmentTable) -> list[CaptionConsensus] | None:
-    """Return the captions with their scores, if several units judge each. Return None if each has a unit of its own."""
+    """Return captions with scores if several units judge each, as best-worst lists do; None if each has one unit."""
     kind = kind_of(study)
     scores = kind.results.caption_scores(loaders.included_judgments(study, table)) if kind.results else None
     if scores is None:

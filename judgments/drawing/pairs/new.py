@@ -34,18 +34,18 @@ def draw_new(
 ) -> list[Pair]:
     """Return up to ``count`` new pairs of a kind. Each round draws one pair of each image that has options left."""
     draw_counts: Counter[str] = Counter()
-    remaining = [(image, _options_of_image(image, kind, images, rng)) for image in shuffle(images, rng)]
+    open_images = [(image, _options_of_image(image, kind, images, rng)) for image in shuffle(images, rng)]
     drawn_pairs: list[Pair] = []
-    while remaining and len(drawn_pairs) < count:
+    while open_images and len(drawn_pairs) < count:
         next_round = []
-        for image, options in remaining:
+        for image, options in open_images:
             if len(drawn_pairs) == count:
                 break
             pair = _next_pair(image, kind, options, draw_counts, accepted_pairs, rng)
             if pair is not None:
                 drawn_pairs.append(pair)
                 next_round.append((image, options))
-        remaining = next_round
+        open_images = next_round
     return drawn_pairs
 
 
@@ -111,10 +111,10 @@ def _foreign_options(
     """Yield each reference with a caption of a randomly drawn image; skip images without a different caption."""
     texts = {text.text for text in image.references}
     for first in references:
-        other = images[int(rng.integers(len(images)))]
-        foreign = [text for text in other.references if text.text not in texts]
-        if other.name != image.name and foreign:
-            yield _Option(first, foreign[int(rng.integers(len(foreign)))])
+        other_image = images[int(rng.integers(len(images)))]
+        foreign_texts = [text for text in other_image.references if text.text not in texts]
+        if other_image.name != image.name and foreign_texts:
+            yield _Option(first, foreign_texts[int(rng.integers(len(foreign_texts)))])
 
 
 def _make_pair(image: Image, kind: str, option: _Option, rng: np.random.Generator) -> Pair:

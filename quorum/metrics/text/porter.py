@@ -69,8 +69,8 @@ def rouge_stems(tokens: Sequence[str]) -> list[str]:
 
 def rouge_wordnet_stems(tokens: Sequence[str]) -> list[str]:
     """Return the stems of words by the ROUGE-1.5.5 script with -m, which looks up irregular forms first."""
-    irregular = wordnet_exceptions()
-    return [irregular.get(word) or _rouge_stem(word) for word in tokens]
+    irregular_forms = wordnet_exceptions()
+    return [irregular_forms.get(word) or _rouge_stem(word) for word in tokens]
 
 
 def _rouge_stem(word: str) -> str:
