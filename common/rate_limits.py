@@ -95,14 +95,14 @@ def _networks(address: str) -> tuple[str, ...]:
     A text that a proxy writes instead of an address, such as "unknown", counts as an address.
     """
     try:
-        parsed = ipaddress.ip_address(address)
+        ip = ipaddress.ip_address(address)
     except ValueError:
         return (address,)
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return (str(parsed),)
-    if parsed.ipv4_mapped is not None:  # an IPv4 address in the form of IPv6, such as ::ffff:192.0.2.1
-        return (str(parsed.ipv4_mapped),)
-    return tuple(str(ipaddress.IPv6Network((parsed, length), strict=False)) for length in (64, 48))
+    if isinstance(ip, ipaddress.IPv4Address):
+        return (str(ip),)
+    if ip.ipv4_mapped is not None:  # an IPv4 address in the form of IPv6, such as ::ffff:192.0.2.1
+        return (str(ip.ipv4_mapped),)
+    return tuple(str(ipaddress.IPv6Network((ip, length), strict=False)) for length in (64, 48))
 
 
 def check(name: str, *target: str) -> None:
@@ -153,9 +153,9 @@ def _check_limit(name: str, target: tuple[str, ...], *, counts_use: bool) -> Non
             parts.append(browser)
         # quote the parts, since users may have typed them, and the library joins them with slashes
         key = tuple(quote(part, safe=":", errors="replace") for part in parts)
-        until = _time_of_next_use(network_limit, key, counts_use)
-        if until is not None:
-            wait = max(1, math.ceil(until - time.time()))
+        next_use_time = _time_of_next_use(network_limit, key, counts_use)
+        if next_use_time is not None:
+            wait = max(1, math.ceil(next_use_time - time.time()))
             # log a hash, since people sometimes type passwords in place of names
             digest = salted_hmac("limit", "/".join(target)).hexdigest()[:12] if target else "all"
             logger.warning(

@@ -173,8 +173,8 @@ class ChallengeAdmin(QuorumAdmin):
             assert challenge.closes_at is not None, "it is over"
             return f"closed {format_time(challenge.closes_at)}"
         address = reverse("admin:challenges_challenge_close", args=[challenge.pk])
-        until = format_time(challenge.closes_at) if challenge.closes_at else ""
-        return format_html('{} <a class="q-button" href="{}">Close</a>', until, address)
+        closing_time = format_time(challenge.closes_at) if challenge.closes_at else ""
+        return format_html('{} <a class="q-button" href="{}">Close</a>', closing_time, address)
 
     @display(description="public page")
     def public_page(self, challenge: Challenge) -> SafeString:
@@ -193,10 +193,10 @@ class ChallengeAdmin(QuorumAdmin):
         return format_html("<ul>{}</ul>", lines)
 
     def get_urls(self) -> list[URLPattern]:
-        closing = path(
+        close_route = path(
             "<int:pk>/close/", self.admin_site.admin_view(self.close_view), name="challenges_challenge_close"
         )
-        return [closing, *super().get_urls()]
+        return [close_route, *super().get_urls()]
 
     def close_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         challenge = self.get_queryset(request).filter(pk=pk).first()
@@ -249,12 +249,12 @@ class SubmissionAdmin(ReadOnlyAdmin):
         return format_html('<a class="q-button" href="{}">Remove</a>', address)
 
     def get_urls(self) -> list[URLPattern]:
-        removing = path(
+        remove_route = path(
             "<int:pk>/remove/",
             self.admin_site.admin_view(self.remove_view),
             name="challenges_submission_remove",
         )
-        return [removing, *super().get_urls()]
+        return [remove_route, *super().get_urls()]
 
     def remove_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         submission = self.get_queryset(request).select_related("challenge").filter(pk=pk).first()

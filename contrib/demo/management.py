@@ -67,21 +67,21 @@ def load_demo(progress: Progress, *, later: bool = False) -> list[Study]:
             open_study(study=study)
         studies.append(study)
     progress(0.6, "a finished study, answered by the rehearsal crowd")
-    finished = _create_generated_study(FINISHED_STUDY)
-    if finished.state != Study.State.CLOSED:
-        rehearse(study=finished, crowd=RehearsalCrowd(workers=12, spammers=0.15, seed=7))
+    finished_study = _create_generated_study(FINISHED_STUDY)
+    if finished_study.state != Study.State.CLOSED:
+        rehearse(study=finished_study, crowd=RehearsalCrowd(workers=12, spammers=0.15, seed=7))
     progress(0.8, "its consensus, agreement and metrics")
-    finished_kinds = set(Analysis.objects.filter(study=finished).values_list("what", flat=True))
+    stored_kinds = set(Analysis.objects.filter(study=finished_study).values_list("what", flat=True))
     results: tuple[tuple[str, str, Callable[..., Any]], ...] = (
         (Analysis.Kind.AGGREGATION, "aggregate", aggregate_study),
         (Analysis.Kind.META_EVALUATION, "evaluate", evaluate_study),
     )
-    for what, kind, compute in results:
-        if what not in finished_kinds and later:
-            enqueue(kind=kind, args={"study": finished.slug})
-        elif what not in finished_kinds:
-            compute(study=finished)
-    return [*studies, finished]
+    for analysis_kind, job_kind, compute in results:
+        if analysis_kind not in stored_kinds and later:
+            enqueue(kind=job_kind, args={"study": finished_study.slug})
+        elif analysis_kind not in stored_kinds:
+            compute(study=finished_study)
+    return [*studies, finished_study]
 
 
 def _create_generated_study(name: str) -> Study:

@@ -99,8 +99,8 @@ def instructions_of(kind: Kind, design: StudyDesign) -> str:
     if kind.marks is not None:
         reply_rule = kind.marks.instructions()
     elif kind.names_best:
-        worst = ", a blank and the number of the worst" if design.answers.worst else ""
-        reply_rule = f"Reply with the number of the best text{worst}, and nothing else."
+        worst_rule = ", a blank and the number of the worst" if design.answers.worst else ""
+        reply_rule = f"Reply with the number of the best text{worst_rule}, and nothing else."
     elif kind.choices:
         labels = {choice.value: choice.label for choice in kind.choices}
         replies = [
@@ -189,12 +189,12 @@ def picture_url_of(item: Item) -> str:
         with Image.open(served_file, formats=list(FORMATS)) as image:
             is_large = image.width * image.height > MAX_JPEG_PIXELS
             prepare_decoding(image, (MAX_SIDE_PIXELS, MAX_SIDE_PIXELS) if is_large else image.size)
-            small = ImageOps.exif_transpose(image).convert("RGB")
-            small.thumbnail((MAX_SIDE_PIXELS, MAX_SIDE_PIXELS))
+            small_picture = ImageOps.exif_transpose(image).convert("RGB")
+            small_picture.thumbnail((MAX_SIDE_PIXELS, MAX_SIDE_PIXELS))
     except (OSError, ValueError, Image.DecompressionBombError, PictureProblem) as error:
         raise EvaluationError(f"The picture of image {item.name!r} cannot be read: {error}.") from None
     jpeg_file = BytesIO()
-    small.save(jpeg_file, "JPEG", quality=85)
+    small_picture.save(jpeg_file, "JPEG", quality=85)
     return f"data:image/jpeg;base64,{b64encode(jpeg_file.getvalue()).decode()}"
 
 
@@ -218,14 +218,14 @@ def read_reply(kind: Kind, reply: str, *, swapped: bool, unit: Any = None) -> An
             # {"best": 2} or {"best": 2, "worst": 1}; more numbers than these two raise an error
             answer = dict(zip(ENDS[: len(numbers)], numbers, strict=True))
         elif kind.choices:
-            answers = {allowed.upper(): value for allowed, value in allowed_replies(kind).items()}
+            answers = {allowed_reply.upper(): value for allowed_reply, value in allowed_replies(kind).items()}
             answer = answers[text.removesuffix(".").upper()]
         else:
             answer = plain_number(_read_decimal(text.removesuffix(".")))
-        clean = kind.clean_answer(answer, unit=unit, design=None)
+        clean_answer = kind.clean_answer(answer, unit=unit, design=None)  # ``kind`` was made for the design
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    return kind.sides.to_canonical(clean, side=order_of(kind, unit, swapped=swapped))
+    return kind.sides.to_canonical(clean_answer, side=order_of(kind, unit, swapped=swapped))
 
 
 def _read_integer(text: str) -> int:

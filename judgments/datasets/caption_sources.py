@@ -151,16 +151,16 @@ def _parts_of_rows(table: UploadPart, columns: Sequence[str], tallies: _Tallies)
 
     If the table names no system, it is one part, whose role is not known yet.
     """
-    unused = tuple(column for column in columns if column not in STANDARD_NAMES)[:MAX_SYSTEMS]
+    unused_columns = tuple(column for column in columns if column not in STANDARD_NAMES)[:MAX_SYSTEMS]
     if list(tallies) == [("", "")]:
-        return [tallies["", ""].make_part(table, role="", unused=unused)]
+        return [tallies["", ""].make_part(table, role="", unused=unused_columns)]
     return [
         tally.make_part(
             table,
             role=SYSTEM if system else PEOPLE,
             system=system,
             only=system,
-            unused=unused if part_index == 0 else (),  # list unused columns once per file
+            unused=unused_columns if part_index == 0 else (),  # list unused columns once per file
         )
         for part_index, ((system, _), tally) in enumerate(tallies.items())
     ]
@@ -194,9 +194,9 @@ def _count_record(record: Record, columns: Sequence[str], tallies: _Tallies) -> 
 
 
 def _merge_tallies(tallies: Sequence[_AuthorTally]) -> _AuthorTally:
-    merged = _AuthorTally()
+    merged_tally = _AuthorTally()
     for tally in tallies:
-        merged.images |= tally.images
-        merged.caption_count += tally.caption_count
-        merged.first_rows = (merged.first_rows + tally.first_rows)[:ROWS_SHOWN]
-    return merged
+        merged_tally.images |= tally.images
+        merged_tally.caption_count += tally.caption_count
+        merged_tally.first_rows = (merged_tally.first_rows + tally.first_rows)[:ROWS_SHOWN]
+    return merged_tally

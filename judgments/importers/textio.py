@@ -45,8 +45,8 @@ def read_lines(path: Path, *, encoding: str | None = None, newline: str = "\n") 
     """
     max_line = limits().line  # a file without line ends would fill the memory
     number = 0
-    with import_problems(path, lambda: number + 1), open_bounded(path) as raw:
-        stream = _text_reader(path, raw, encoding, newline)
+    with import_problems(path, lambda: number + 1), open_bounded(path) as file:
+        stream = _text_reader(path, file, encoding, newline)
         while line := stream.readline(max_line):
             number += 1
             if len(line) == max_line:
@@ -61,8 +61,8 @@ def read_lines(path: Path, *, encoding: str | None = None, newline: str = "\n") 
 def read_chunks(path: Path, *, encoding: str | None = None) -> Iterator[str]:
     """Yield the text in parts. Raise ImportProblem as `read_lines` does."""
     number = 0
-    with import_problems(path, lambda: number + 1), open_bounded(path) as raw:
-        stream = _text_reader(path, raw, encoding, "\n")
+    with import_problems(path, lambda: number + 1), open_bounded(path) as file:
+        stream = _text_reader(path, file, encoding, "\n")
         while chunk := stream.read(READ_SIZE):
             yield chunk
             number += chunk.count("\n")
@@ -122,8 +122,8 @@ def read_head(path: Path, size: int, *, encoding: str | None = None) -> str:
 
 
 def _read_first_bytes(path: Path, size: int) -> bytes:
-    with import_problems(path, lambda: 1), open_bounded(path) as raw:
-        return raw.read(size)
+    with import_problems(path, lambda: 1), open_bounded(path) as file:
+        return file.read(size)
 
 
 def _marked_encoding(head: bytes) -> str | None:
@@ -131,9 +131,9 @@ def _marked_encoding(head: bytes) -> str | None:
     return next((name for mark, name in _BYTE_ORDER_MARKS if head.startswith(mark)), None)
 
 
-def _text_reader(path: Path, raw: io.BufferedReader, encoding: str | None, newline: str) -> io.TextIOWrapper:
+def _text_reader(path: Path, file: io.BufferedReader, encoding: str | None, newline: str) -> io.TextIOWrapper:
     """Return a reader of the text. Raise ImportProblem for a binary format, and for an unknown or a wrong encoding."""
-    head = raw.peek(ENCODING_HEAD_BYTES)[:ENCODING_HEAD_BYTES]
+    head = file.peek(ENCODING_HEAD_BYTES)[:ENCODING_HEAD_BYTES]
     for start, (actual, expected) in _BINARY_FORMATS.items():
         if head.startswith(start):
             raise ImportProblem(path, None, None, actual, expected)
@@ -142,7 +142,7 @@ def _text_reader(path: Path, raw: io.BufferedReader, encoding: str | None, newli
         actual = "NUL characters at every other byte, as UTF-16 without a byte order mark has them"
         raise ImportProblem(path, 1, None, actual, f"UTF-8 (--encoding {name} reads this)")
     try:
-        return io.TextIOWrapper(raw, encoding=encoding, newline=newline)
+        return io.TextIOWrapper(file, encoding=encoding, newline=newline)
     except LookupError as error:
         raise ImportProblem(
             path,
@@ -168,9 +168,9 @@ def _undecodable_error(path: Path, error: UnicodeDecodeError, line: int | None) 
     if encoding.startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
         actual = f"bytes that are not {encoding.upper()} ({error.reason})"
         return ImportProblem(path, line, None, actual, "an undamaged file")
-    with open_bounded(path) as raw:
+    with open_bounded(path) as file:
         number = 0
-        while text := raw.readline(limits().line):
+        while text := file.readline(limits().line):
             number += 1
             try:
                 text.decode(encoding)

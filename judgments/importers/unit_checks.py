@@ -78,10 +78,10 @@ class UnitRegister:
         if self._has_reread_file:
             return ""
         self._has_reread_file = True
-        first = find_first_row(row.unit)
-        if first is None:
+        row_and_record = find_first_row(row.unit)
+        if row_and_record is None:
             return ""
-        first_row, first_record = first
+        first_row, first_record = row_and_record
         return _describe_first_difference(first_row, row, first_record)
 
 
@@ -96,13 +96,13 @@ def _describe_first_difference(earlier_row: JudgmentRow, row: JudgmentRow, recor
     """Describe the first column in which two rows of a unit differ. ``record`` is that of the earlier row."""
     location = f"in {record.path}" if record.line is None else f"on line {record.line}"
     for column in ("protocol", "image", *(f"{side}_text" for side in ("reference", *SIDES)), "pair"):
-        first, second = getattr(earlier_row, column), getattr(row, column)
-        if column.endswith("_text") and first is not None and second is not None:
-            if one_text(first) != one_text(second):
-                first, second = quote_difference(first, second)
-                return f" ({column} is {first} {location}, and {second} here)"
-        elif first != second:
-            return f" ({column} is {quote_value(first)} {location}, and {quote_value(second)} here)"
+        earlier_value, value = getattr(earlier_row, column), getattr(row, column)
+        if column.endswith("_text") and earlier_value is not None and value is not None:
+            if one_text(earlier_value) != one_text(value):
+                earlier_value, value = quote_difference(earlier_value, value)
+                return f" ({column} is {earlier_value} {location}, and {value} here)"
+        elif earlier_value != value:
+            return f" ({column} is {quote_value(earlier_value)} {location}, and {quote_value(value)} here)"
     earlier_systems, systems = _list_systems(earlier_row), _list_systems(row)
     if earlier_systems == systems:
         return ""

@@ -100,8 +100,8 @@ class ImageCaptionKind(ChoiceKind):
         """
         keys = self.unit_keys(design, image, [text for text, _ in texts_with_audit_flags])
         return [
-            UnitSpec(key=key, image=image.name, first=text, filtered=filtered, audited=audited)
-            for key, (text, audited) in zip(keys, texts_with_audit_flags, strict=True)
+            UnitSpec(key=key, image=image.name, first=text, filtered=filtered, audited=is_audited)
+            for key, (text, is_audited) in zip(keys, texts_with_audit_flags, strict=True)
         ]
 
     @property
@@ -129,9 +129,9 @@ class ImageCaptionKind(ChoiceKind):
     def degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
         """Return a control item with a damaged caption of the image; None if no caption can be damaged."""
         for caption in shuffle(image.references, slot.rng):
-            damaged = degraded_text(caption, image, slot.images, slot.rng, replace_all=True)
-            if damaged is not None:
-                unit = self.control(slot, image, damaged, self.wrong_caption_answer, DEGRADED)
+            damaged_text = degraded_text(caption, image, slot.images, slot.rng, replace_all=True)
+            if damaged_text is not None:
+                unit = self.control(slot, image, damaged_text, self.wrong_caption_answer, DEGRADED)
                 return Group(image.name, (unit,))
         return None
 

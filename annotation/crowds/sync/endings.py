@@ -68,11 +68,11 @@ def end_publication(publication: Publication, *, read_at: datetime, asked_at: da
         asked_at: when the crowd reported that the external HIT was over.
     """
     grace_start = read_at - timedelta(seconds=settings.CROWD_GRACE_SECONDS)
-    unconfirmed = CrowdSession.objects.filter(publication=publication, confirmed=False)
-    for session in unconfirmed.filter(status=Status.WORKING, arrived_at__lte=grace_start):
+    unconfirmed_sessions = CrowdSession.objects.filter(publication=publication, confirmed=False)
+    for session in unconfirmed_sessions.filter(status=Status.WORKING, arrived_at__lte=grace_start):
         end_session(session=session, status=Status.TIMED_OUT)
     unlisted_count = 0
-    for session in unconfirmed.filter(status=Status.SUBMITTED):
+    for session in unconfirmed_sessions.filter(status=Status.SUBMITTED):
         assignments = Assignment.objects.filter(session=session)
         # the crowd may not list recent work yet (ParlAI#2957)
         if assignments.filter(submitted_at__gt=grace_start).exists():
@@ -91,20 +91,20 @@ def _release_open_places(publication: Publication, unlisted_count: int, asked_at
         asked_at: when the crowd reported that the external HIT was over. If the publication was extended since then,
             it is not changed.
     """
-    locked = Publication.objects.select_for_update().get(pk=publication.pk)
-    if locked.state not in (State.PUBLISHED, State.EXPIRED):
+    row = Publication.objects.select_for_update().get(pk=publication.pk)
+    if row.state not in (State.PUBLISHED, State.EXPIRED):
         return
     is_recent = Q(state__in=["waiting", "started"]) | Q(done_at__gte=asked_at)
-    if CrowdCall.objects.filter(is_recent, publication=locked, kind=Ability.EXTEND).exists():
+    if CrowdCall.objects.filter(is_recent, publication=row, kind=Ability.EXTEND).exists():
         return
-    listed_count = locked.sessions.filter(confirmed=True, status=Status.SUBMITTED).count()
+    listed_count = row.sessions.filter(confirmed=True, status=Status.SUBMITTED).count()
     undecided_count = listed_count + unlisted_count
-    free_count = locked.held_slots - undecided_count
+    free_count = row.held_slots - undecided_count
     if free_count > 0:
-        release_places(publication=locked, places=free_count)
-        locked.refresh_from_db()
-    is_finished = not locked.held_slots and not undecided_count
+        release_places(publication=row, places=free_count)
+        row.refresh_from_db()
+    is_finished = not row.held_slots and not undecided_count
     if is_finished:
-        release_screen_outs(publication=locked)
-    locked.state = State.FINISHED if is_finished else State.EXPIRED
-    locked.save(update_fields=["state"])
+        release_screen_outs(publication=row)
+    row.state = State.FINISHED if is_finished else State.EXPIRED
+    row.save(update_fields=["state"])

@@ -21,19 +21,19 @@ MAX_PAGE_STEP = 8
 
 def look_schedule(least: int, *, divisor: int = GROWTH_DIVISOR, max_step: int = MAX_STEP) -> Iterator[int]:
     """Yield the numbers of judgments (or of pages) after which looks are due, without end. ``least`` is the first."""
-    due = least
+    due_count = least
     while True:
-        yield due
-        due += min(max(due // divisor, 1), max_step)
+        yield due_count
+        due_count += min(max(due_count // divisor, 1), max_step)
 
 
 def pages_since_look(pages: int) -> int:
     """Return the number of new pages for a look after page number ``pages`` (from 1); 0 if no look is due."""
-    previous_due = 0
-    for due in look_schedule(1, divisor=PAGE_GROWTH_DIVISOR, max_step=MAX_PAGE_STEP):
-        if due >= pages:
-            return pages - previous_due if due == pages else 0
-        previous_due = due
+    previous_count = 0
+    for due_count in look_schedule(1, divisor=PAGE_GROWTH_DIVISOR, max_step=MAX_PAGE_STEP):
+        if due_count >= pages:
+            return pages - previous_count if due_count == pages else 0
+        previous_count = due_count
     return 0  # never reached: the schedule has no end
 
 
@@ -43,9 +43,9 @@ def alpha_share(least: int, *, total: int, new_count: int) -> float:
     The first look is due at ``least`` judgments; ``new_count`` of the judgments are new since the last look.
     """
     share = 0.0
-    for number, due in enumerate(look_schedule(least), start=1):
-        if due > total:
+    for number, due_count in enumerate(look_schedule(least), start=1):
+        if due_count > total:
             return share
-        if due > total - new_count:
+        if due_count > total - new_count:
             share += 1 / (number * (number + 1))
     return share

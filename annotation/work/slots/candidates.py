@@ -198,8 +198,8 @@ def _find_or_free_hits(
         hits = next_open_hits(study, worker, participation)
     if not hits and expired_leases:
         ids = [lease.pk for lease in expired_leases]
-        still_expired = Assignment.objects.overdue(timezone.now()).filter(pk__in=ids)
-        release_slots(still_expired, Assignment.State.EXPIRED)
+        overdue_leases = Assignment.objects.overdue(timezone.now()).filter(pk__in=ids)
+        release_slots(overdue_leases, Assignment.State.EXPIRED)
         hits = next_open_hits(study, worker, participation)
     if not hits and end_silent and end_silent_lease(study, worker, participation):
         hits = next_open_hits(study, worker, participation)

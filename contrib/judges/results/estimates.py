@@ -28,5 +28,5 @@ def clustered_estimate(value: float, influences: Floats, images: Ints, n: int) -
         influences: (N,) influence of each of N rows on the value.
         images: (N,) image of each row.
     """
-    half = Clusters.of_codes({ITEM: renumber_codes(images)}).spread(influences).half_width(CONFIDENCE)
-    return dict(as_json({"value": value, "low": value - half, "high": value + half, "n": n}))
+    half_width = Clusters.of_codes({ITEM: renumber_codes(images)}).spread(influences).half_width(CONFIDENCE)
+    return dict(as_json({"value": value, "low": value - half_width, "high": value + half_width, "n": n}))

@@ -70,7 +70,7 @@ class UnitWriter:
         )
 
     def _systems(self, row: JudgmentRow) -> list[Any]:
-        """Return the value of ``Unit.systems``: row ids of the judged text's systems, or a list of them per option."""
+        """Return ``Unit.systems``: row ids of a text's systems, or lists by option; [] for pairs, which store their own."""
         has_single_text = row.second is None and row.second_text is None
         if not has_single_text or not isinstance(row, CreditedRow):
             return []

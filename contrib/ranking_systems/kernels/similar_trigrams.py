@@ -71,13 +71,13 @@ class SimilarTrigrams:
 
     def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
         numbers = dict(self.vocabulary)  # words that are not in the vocabulary get the next numbers
-        left = self._captions(first, numbers)
-        right = left if first is second else self._captions(second, numbers)
-        sums = _match_all(left, right, self.similarity, self.match, first is second)
-        left_lengths, right_lengths = (
-            np.sqrt(_self_sums(side, self.similarity, self.match)) for side in (left, right)
+        rows = self._captions(first, numbers)
+        columns = rows if first is second else self._captions(second, numbers)
+        sums = _match_all(rows, columns, self.similarity, self.match, first is second)
+        row_lengths, column_lengths = (
+            np.sqrt(_self_sums(captions, self.similarity, self.match)) for captions in (rows, columns)
         )
-        return ratio(sums, np.outer(left_lengths, right_lengths), otherwise=0.0)
+        return ratio(sums, np.outer(row_lengths, column_lengths), otherwise=0.0)
 
     def _captions(self, documents: Sequence[Document], numbers: dict[str, int]) -> _Captions:
         """Encode captions. New words are added to ``numbers``."""
@@ -133,8 +133,8 @@ def _match_documents(
     """Return the sum of matches over all pairs of captions of two documents, numbered ``row`` and ``column``."""
     total = 0.0
     for caption in range(first.bounds[row], first.bounds[row + 1]):
-        for other in range(second.bounds[column], second.bounds[column + 1]):
-            total = _add_matches(total, first, caption, second, other, similarity, match)
+        for other_number in range(second.bounds[column], second.bounds[column + 1]):
+            total = _add_matches(total, first, caption, second, other_number, similarity, match)
     return total
 
 
@@ -144,7 +144,7 @@ def _add_matches(
     first: _Captions,
     caption: int,
     second: _Captions,
-    other: int,
+    other_number: int,
     similarity: Floats,
     match: float,
 ) -> float:
@@ -157,7 +157,7 @@ def _add_matches(
     """
     vocabulary_size, weight = similarity.shape[0], match * match  # `match` once for each caption's word
     begin, height = first.starts[caption], first.starts[caption + 1] - first.starts[caption]
-    start, width = second.starts[other], second.starts[other + 1] - second.starts[other]
+    start, width = second.starts[other_number], second.starts[other_number + 1] - second.starts[other_number]
     singles = np.zeros((height + 1, width + 1))
     pairs = np.zeros((height + 1, width + 1))
     for i in range(height):

@@ -32,7 +32,7 @@ class JudgmentTally:
 
     @classmethod
     def writing_to(cls, write: Callable[[bytes], object]) -> JudgmentTally:
-        """Return a tally of some of the units, which does not hash lines but passes them to ``write``.
+        """Return a tally of some of the units, which does not hash the judgments' lines but passes them to ``write``.
 
         The lines of all units are hashed together later (see ``sum_of_counts``).
         """

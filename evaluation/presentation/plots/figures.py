@@ -144,9 +144,9 @@ def svg_of(figure: Figure, plot: Plot, *, simulated: bool) -> str:
 
 def svg_for_file(svg: str) -> bytes:
     """Return the content of an SVG file, with a white background."""
-    head, end, rest = svg.partition(">\n")
-    white = '<rect width="100%" height="100%" fill="#ffffff"/>'
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}{end}{white}\n{rest}'.encode()
+    head, end, body = svg.partition(">\n")
+    background = '<rect width="100%" height="100%" fill="#ffffff"/>'
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}{end}{background}\n{body}'.encode()
 
 
 def pdf_of(figure: Figure) -> bytes:
@@ -176,7 +176,7 @@ def curves_figure(drawing: LinePlot, signature_height: float) -> Figure:
         if index >= len(drawing.panels):
             axes.set_axis_off()
             continue
-        _draw_curve_panel(axes, drawing.panels[index], drawing.log, single=column_count == 1)
+        _draw_curve_panel(axes, drawing.panels[index], drawing.log, is_only_panel=column_count == 1)
     figure.text(0.01, 1 - 0.1 / height, drawing.y_axis, **SOFT_STYLE, va="top")
     name_axis(figure, drawing.x_axis, signature_height)
     figure.subplots_adjust(
@@ -190,15 +190,15 @@ def curves_figure(drawing: LinePlot, signature_height: float) -> Figure:
     return figure
 
 
-def _draw_curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> None:
-    """Draw a panel. ``single`` says whether it is the only panel of the figure."""
+def _draw_curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, is_only_panel: bool) -> None:
+    """Draw a panel. The labels of curves are longer in a figure's only panel."""
     style_axes(axes, grid="y")
     axes.set_title(panel.title, fontsize=NORMAL, color=INK, loc="left", fontweight="bold", parse_math=False)
     _set_panel_scale(axes, panel, log)
     for level in panel.levels:
         style = LEVEL_STYLE | {"alpha": 0.5, "linestyle": DASH if level.dashed else "solid"}
         axes.axhline(level.value, **style, zorder=1)
-    ends = _draw_panel_lines(axes, panel, label_length=20 if single else 16)
+    ends = _draw_panel_lines(axes, panel, label_length=20 if is_only_panel else 16)
     if any(curve.x[0] > curve.x[-1] for curve in panel.curves if curve.x):
         axes.invert_xaxis()  # thresholds of grades fall from left to right, so the last point, with the label, is right
     ends += [(level.value, shorten_label(level.label, 18), INK, "") for level in panel.levels]
@@ -250,14 +250,14 @@ def _thin_ticks(ticks: Sequence[float]) -> list[str]:
     The last tick is always labelled, if necessary in place of the label before it.
     """
     texts: list[str] = []
-    labelled: int | None = None  # index of the last labelled tick
+    labelled_index: int | None = None  # index of the last labelled tick
     for index, tick in enumerate(ticks):
         is_last = index == len(ticks) - 1
-        is_crowded = labelled is not None and tick < MIN_TICK_RATIO * ticks[labelled]
-        if is_last and is_crowded and labelled is not None:
-            texts[labelled] = ""
+        is_crowded = labelled_index is not None and tick < MIN_TICK_RATIO * ticks[labelled_index]
+        if is_last and is_crowded and labelled_index is not None:
+            texts[labelled_index] = ""
         texts.append(f"{tick:g}" if is_last or not is_crowded else "")
-        labelled = index if texts[-1] else labelled
+        labelled_index = index if texts[-1] else labelled_index
     return texts
 
 
@@ -456,17 +456,17 @@ def _draw_curve(axes: Axes, drawing: Specifications) -> None:
     values = [math.nan if estimate.value is None else estimate.value for estimate in drawing.estimates]
     size = 4.5 if len(values) < 60 else 2.6
     for claim_holds, colour, marker in ((True, INK, "o"), (False, WARNING_COLOUR, "v")):
-        marked = [position for position, holds in enumerate(drawing.holds) if holds is claim_holds]
-        heights = [values[position] for position in marked]
-        axes.plot(marked, heights, marker, color=colour, markersize=size, markeredgewidth=0)
+        marked_positions = [position for position, holds in enumerate(drawing.holds) if holds is claim_holds]
+        heights = [values[position] for position in marked_positions]
+        axes.plot(marked_positions, heights, marker, color=colour, markersize=size, markeredgewidth=0)
     if drawing.reported is not None:
-        reported = drawing.reported
-        axes.axvline(reported, color=ACCENT, alpha=0.6, linewidth=1, zorder=1)
-        axes.plot([reported], [values[reported]], "o", color=ACCENT, markersize=size + 1.5, markeredgewidth=0)
-        share = reported / max(1, len(values) - 1)
+        index = drawing.reported
+        axes.axvline(index, color=ACCENT, alpha=0.6, linewidth=1, zorder=1)
+        axes.plot([index], [values[index]], "o", color=ACCENT, markersize=size + 1.5, markeredgewidth=0)
+        share = index / max(1, len(values) - 1)
         align = _label_alignment(share, left_below=0.1, right_above=0.9)
         write_beside(
-            axes, "as reported", (reported, 1.0), (0, -1), xycoords=axes.get_xaxis_transform(), ha=align, va="bottom",
+            axes, "as reported", (index, 1.0), (0, -1), xycoords=axes.get_xaxis_transform(), ha=align, va="bottom",
             fontsize=SMALL - 1.5, color=ACCENT,
         )  # fmt: skip
     write_beside(

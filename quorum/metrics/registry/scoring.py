@@ -131,8 +131,8 @@ class PreparedReferences:
                 f"{len(candidates)} candidates but {len(self.references)} lists of references, expected as many"
             )
         comparison = ReferenceComparison.from_texts(candidates, self.references)
-        for prepared in self.prepared_texts:
-            comparison.use_tokens(prepared.tokenization, prepared.with_texts_before(candidates))
+        for texts in self.prepared_texts:
+            comparison.use_tokens(texts.tokenization, texts.with_texts_before(candidates))
         return _scores(comparison, _configure_metrics(self.metrics, {}), self.tokenizer, "corpus")
 
 
@@ -148,12 +148,12 @@ def _scores(
     for given_name, (metric, settings) in configured_metrics.items():
         metric_tokenizer = tokenizer_named(metric.tokenizer) if metric.tokenizer else default_tokenizer
         tokenization = Tokenization(metric_tokenizer, metric.change_for(settings))
-        computed = metric.compute(comparison, tokenization, settings)
+        result = metric.compute(comparison, tokenization, settings)
         if metric.cuts_words:
             tokenizers_used[metric_tokenizer.name] = metric_tokenizer
-        fields = metric.signature_fields(settings) | dict(computed.shown)  # known only after computing
+        fields = metric.signature_fields(settings) | dict(result.shown)  # known only after computing
         signature = _signature(metric, fields, metric_tokenizer, comparison, corpus_name)
-        scores[given_name] = MetricScore(computed.corpus, computed.images, signature)
+        scores[given_name] = MetricScore(result.corpus, result.images, signature)
     metrics_with_idf = dict.fromkeys(
         metric.name for metric, _ in configured_metrics.values() if metric.weighs_by_documents
     )
@@ -177,12 +177,12 @@ def _configure_metrics(
     metrics_by_text: dict[str, tuple[Metric, Mapping[str, object]]] = {}
     for text in metrics:
         try:
-            parsed = parse(f"{text}|v:{VERSION}")  # the text is a signature without its version
+            signature = parse(f"{text}|v:{VERSION}")  # the text is a signature without its version
         except BadSignature:
             raise InvalidInput(f"metric {text!r} is no name, nor name|option:value") from None
-        metric = metric_named(parsed.name)
-        _check_options([metric], parsed.fields)
-        metrics_by_text[text] = metric, parsed.fields
+        metric = metric_named(signature.name)
+        _check_options([metric], signature.fields)
+        metrics_by_text[text] = metric, signature.fields
     if not metrics_by_text:
         raise InvalidInput("metrics is empty, expected at least one name")
     _check_options([metric for metric, _ in metrics_by_text.values()], options)
@@ -252,7 +252,7 @@ def _missing_tokens_warnings(
 
 def _few_documents_warning(metric_names: Sequence[str], comparison: ReferenceComparison) -> tuple[str, ...]:
     document_count = comparison.count_distinct_documents(FEW_DOCUMENTS)
-    if not metric_names or document_count == FEW_DOCUMENTS:
+    if not metric_names or document_count == FEW_DOCUMENTS:  # counting stops there: these are enough
         return ()
     names = ", ".join(metric_names)
     if document_count == 1:

@@ -92,9 +92,9 @@ class TextPieces:
         for first, (pieces, ends) in zip(blocks, pieces_of_blocks, strict=True):
             chunks.append(pieces)
             self.starts[first + 1 : first + len(ends) + 1] = self.starts[first] + ends
-        unified = pa.chunked_array(chunks).unify_dictionaries()
-        self.numbers: Numbers = np.concatenate([pieces.indices.to_numpy() for pieces in unified.chunks])
-        self.distinct: list[str] = unified.chunk(0).dictionary.to_pylist()
+        array = pa.chunked_array(chunks).unify_dictionaries()
+        self.numbers: Numbers = np.concatenate([pieces.indices.to_numpy() for pieces in array.chunks])
+        self.distinct: list[str] = array.chunk(0).dictionary.to_pylist()
 
     def tokenize_pieces(self, tokenizer: Tokenizer) -> TokenizedTexts:
         numbers, starts, distinct = self.numbers, self.starts, self.distinct
@@ -123,9 +123,9 @@ class TextPieces:
         joined_positions = np.flatnonzero(is_joined)
         # A joined piece is the second of its run if the piece before it is not joined; position 0 never is.
         is_second = np.diff(joined_positions, prepend=-1) > 1
-        firsts = joined_positions[is_second] - 1
+        run_starts = joined_positions[is_second] - 1
         lengths = np.diff(np.flatnonzero(np.append(is_second, True))) + 1
-        text_of_run = dict(zip(firsts.tolist(), self._join_runs(firsts, lengths), strict=True))
+        text_of_run = dict(zip(run_starts.tolist(), self._join_runs(run_starts, lengths), strict=True))
         # The pieces of a whole text are one run by now. Replace its text, which has other blanks.
         text_of_run |= {int(self.starts[text]): self._texts[text] for text in whole_texts}
         new_numbers = {
@@ -133,7 +133,7 @@ class TextPieces:
         }
         # Replace the first piece of each run by the run, and drop the others.
         numbers = self.numbers.copy()
-        numbers[firsts] = [new_numbers[run] for run in text_of_run.values()]
+        numbers[run_starts] = [new_numbers[run] for run in text_of_run.values()]
         numbers, distinct = _drop_unused(numbers[~is_joined], [*self.distinct, *new_numbers])
         dropped_before = np.searchsorted(joined_positions, self.starts)  # number of pieces
         return numbers, self.starts - dropped_before, distinct
@@ -147,9 +147,9 @@ class TextPieces:
         texts = np.flatnonzero(joined_counts).tolist()
         return [text for text in texts if not _has_single_blanks(self._texts[text])]
 
-    def _join_runs(self, firsts: Ints, lengths: Ints) -> list[str]:
+    def _join_runs(self, starts: Ints, lengths: Ints) -> list[str]:
         """Return the text of each run of pieces, with single blanks between them."""
-        pieces = pa.array(self.distinct, pa.large_string()).take(self.numbers[joined_ranges(firsts, lengths)])
+        pieces = pa.array(self.distinct, pa.large_string()).take(self.numbers[joined_ranges(starts, lengths)])
         lists = pa.ListArray.from_arrays(pa.array(starts_of(lengths), pa.int32()), pieces)
         texts: list[str] = pc.binary_join(lists, pa.scalar(" ", pa.large_string())).to_pylist()
         return texts
@@ -172,8 +172,8 @@ def _arrow_array(texts: list[str]) -> pa.Array:
         return pa.array(texts, pa.large_string())
     except UnicodeEncodeError:
         # Half of a surrogate pair, from a text that was cut in the middle of a character, becomes U+FFFD.
-        whole = [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts]
-        return pa.array(whole, pa.large_string())
+        whole_texts = [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts]
+        return pa.array(whole_texts, pa.large_string())
 
 
 @compiled

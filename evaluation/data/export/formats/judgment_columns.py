@@ -26,8 +26,8 @@ DOCUMENT = "document"  # only if items are parts of documents
 
 
 def file_columns(study: Study) -> tuple[str, ...]:
-    left_out = columns_left_out(study)
-    return tuple(name for name in JUDGMENT_COLUMNS if name not in left_out)
+    omitted_columns = columns_left_out(study)
+    return tuple(name for name in JUDGMENT_COLUMNS if name not in omitted_columns)
 
 
 def answers_setting(study: Study) -> str:
@@ -49,15 +49,15 @@ def _has_documents(study: Study) -> bool:
 
 def columns_left_out(study: Study) -> list[str]:
     """Return the columns of ``JUDGMENT_COLUMNS`` that the study's file does not have."""
-    left_out: list[str] = []
+    omitted_columns: list[str] = []
     if not KINDS[study.protocol].is_open:
-        left_out += OPEN_COLUMNS
+        omitted_columns += OPEN_COLUMNS
     if not answers_setting(study):
-        left_out.append(ANSWERS)
+        omitted_columns.append(ANSWERS)
     if not study_scale(study):
-        left_out.append(SCALE)
-    if not (design_of(study).chosen or has_chances(study)):  # neither items nor a page's units were sampled
-        left_out.append(CHANCE)
+        omitted_columns.append(SCALE)
+    if not (design_of(study).chosen or has_chances(study)):  # no item or unit had unequal probabilities
+        omitted_columns.append(CHANCE)
     if not _has_documents(study):
-        left_out.append(DOCUMENT)
-    return left_out
+        omitted_columns.append(DOCUMENT)
+    return omitted_columns
