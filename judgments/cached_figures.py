@@ -76,22 +76,22 @@ def cached_figures(study: Study, figures: FiguresDefinition[T], *, wait: bool = 
         needs_job = figures.always_needs_job(study)
         if not needs_job:
             return ShownFigures(figures.compute(study))
-    cached, is_large = _find_cached_figures(study, figures)
-    if cached is None:
+    row, is_large = _find_cached_figures(study, figures)
+    if row is None:
         if needs_job or (is_large and not wait):
             _start_unless_failed(study, figures.name)
             return ShownFigures(None, is_recomputing=True)
         return ShownFigures(_compute_for_page(study, figures))
     # The version changes with a person's action, whose effect the person wants to see at once.
-    is_current = cached.version == _version_key(study, figures)
-    if not is_current and not needs_job and cached.seconds <= QUICK_SECONDS:
+    is_current = row.version == _version_key(study, figures)
+    if not is_current and not needs_job and row.seconds <= QUICK_SECONDS:
         return ShownFigures(_compute_for_page(study, figures))
-    is_stale = not is_current or (not figures.never_expires and _is_old(cached))
+    is_stale = not is_current or (not figures.never_expires and _is_old(row))
     if is_stale:
         request_figures(study, [figures.name])
     if figures.never_expires and not is_current:  # they are wrong, and not only old
         return ShownFigures(None, is_recomputing=True)
-    return ShownFigures(figures.from_json(cached.value), cached.made_at, is_recomputing=is_stale)
+    return ShownFigures(figures.from_json(row.value), row.made_at, is_recomputing=is_stale)
 
 
 def _find_cached_figures(study: Study, figures: FiguresDefinition[Any]) -> tuple[CachedFigures | None, bool]:
@@ -200,6 +200,6 @@ def _version_key(study: Study, figures: FiguresDefinition[Any]) -> str:
     return content_key(figures.version(study))
 
 
-def _is_old(cached: CachedFigures) -> bool:
-    age = (timezone.now() - cached.made_at).total_seconds()
-    return age >= max(MAX_AGE_SECONDS, INTERVAL_FACTOR * cached.seconds)
+def _is_old(row: CachedFigures) -> bool:
+    age = (timezone.now() - row.made_at).total_seconds()
+    return age >= max(MAX_AGE_SECONDS, INTERVAL_FACTOR * row.seconds)

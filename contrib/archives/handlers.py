@@ -27,10 +27,10 @@ def deposit_release(run: JobRun, *, study: str, send: bool, **options: Any) -> d
     plan = plan_publication(study=study_row, **options)
     if not send:
         return {"plan": plan.as_json(), "words": describe_plan(plan)}
-    sent = send_release(plan=plan, progress=run.progress)
+    result = send_release(plan=plan, progress=run.progress)
     return {
-        "words": [sent.summary()],
-        "state": sent.deposit.state,
-        "doi": sent.deposit.doi,
-        "address": sent.deposit.address,
+        "words": [result.summary()],
+        "state": result.deposit.state,
+        "doi": result.deposit.doi,
+        "address": result.deposit.address,
     }

@@ -111,10 +111,10 @@ def _best_methods(savings: dict[str, Any]) -> list[dict[str, Any]]:
         group_rows = _rows_of_group(savings, group)
         for budget in sorted({row["budget"] for row in group_rows}):
             rows = [row for row in group_rows if row["budget"] == budget and row["saved"] is not None]
-            best = max(rows, key=lambda row: row["saved"], default=None)
-            if best is not None:
-                labels = {"group": _(GROUP_LABELS[group]), "method": _(METHOD_LABELS[best["method"]])}
-                best_rows.append(best | labels)
+            best_row = max(rows, key=lambda row: row["saved"], default=None)
+            if best_row is not None:
+                labels = {"group": _(GROUP_LABELS[group]), "method": _(METHOD_LABELS[best_row["method"]])}
+                best_rows.append(best_row | labels)
     return best_rows
 
 

@@ -58,16 +58,16 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Compu
     kind, design = KINDS[study.protocol], design_of(study)
     # The last judgment of this study. The last of all studies would not do: judgments of this study with lower ids may
     # be committed after it, and would be missed.
-    newest = blocks.last_judgment_bound(study)
+    newest_pk = blocks.last_judgment_bound(study)
     event = study.events.aggregate(last=Max("pk"))["last"] or 0
     # Score before reading judgments, to use less memory.
-    stored = stored_scores(study)
-    scores = candidate_scores(study) if stored is None else stored
+    saved_scores = stored_scores(study)
+    scores = candidate_scores(study) if saved_scores is None else saved_scores
     # The first image of a document stands for all its images, since intervals are clustered by document.
     scores = replace(scores, images=loaders.clusters_of_items(study, scores.images))
     progress(0.05, "reading judgments")
     all_units = loaders.study_units(study)
-    table = loaders.load_judgments(study, newest=newest, units=all_units)
+    table = loaders.load_judgments(study, newest=newest_pk, units=all_units)
     progress(0.5, "replaying them")
     units = all_units.judged_units
     del all_units  # the units with judgments have been copied
@@ -119,10 +119,10 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Compu
     signature = str(signature_of_study(study, table=table)) if len(table) else ""
     result["drawings"] = {**draw_plots(result), "signature": signature}
     # Judgments that arrive meanwhile are counted as new, in addition to the snapshot.
-    judgments = first_answers(study).filter(pk__lte=newest).count()
-    values = {"judgments": judgments, "newest": newest, "event": event, "result": result}
+    judgments = first_answers(study).filter(pk__lte=newest_pk).count()
+    values = {"judgments": judgments, "newest": newest_pk, "event": event, "result": result}
     values |= {"seconds": time.monotonic() - start, "made_at": timezone.now()}
-    return ComputedSnapshot(study, values, scores if stored is None else None)
+    return ComputedSnapshot(study, values, scores if saved_scores is None else None)
 
 
 @transaction.atomic
@@ -130,8 +130,8 @@ def store_snapshot(snapshot: ComputedSnapshot) -> BoardSnapshot:
     values = dict(snapshot.values)
     if snapshot.scores is not None:
         values["scores"] = snapshot.scores.as_json()
-    stored, _ = BoardSnapshot.objects.defer("scores").update_or_create(study=snapshot.study, defaults=values)
-    return stored
+    row, _ = BoardSnapshot.objects.defer("scores").update_or_create(study=snapshot.study, defaults=values)
+    return row
 
 
 def forget_snapshot(*, study: Study, **_signal: Any) -> None:

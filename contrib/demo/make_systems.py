@@ -70,9 +70,9 @@ def usable_captions(captions: Captions, image: str) -> dict[str, str]:
     """Return the first captions of other photographs, by photograph, without captions that `image` also has."""
     captions_of_image = set(captions[image])
     return {
-        other: texts[0]
-        for other, texts in captions.items()
-        if other != image and texts[0] not in captions_of_image
+        other_image: texts[0]
+        for other_image, texts in captions.items()
+        if other_image != image and texts[0] not in captions_of_image
     }
 
 
@@ -83,12 +83,12 @@ def nearest_captions(captions: Captions) -> dict[str, str]:
     """
     bags = {image: bag_of_words(texts) for image, texts in captions.items()}
     weights = inverse_document_frequency(bags.values())
-    nearest = {}
+    captions_by_image = {}
     for image in captions:
         texts = usable_captions(captions, image)
-        neighbour = max(sorted(texts), key=lambda other: weighted_f1(bags[image], bags[other], weights))
-        nearest[image] = texts[neighbour]
-    return nearest
+        neighbour = max(sorted(texts), key=lambda name: weighted_f1(bags[image], bags[name], weights))
+        captions_by_image[image] = texts[neighbour]
+    return captions_by_image
 
 
 def random_captions(captions: Captions, seed: int) -> dict[str, str]:

@@ -55,12 +55,11 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     number = next_copy_number(study)
     values = without_guessable_code(study.design) | {
         "slug": f"{study.slug[:SLUG_LENGTH]}-{number}",
-        "name": f"{study.name[:NAME_LENGTH]} (closer, {number})",
+        "name": f"{study.name[:NAME_LENGTH]} (closer, {number})",  # "closer": the error analysis
         "sampling": study.design["sampling"] | {"only": sorted(selected_keys)},
     }
     values.pop("by_hand", None)  # changes by hand are about items of the previous study
-    # "chosen" has the probability with which each row was selected. It is unknown for the rows of this batch.
-    values.pop("chosen", None)
+    values.pop("chosen", None)  # each row's probability of being selected, which is unknown for this batch
     if kind.judges_one_caption:
         values |= _tables_of_listed_captions(study, selected_keys)
     batch = create_study(design=make_design(values), user=by)
@@ -189,6 +188,7 @@ def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User
         "sampling": study.design["sampling"] | sampling,
     }
     values.pop("chosen", None)  # probabilities of items of the previous study
+    values.pop("by_hand", None)  # changes of its items, which the new draft does not draw
     batch = create_study(design=make_design(values), user=by)
     events = (
         (study, f"{items:,} new items were ordered, in draft {batch.slug}."),

@@ -191,9 +191,9 @@ def _metric_differences(figures: Sequence[SpecificationFigures], conclusion: Con
         other_values = {name: values[name] for name in names if not math.isnan(values[name])}
         if not other_values or math.isnan(values[conclusion.better]):
             continue
-        best_other = max(other_values, key=lambda name: other_values[name])
-        difference = values[conclusion.better] - other_values[best_other]
-        influences_on_difference = influences[conclusion.better] - influences[best_other]
+        best_name = max(other_values, key=lambda name: other_values[name])
+        difference = values[conclusion.better] - other_values[best_name]
+        influences_on_difference = influences[conclusion.better] - influences[best_name]
         spread = specification_figures.clusters.spread(influences_on_difference)
         half_width = spread.half_width(CONFIDENCE)
         low[index], value[index], high[index] = difference - half_width, difference, difference + half_width
@@ -207,11 +207,11 @@ def _conclusion_json(conclusion: Conclusion, universe: Universe, estimates: _Est
     whole interval does, and ``moved_by`` the choice whose options differ most in their mean value.
     """
     low, value, high = estimates
-    threshold, below = conclusion.threshold, conclusion.below
-    inclusive = conclusion.universe == AGREEMENT
-    holds = passes_threshold(value, threshold, below=below, inclusive=inclusive)
-    nearer_end = high if below else low  # if this end of an interval passes the threshold, all of it does
-    is_clear = passes_threshold(nearer_end, threshold, below=below, inclusive=inclusive)
+    threshold, is_below = conclusion.threshold, conclusion.below
+    is_inclusive = conclusion.universe == AGREEMENT
+    holds = passes_threshold(value, threshold, below=is_below, inclusive=is_inclusive)
+    nearer_end = high if is_below else low  # if this end of an interval passes the threshold, all of it does
+    is_clear = passes_threshold(nearer_end, threshold, below=is_below, inclusive=is_inclusive)
     is_defined = ~np.isnan(value)
     choices: dict[str, dict[str, dict[str, Any]]] = {}  # by name of the choice, and by option
     for column, choice in enumerate(universe.choices):

@@ -64,7 +64,7 @@ class Pair:
     """A candidate pair: two captions of an image that are compared.
 
     Attributes:
-        kind: HC, HI, HM or MM (``sampling.PairKind``); "" after a manual change.
+        kind: HC, HI, HM or MM (``sampling.PairKind``); "" after a change by hand (``by_hand``).
         first_system, second_system: the names of the systems that proposed the captions; None for people.
         references: the ids of the references with which the candidates are compared.
     """
@@ -164,7 +164,7 @@ class Batch:
         quiz: groups of control items for the quiz before the work, which are in no HIT.
         notes: counts and sentences about the draw, such as {"passed_filter": 120}, for the study's pages.
         pool: the units of an arena, grouped by pair of systems, from which its pages are drawn later.
-        new_texts: texts of manual changes, which the dataset may lack.
+        new_texts: texts that the study's author changed by hand, which the dataset may lack.
     """
 
     hits: tuple[HITSpec, ...]

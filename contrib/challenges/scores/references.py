@@ -49,8 +49,8 @@ def hash_references(references: dict[str, list[str]]) -> str:
     digest = sha256()
     for image, texts in references.items():
         for text in (image, *texts):
-            encoded = text.encode("utf-8", "surrogatepass")
-            digest.update(f"{len(encoded)}:".encode() + encoded)
+            data = text.encode("utf-8", "surrogatepass")
+            digest.update(f"{len(data)}:".encode() + data)
         digest.update(b";")
     return digest.hexdigest()
 
@@ -72,13 +72,13 @@ def prepared_references(challenge: Challenge) -> PreparedReferences:
             "its organisers must make a new one."
         )
     key = (challenge.references_sha256, tuple(challenge.metrics), challenge.tokenizer)
-    prepared = _PREPARED_REFERENCES.get(key)
-    if prepared is None:
-        prepared = PreparedReferences.from_references(
+    cached_references = _PREPARED_REFERENCES.get(key)
+    if cached_references is None:
+        cached_references = PreparedReferences.from_references(
             list(references.values()), challenge.metrics, challenge.tokenizer
         )
         # make room for one more by removing the oldest
         for old_key in list(_PREPARED_REFERENCES)[: len(_PREPARED_REFERENCES) - CACHED_CHALLENGES + 1]:
             _PREPARED_REFERENCES.pop(old_key, None)
-        _PREPARED_REFERENCES[key] = prepared
-    return prepared
+        _PREPARED_REFERENCES[key] = cached_references
+    return cached_references

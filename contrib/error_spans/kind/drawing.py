@@ -22,24 +22,24 @@ KIND_NAME = "spans"
 
 def draw_texts(kind: Kind, design: StudyDesign, material: Material) -> Batch:
     """Draw single texts or, if the design asks for it, two texts of an item side by side."""
-    drawn = draw_captions(design, material, partial(unit_keys_of_texts, design))
+    draw = draw_captions(design, material, partial(unit_keys_of_texts, design))
     groups = []
-    for captions in drawn.images:
+    for captions in draw.images:
         image = captions.image
         judged_texts = captions.judged_texts(
             rng_for(design.seed, f"captions {image.name}"), rng_for(design.seed, f"audited {image.name}")
         )
-        units = [make_text_unit(design, image, text, audited=audited) for text, audited in judged_texts]
+        units = [make_text_unit(design, image, text, audited=is_audited) for text, is_audited in judged_texts]
         groups += [
             Group(image.name, units_on_screen)
             for units_on_screen in _group_by_screen(design, image.name, units)
         ]
-    hits = kind.hits(design, groups, control_images=drawn.division.control_images)
+    hits = kind.hits(design, groups, control_images=draw.division.control_images)
     if not design.spans.contrastive:
-        return Batch(hits=hits, notes=drawn.notes)
-    sentences = [*drawn.notes.get("sentences", []), *describe_screens(design, hits)]
+        return Batch(hits=hits, notes=draw.notes)
+    sentences = [*draw.notes.get("sentences", []), *describe_screens(design, hits)]
     return Batch(  # the largest number of screens on a page is shown to participants
-        hits=hits, notes={**drawn.notes, "sentences": sentences, SCREENS: max(map(screen_count, hits))}
+        hits=hits, notes={**draw.notes, "sentences": sentences, SCREENS: max(map(screen_count, hits))}
     )
 
 
@@ -47,10 +47,10 @@ def _group_by_screen(design: StudyDesign, item: str, units: Sequence[UnitSpec]) 
     """Return an item's units by screen: one unit each or, for texts side by side, two random units."""
     if not design.spans.contrastive:
         return [(unit,) for unit in units]
-    shuffled = shuffle(units, rng_for(design.seed, f"screens {item}"))
+    shuffled_units = shuffle(units, rng_for(design.seed, f"screens {item}"))
     return [
-        join_on_screen(shuffled[start : start + TEXTS_PER_SCREEN])
-        for start in range(0, len(shuffled), TEXTS_PER_SCREEN)
+        join_on_screen(shuffled_units[start : start + TEXTS_PER_SCREEN])
+        for start in range(0, len(shuffled_units), TEXTS_PER_SCREEN)
     ]
 
 

@@ -44,16 +44,16 @@ class MarkedRow:
     texts: tuple[MarkedText, MarkedText]
 
 
-def marked_rows(study: Study, shared: Sequence[tuple[Segment, Segment]]) -> list[MarkedRow]:
-    """Return the marked texts of ``shared``, both systems' segments of each item, if both have a consensus."""
-    items = Item.objects.in_bulk([segment.item for segment, _ in shared])
+def marked_rows(study: Study, segment_pairs: Sequence[tuple[Segment, Segment]]) -> list[MarkedRow]:
+    """Return the marked texts of both systems' segments of an item, for pairs of which both have a consensus."""
+    items = Item.objects.in_bulk([segment.item for segment, _ in segment_pairs])
     # By descending position, so that the first reference of an item replaces its others in the dictionary.
     references = dict(
         Caption.objects.filter(item__in=items, role=Caption.Role.REFERENCE)
         .order_by("-position")
         .values_list("item_id", "text")
     )
-    units = {segment.unit for pair in shared for segment in pair}
+    units = {segment.unit for pair in segment_pairs for segment in pair}
     rows = Consensus.objects.filter(study=study, unit__in=units).select_related("unit__first")
     consensus = {row.unit_id: row for row in rows}
     return [
@@ -63,7 +63,7 @@ def marked_rows(study: Study, shared: Sequence[tuple[Segment, Segment]]) -> list
             reference=references.get(first.item, ""),
             texts=(_mark_text(consensus[first.unit]), _mark_text(consensus[second.unit])),
         )
-        for first, second in shared
+        for first, second in segment_pairs
         if first.unit in consensus and second.unit in consensus
     ]
 

@@ -10,6 +10,7 @@ from judgments.drawing.material import screen_of
 from judgments.models import Study, StudyEvent, Unit
 from judgments.studies.designs import design_of
 from judgments.studies.generation.batches import build_batch
+from judgments.studies.generation.hand_changes import change_by_hand
 from judgments.studies.generation.hits import generate_hits
 from tests.annotation.casting import make_study as make_drawn
 from tests.annotation.sourcing import make_texts, side_by_side
@@ -96,6 +97,18 @@ def test_a_batch_of_chosen_items_does_not_name_their_chances_of_being_chosen() -
     key = study.units.filter(control=False)[0].key
     assert "chosen" in study.design
     assert "chosen" not in make_next_batch(study=study, keys=[key]).design
+
+
+def test_changes_by_hand_are_not_made_to_new_items() -> None:
+    make_dataset(images=12)
+    study = make_study("relevance", opened=False, sampling={"images": 2})
+    batch = build_batch(design_of(study), study.dataset)
+    item = next(unit.key for unit in batch.hit_units() if not unit.control)
+    study = change_by_hand(study=study, change={"item": item, "out": True})
+    generate_hits(study=study)
+    new_batch = make_batch_of_new_items(study=study, items=2)
+    generate_hits(study=new_batch)
+    assert new_batch.units.filter(control=False).exists()
 
 
 def test_new_items_become_a_draft_without_the_old_ones(admin_client: Client) -> None:

@@ -94,9 +94,9 @@ def import_dataset(
     open_source = partial(
         open_dataset, format, path, encoding=encoding, table_part=table_part, mapping=mapping
     )
-    existing = Dataset.objects.filter(name=name).first()
-    if existing is not None:
-        return _import_again(existing, open_source, images, user)
+    existing_dataset = Dataset.objects.filter(name=name).first()
+    if existing_dataset is not None:
+        return _import_again(existing_dataset, open_source, images, user)
     source = open_source()
     fingerprint = Fingerprint()
     copy_context = PictureCopy(name) if images else nullcontext()
@@ -122,9 +122,9 @@ def import_dataset(
         refresh_statistics(Item, Caption)  # those of the database's query planner
     return ImportSummary(
         name,
-        True,
-        _dataset_counts(dataset),
-        [*source.notes.sentences(), *_notes_on_blocked_pictures(images or "")],
+        created=True,
+        counts=_dataset_counts(dataset),
+        notes=[*source.notes.sentences(), *_notes_on_blocked_pictures(images or "")],
     )
 
 
@@ -139,8 +139,8 @@ def _import_with_systems(systems: Collection[str], **values: Any) -> ImportSumma
     system_names = [system for system in systems if system]
     for system in system_names:
         table_part = TablePart(system=system)
-        added = import_candidates(dataset=values["name"], system=system, table_part=table_part, **options)
-        summary = summary.with_system(added)
+        result = import_candidates(dataset=values["name"], system=system, table_part=table_part, **options)
+        summary = summary.with_system(result)
     return replace(summary, counts=summary.counts | {"systems": len(system_names)})
 
 
@@ -162,7 +162,7 @@ def _import_again(
     may_add_pictures = user is None or has_role(user, dataset, "editor")
     if not (images and may_add_pictures) or _has_pictures(dataset):
         notes = [gettext_noop("The pictures of the dataset were not changed.")] if images else []
-        return ImportSummary(name, False, counts, notes)
+        return ImportSummary(name, created=False, counts=counts, notes=notes)
     file_by_image = {row.image: _picture_file_of(row) for row in open_source().rows()}
     import_notes = ImportNotes()
     with PictureCopy(name) as picture_copy, transaction.atomic():
@@ -172,7 +172,7 @@ def _import_again(
             )
         _attach_pictures(dataset, images, file_by_image, picture_copy, user, import_notes)
     notes = [gettext_noop("Pictures were added to the dataset."), *import_notes.sentences()]
-    return ImportSummary(name, True, counts, [*notes, *_notes_on_blocked_pictures(images)])
+    return ImportSummary(name, created=True, counts=counts, notes=notes + _notes_on_blocked_pictures(images))
 
 
 def _has_pictures(dataset: Dataset) -> bool:

@@ -117,9 +117,9 @@ class DesignFitter:
         From ``usual_least`` questions on, careful participants are hardly ever below the pass mark.
         """
         controls = Controls(**self.values["controls"])
-        grouped = KINDS[self.values["protocol"]].grouped
+        is_grouped = KINDS[self.values["protocol"]].grouped
         # a check question of a grouped kind is an item with several texts, each with an answer
-        answers_per_check = self.values["captions_per_image"] if grouped else 1
+        answers_per_check = self.values["captions_per_image"] if is_grouped else 1
         answers = self.pages_before_repeat * controls.per_hit * answers_per_check
         return answers >= max(controls.least, usual_least(controls.threshold))
 
@@ -245,35 +245,35 @@ class DesignFitter:
         images = divide_images(design, work_material).judged_images
         sampling = self.values["sampling"]
         # numbers of pairs by kind: those of the design; if systems are to be compared, every two systems on each image
-        requested = {str(kind): count for kind, count in design.sampling.pairs.items() if count}
+        requested_counts = {str(kind): count for kind, count in design.sampling.pairs.items() if count}
         if self.purpose in ("systems", "ranking") and count_pairs_of_systems(images):
-            requested = {"MM": count_pairs_of_systems(images)}
-        wanted = requested or dict.fromkeys(PAIR_LABELS, DEFAULT_PER_KIND)
+            requested_counts = {"MM": count_pairs_of_systems(images)}
+        wanted_counts = requested_counts or dict.fromkeys(PAIR_LABELS, DEFAULT_PER_KIND)
         # pairs are made from texts of the dataset unless it has published pairs
         if not work_material.published_pairs or sampling["source"] == "references":
             asks_once = KINDS[design.protocol].page.shows_picture  # otherwise, once for each reference
-            wanted = _pairs_per_image(wanted, requested, images, asks_once=asks_once)
-        available = self._count_available_pairs(design, work_material, images, wanted)
-        if not any(available.values()):
+            wanted_counts = _pairs_per_image(wanted_counts, requested_counts, images, asks_once=asks_once)
+        pair_counts = self._count_available_pairs(design, work_material, images, wanted_counts)
+        if not any(pair_counts.values()):
             return
         # an arena samples its pairs while it runs, so only their number is set
-        if self.purpose == "ranking" and available["MM"] and is_arena_on():
-            sampling["pairs"] = {"MM": available["MM"]}
-            pages = ceil(ARENA_JUDGMENTS_PER_PAIR * available["MM"] / self.values["units_per_hit"])
+        if self.purpose == "ranking" and pair_counts["MM"] and is_arena_on():
+            sampling["pairs"] = {"MM": pair_counts["MM"]}
+            pages = ceil(ARENA_JUDGMENTS_PER_PAIR * pair_counts["MM"] / self.values["units_per_hit"])
             self.values["arena"] = {"pages": pages, "even": Arena().even}
             return
         # keep a 0 for a kind that the design names, so that the form shows its field
         designed_kinds = {str(name) for name in design.sampling.pairs}
         sampling["pairs"] = {
-            kind: available.get(kind, 0)
+            kind: pair_counts.get(kind, 0)
             for kind in PAIR_LABELS
-            if kind in designed_kinds or available.get(kind)
+            if kind in designed_kinds or pair_counts.get(kind)
         }
-        if any(available[name] < count for name, count in requested.items()):
-            self.sentences.append(_pairs_sentence(requested, available))
+        if any(pair_counts[name] < count for name, count in requested_counts.items()):
+            self.sentences.append(_pairs_sentence(requested_counts, pair_counts))
 
     def _count_available_pairs(
-        self, design: StudyDesign, material: Material, images: Sequence[Image], wanted: dict[str, int]
+        self, design: StudyDesign, material: Material, images: Sequence[Image], wanted_counts: dict[str, int]
     ) -> dict[str, int]:
         """Return the number of pairs of each kind that can be sampled, at most the wanted number.
 
@@ -285,12 +285,12 @@ class DesignFitter:
             "seed": design.seed,
             "allow_no_references": KINDS[design.protocol].page.shows_picture,  # as in ``draw_batch``
         }
-        available = count_pairs(material, images, pair_counts=wanted, references=references, **options)
-        if references == "all" or sum(available.values()) >= sum(wanted.values()):
-            return available
-        with_all_references = count_pairs(material, images, pair_counts=wanted, references="all", **options)
-        if sum(with_all_references.values()) <= sum(available.values()):
-            return available
+        counts = count_pairs(material, images, pair_counts=wanted_counts, references=references, **options)
+        if references == "all" or sum(counts.values()) >= sum(wanted_counts.values()):
+            return counts
+        larger_counts = count_pairs(material, images, pair_counts=wanted_counts, references="all", **options)
+        if sum(larger_counts.values()) <= sum(counts.values()):
+            return counts
         self.values["sampling"]["references"] = "all"
         self.sentences.append(
             gettext(
@@ -299,7 +299,7 @@ class DesignFitter:
             )
             % {"references": references}
         )
-        return with_all_references
+        return larger_counts
 
     def fit_captions(self, material: Material) -> None:
         """If the dataset lacks the captions to judge, choose captions of systems or, if it has none, of people.
@@ -335,8 +335,8 @@ class DesignFitter:
         judged_images = divide_images(design, material).judged_images
         text_counts = [len({text.text for _, text in image.outputs}) for image in judged_images]
         max_options = max(text_counts, default=0)
-        requested = design.sampling.options
-        if isinstance(requested, int) and KINDS[design.protocol].min_options <= max_options < requested:
+        option_count = design.sampling.options
+        if isinstance(option_count, int) and KINDS[design.protocol].min_options <= max_options < option_count:
             self.values["sampling"]["options"] = max_options
             self.sentences.append(
                 ngettext(
@@ -385,7 +385,7 @@ class DesignFitter:
 
 def _pairs_per_image(
     pair_counts: Mapping[str, int],
-    requested: Mapping[str, int],
+    requested_counts: Mapping[str, int],
     images: Sequence[Image],
     *,
     asks_once: bool,
@@ -393,22 +393,22 @@ def _pairs_per_image(
     """Return the number of pairs of each kind, at most one per image, so that no kind outweighs the others.
 
     Args:
-        requested: the numbers of pairs that the design states; a kind may be missing.
+        requested_counts: the numbers of pairs that the design states; a kind may be missing.
         asks_once: whether a pair is one question. If so, every two systems (MM) may be compared on every image.
     """
     pairs = {name: min(count, max(1, len(images))) for name, count in pair_counts.items()}
     if "MM" in pairs and asks_once:
         all_pairs = count_pairs_of_systems(images)
-        pairs["MM"] = min(requested.get("MM", all_pairs), all_pairs)
+        pairs["MM"] = min(requested_counts.get("MM", all_pairs), all_pairs)
     return pairs
 
 
-def _pairs_sentence(requested: Mapping[str, int], available: Mapping[str, int]) -> str:
+def _pairs_sentence(requested_counts: Mapping[str, int], counts: Mapping[str, int]) -> str:
     pair_phrases = "; ".join(
-        f"{available[name]} × {gettext(PAIR_LABELS[name])} ({name})" for name in requested if available[name]
+        f"{counts[name]} × {gettext(PAIR_LABELS[name])} ({name})" for name in requested_counts if counts[name]
     )
-    requested_counts = ", ".join(thousands(count) for count in sorted(set(requested.values())))
+    listed_counts = ", ".join(thousands(count) for count in sorted(set(requested_counts.values())))
     sentence = gettext(
         "Pairs that can be sampled from this dataset: %(listed)s. Pairs of each kind that the preset asks for: %(of)s."
     )
-    return sentence % {"listed": pair_phrases, "of": requested_counts}
+    return sentence % {"listed": pair_phrases, "of": listed_counts}

@@ -109,9 +109,9 @@ def _choose_controls(
     lost_items = omit_fitter.item_count - reserve_fitter.item_count
     if controls["per_hit"] and lost_items <= 0:
         return FittedDesign(reserve_fitter.values, reserve_fitter.sentences)
-    grouped = KINDS[reserve_fitter.values["protocol"]].grouped
+    is_grouped = KINDS[reserve_fitter.values["protocol"]].grouped
     # a repeated item of a grouped kind has several answers, so one suffices
-    per_hit = 1 if grouped else min(reserve_fitter.checks_per_page, CHECKS_PER_PAGE)
+    per_hit = 1 if is_grouped else min(reserve_fitter.checks_per_page, CHECKS_PER_PAGE)
     repeat_fitter = DesignFitter(values, reader, per_hit=per_hit, repeating=True)
     fitters = {REPEAT: repeat_fitter, RESERVE: reserve_fitter, OMIT: omit_fitter}
     # repeating is no answer if it is impossible, or costs items, too

@@ -66,12 +66,12 @@ def correlation(
         clusters: columns, over which p and interval are computed without resampling. They may include
             `means_without_raters` of the second vector.
     """
-    checked_options, deletions = Options.with_raters(**options)
+    checked_options, deletions = Options.with_raters(**options)  # deletions: `means_without_raters`, or None
     one_of(coefficient, COEFFICIENTS, "coefficient")
-    (x, y), complete = read_observations(missing, first=first, second=second)
-    x, y = x[complete], y[complete]
-    weight = observation_weights(weights, complete)
-    kept_deletions = (deletions or NO_DELETIONS).of_rows(complete, "observation")
+    (x, y), is_complete = read_observations(missing, first=first, second=second)
+    x, y = x[is_complete], y[is_complete]
+    weight = observation_weights(weights, is_complete)
+    kept_deletions = (deletions or NO_DELETIONS).of_rows(is_complete, "observation")
     value = p = math.nan
     inference = checked_options.undefined_inference(undefined_reason(x, y))
     if not inference.reason:
@@ -84,7 +84,7 @@ def correlation(
             if is_enumerated and len(np.unique(x)) == len(np.unique(y)) == len(x):
                 p = float((np.abs(_rhos_of_orders(len(x))) >= abs(value) - ROUNDING).mean())
         if checked_options.columns or deletions is not None or weights is not None:
-            row_clusters = checked_options.clusters_of("observation", complete).with_weights(weight)
+            row_clusters = checked_options.clusters_of("observation", is_complete).with_weights(weight)
             spread = _spread(x, y, coefficient, value, row_clusters, weight)
             decreases = partial(decreases_without_raters, x, y, coefficient, kept_deletions, weight)
             spread, row_clusters = kept_deletions.widen(spread, row_clusters, decreases)  # by raters
@@ -96,7 +96,7 @@ def correlation(
         elif checked_options.resamples:
             patterns = ValuePairs(x, y, coefficient)
             inference = checked_options.bootstrap(patterns, patterns.frequency, len(patterns.frequency))
-    left_out = int((~complete).sum())
+    left_out = int((~is_complete).sum())
     return CorrelationResult(coefficient, value, p, len(x), left_out, **inference.fields_by_name())
 
 

@@ -88,28 +88,28 @@ def soft_pairwise_accuracy(
     people_scores = _read_table(people, "people", missing)
     if metric.shape != people_scores.shape:
         raise BadShape(f"scores has shape {metric.shape} and people {people_scores.shape}, expected the same")
-    complete: Flags = ~np.isnan(np.concatenate([metric, people_scores])).any(axis=0)
-    metric, people_scores = metric[:, complete], people_scores[:, complete]
+    is_complete: Flags = ~np.isnan(np.concatenate([metric, people_scores])).any(axis=0)
+    metric, people_scores = metric[:, is_complete], people_scores[:, is_complete]
     systems, n = metric.shape
-    upper = np.triu_indices(systems, 1)
+    upper_indices = np.triu_indices(systems, 1)
     value = pairwise = math.nan
     p_scores, p_people = np.full((2, systems, systems), np.nan)
     reason = TOO_FEW_SYSTEMS if systems < 2 else "" if n else NO_ITEM
     if not reason:
         all_scores = np.concatenate([metric, people_scores])
         p_scores, p_people = _ps_with_observed(all_scores, systems, reassignments, generator)
-        value = float(1 - np.abs(p_people - p_scores)[upper].mean())
+        value = float(1 - np.abs(p_people - p_scores)[upper_indices].mean())
         metric_order, people_order = np.sign(_score_gaps(metric)), np.sign(_score_gaps(people_scores))
-        pairwise = float((metric_order[upper] == people_order[upper]).mean())
+        pairwise = float((metric_order[upper_indices] == people_order[upper_indices]).mean())
     return SoftAccuracyResult(
         value=value,
         pairwise=pairwise,
         p_scores=p_scores,
         p_people=p_people,
         systems=systems,
-        pairs=len(upper[0]),
+        pairs=len(upper_indices[0]),
         n=n,
-        left_out=int((~complete).sum()),
+        left_out=int((~is_complete).sum()),
         reassignments=reassignments,
         seed=reported_seed,
         reason=reason,
@@ -152,7 +152,7 @@ def _ps_with_observed(
     n = all_scores.shape[1]
     extreme_counts = np.zeros((2, systems, systems), dtype=np.int64)
     tables = all_scores[:systems], all_scores[systems:]
-    observed = np.stack([_score_gaps(table) for table in tables])
+    observed_gaps = np.stack([_score_gaps(table) for table in tables])
     tolerances = np.array([_rounding_tolerance(table) for table in tables])[:, np.newaxis, np.newaxis]
     batch_size = max(1, _COIN_CELLS // n)
     for start in range(0, reassignments, batch_size):
@@ -162,7 +162,7 @@ def _ps_with_observed(
         # random sign, and the signed sums of each system are subtracted from each other.
         sums = (1.0 - 2.0 * coins) @ all_scores.T
         for row in sums.reshape(size, 2, systems):
-            extreme_counts += row[:, :, np.newaxis] - row[:, np.newaxis, :] >= observed - tolerances
+            extreme_counts += row[:, :, np.newaxis] - row[:, np.newaxis, :] >= observed_gaps - tolerances
     p = (extreme_counts + 1) / (reassignments + 1)
     p[:, np.arange(systems), np.arange(systems)] = np.nan
     return p[0], p[1]

@@ -17,7 +17,7 @@ from quorum.statistics.judges import alternative_annotator_test
 
 EPSILON = 0.2  # the epsilon of the test for experts
 TIE = "tie"
-VOTES = ("model_a", "model_b", TIE)
+VOTES = ("model_a", "model_b", TIE)  # for the first answer, the second, or neither, as the files spell them
 PEOPLE_FILE, MODELS_FILE = "human_annotations.json", "llm_annotations.json"
 
 
