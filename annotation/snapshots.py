@@ -91,20 +91,20 @@ class Snapshot:
         }
 
 
-def snapshot_from_json(stored: Mapping[str, Any]) -> Snapshot:
+def snapshot_from_json(content: Mapping[str, Any]) -> Snapshot:
     """Return a snapshot from the result of ``Snapshot.as_json``."""
     return Snapshot(
-        time=datetime.fromisoformat(stored["at"]),
-        last_judgment=stored["last"],
-        invalidating_rules={UUID(pk): rule for pk, rule in stored["gone"].items()},
-        unconfirmed_assignments=frozenset(map(UUID, stored["unnamed"])),
-        withdrawn_items=frozenset(stored["struck"]),
-        decisions=dict(stored["decisions"]),
-        workers_below_pass_mark=frozenset(stored["unused"]),
-        systems=None if stored.get("systems") is None else frozenset(stored["systems"]),
-        last_output=stored["outputs"],
-        has_found_images=stored["searched"],
-        partly_known_systems=stored["in_part"],
+        time=datetime.fromisoformat(content["at"]),
+        last_judgment=content["last"],
+        invalidating_rules={UUID(pk): rule for pk, rule in content["gone"].items()},
+        unconfirmed_assignments=frozenset(map(UUID, content["unnamed"])),
+        withdrawn_items=frozenset(content["struck"]),
+        decisions=dict(content["decisions"]),
+        workers_below_pass_mark=frozenset(content["unused"]),
+        systems=None if content.get("systems") is None else frozenset(content["systems"]),
+        last_output=content["outputs"],
+        has_found_images=content["searched"],
+        partly_known_systems=content["in_part"],
     )
 
 

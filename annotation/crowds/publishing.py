@@ -71,7 +71,7 @@ def plan_publications(*, study: Study, by: User | None = None, skip_hits: Collec
             price = backend.price(design, places=plan.places)
             cents = plan.places * price.cents + screen_outs * screen_out_cents
             priced_plans.append(_PricedPlan(plan, price, cents))
-    total_cents = sum(priced.cents for priced in priced_plans)
+    total_cents = sum(priced_plan.cents for priced_plan in priced_plans)
     budget = budget_of(study, study.platform)
     refuse_beyond_budget(budget, total_cents)
     expires_at = timezone.now() + timedelta(hours=design.crowd.lifetime_hours)
@@ -165,16 +165,16 @@ def extend_publications(*, study: Study, hours: int, by: User | None = None, why
             _("Nothing was changed: study %(slug)r is %(state)s.")
             % {"slug": study.slug, "state": study.get_state_display()}
         )
-    until = timezone.now() + timedelta(hours=hours)
-    published = at_crowd(Publication, study).filter(state__in=PUBLISHED_STATES)
-    publications = list(published.select_related("study"))
+    expires_at = timezone.now() + timedelta(hours=hours)
+    published_rows = at_crowd(Publication, study).filter(state__in=PUBLISHED_STATES)
+    publications = list(published_rows.select_related("study"))
     if not publications:
         raise WrongState(
             _("Nothing was changed: study %(slug)r has no published work at its crowd.")
             % {"slug": study.slug}
         )
     for publication in publications:
-        ask_to_extend(publication=publication, until=until, by=by, why=why)
+        ask_to_extend(publication=publication, until=expires_at, by=by, why=why)
     return len(publications)
 
 
@@ -220,10 +220,10 @@ def ask_to_expire(*, study: Study, by: User | None = None, is_pause: bool = Fals
     if Ability.EXPIRE not in backend.can:
         return 0
     _cancel_unsent(study)
-    published = list(at_crowd(Publication, study).filter(state=Publication.State.PUBLISHED))
-    for publication in published:
+    publications = list(at_crowd(Publication, study).filter(state=Publication.State.PUBLISHED))
+    for publication in publications:
         ask_to_take_down(publication=publication, by=by, is_pause=is_pause, why=why)
-    return len(published)
+    return len(publications)
 
 
 @commit_as_one_order
@@ -235,8 +235,8 @@ def reopen_publications(*, study: Study, since: datetime, by: User | None = None
     backend = backend_of(study)
     if Ability.EXTEND not in backend.can:
         return plan_publications(study=study, by=by)
-    until = timezone.now() + timedelta(hours=design_of(study).crowd.lifetime_hours)
-    paused = (
+    expires_at = timezone.now() + timedelta(hours=design_of(study).crowd.lifetime_hours)
+    paused_rows = (
         at_crowd(Publication, study)
         .filter(
             state__in=PUBLISHED_STATES,
@@ -246,9 +246,9 @@ def reopen_publications(*, study: Study, since: datetime, by: User | None = None
         )
         .distinct()
     )
-    publications = list(paused.select_related("study").order_by("pk"))
+    publications = list(paused_rows.select_related("study").order_by("pk"))
     for publication in publications:
-        ask_to_extend(publication=publication, until=until, by=by, why=why)
+        ask_to_extend(publication=publication, until=expires_at, by=by, why=why)
     reopened_hits = {publication.hit_id for publication in publications}
     return len(publications) + plan_publications(study=study, by=by, skip_hits=reopened_hits)
 

@@ -44,5 +44,5 @@ class PublishRelease(OperationCommand):
             self.say("Nothing was sent; --send does it.")
             return
         with progress_bar() as progress:
-            sent = send_release(plan=plan, progress=progress)
-        self.say(sent.summary())
+            result = send_release(plan=plan, progress=progress)
+        self.say(result.summary())

@@ -145,8 +145,8 @@ class BestWorst(OpenKind):
             for drawn_list in self._draw_lists(design, image, texts[image.name])
         ]
         hits = self.hits(design, groups, control_images=division.control_images)
-        left_out = len(division.judged_images) - len(usable_images)
-        return Batch(hits=hits, notes={"images_with_too_few_captions": left_out} if left_out else {})
+        count = len(division.judged_images) - len(usable_images)
+        return Batch(hits=hits, notes={"images_with_too_few_captions": count} if count else {})
 
     def control_items(self, design: StudyDesign) -> ControlMakers:
         return ControlMakers(reference=self._reference_control, degraded=self._degraded_control)
@@ -185,8 +185,8 @@ class BestWorst(OpenKind):
             end = BEST
         # References come first. So the expected text is the first option if it is the best, and else the last.
         reference_count = 1 if end == BEST else size - 1
-        foreign = foreign_captions(image, slot.images, size - reference_count, slot.rng)
-        options = captions[:reference_count] + foreign
+        foreign_texts = foreign_captions(image, slot.images, size - reference_count, slot.rng)
+        options = captions[:reference_count] + foreign_texts
         expected_text = options[0] if end == BEST else options[-1]
         return self._control(slot, image, shuffle(options, slot.rng), end, expected_text, REFERENCE)
 
@@ -244,17 +244,17 @@ class BestWorst(OpenKind):
         asks_worst = WORST in self.rehearsal.ends if design is None else design.answers.worst
         ends = ENDS if asks_worst else (BEST,)
         size = len(options_of(unit))
-        expected = (
+        requirement = (
             f'expected {{"best": k, "worst": j}}, two different numbers from 1 to {size}'
             if asks_worst
             else f'expected {{"best": k}}, a number from 1 to {size}'
         )
         if not isinstance(answer, Mapping) or set(answer) != set(ends):
-            raise ValueError(expected)
+            raise ValueError(requirement)
         positions = [answer[end] for end in ends]
         are_in_list = all(type(position) is int and 1 <= position <= size for position in positions)
         if not are_in_list or len(set(positions)) < len(ends):
-            raise ValueError(expected)
+            raise ValueError(requirement)
         return {end: answer[end] for end in ends}
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, int] | None:

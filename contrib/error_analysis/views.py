@@ -56,14 +56,14 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
     metrics = list(analysis.result["metrics"])
     metric = request.GET.get("metric", "")
     if metric not in metrics:
-        metric = metrics[-1]
-    ranked = find_disagreements(study, analysis, metric, wait=False)
-    kinds = sorted({kind for kind in ranked.kinds if kind})
+        metric = metrics[-1]  # of the default metrics, this is cider-d
+    ranked_disagreements = find_disagreements(study, analysis, metric, wait=False)
+    kinds = sorted({kind for kind in ranked_disagreements.kinds if kind})
     kind = request.GET.get("kind", "")
     if kind not in kinds:
         kind = ""
-    page = Paginator(ranked.of_kind(kind), PAGE_SIZE).get_page(request.GET.get("page"))
-    disagreements = disagreements_at(study, analysis, ranked, list(page.object_list))
+    page = Paginator(ranked_disagreements.of_kind(kind), PAGE_SIZE).get_page(request.GET.get("page"))
+    disagreements = disagreements_at(study, analysis, ranked_disagreements, list(page.object_list))
     context |= {
         "form": ErrorAnalysisForm(
             {"metric": metric, "kind": kind}, metrics=metrics, kinds=kinds if len(kinds) > 1 else []
@@ -71,7 +71,7 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
         "metric": metric,
         "page": page,
         "filter_query": "&" + urlencode({"metric": metric, "kind": kind}),
-        "compared_count": ranked.ranking.compared,
+        "compared_count": ranked_disagreements.ranking.compared,
         "rows": [_disagreement_row(study, metric, disagreement) for disagreement in disagreements],
         # The feature `follow_up` adds this step.
         "can_select": "next-batch" in context["steps"] and _can_be_judged_again(study),

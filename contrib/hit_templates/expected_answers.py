@@ -60,7 +60,7 @@ def read_expected_answers(questions: Sequence[FormQuestion], cells: Mapping[str,
     Raise ExpectedAnswerProblem if a cell is not a possible answer, or its question is unknown.
     """
     by_name = {question.name: question for question in questions}
-    expected: Expectations = {}
+    expectations: Expectations = {}
     for column, name in expected_answer_columns(cells, questions).items():
         cell = cells[column].strip()
         if not cell:
@@ -71,10 +71,10 @@ def read_expected_answers(questions: Sequence[FormQuestion], cells: Mapping[str,
                 column, f"no such question; expected Expected. and one of {', '.join(names[:8])}"
             )
         try:
-            expected[name] = READER_BY_SHAPE[by_name[name].shape](by_name[name], cell)
+            expectations[name] = READER_BY_SHAPE[by_name[name].shape](by_name[name], cell)
         except ValueError as error:
             raise ExpectedAnswerProblem(column, f"{cell[:60]!r}; {error}") from None
-    return expected
+    return expectations
 
 
 def read_explanation(cells: Mapping[str, str]) -> str:
@@ -100,10 +100,10 @@ def _read_ticks(question: FormQuestion, cell: str) -> dict[str, Any]:
     """Read the values of all check boxes that must be ticked."""
     if cell == NO_TICKS:
         return {"all": _checked_value(question, [])}
-    ticked = _split_values(cell, [option.value for option in question.options])
-    if not ticked:
+    ticked_values = _split_values(cell, [option.value for option in question.options])
+    if not ticked_values:
         raise ValueError(f"expected values of “{question.name}”, or {NO_TICKS} where none is to be ticked")
-    return {"all": _checked_value(question, ticked)}
+    return {"all": _checked_value(question, ticked_values)}
 
 
 def _read_range(question: FormQuestion, cell: str) -> dict[str, Any]:
@@ -169,13 +169,13 @@ READER_BY_SHAPE = {"choice": _read_choice, "several": _read_ticks, "number": _re
 
 def normalise_answer(text: str) -> str:
     """Return a text without differences of case, character width and blanks, and without punctuation."""
-    plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    start, end = 0, len(plain)
-    while start < end and _is_blank_or_punctuation(plain[start]):
+    plain_text = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    start, end = 0, len(plain_text)
+    while start < end and _is_blank_or_punctuation(plain_text[start]):
         start += 1
-    while end > start and _is_blank_or_punctuation(plain[end - 1]):
+    while end > start and _is_blank_or_punctuation(plain_text[end - 1]):
         end -= 1
-    return plain[start:end]
+    return plain_text[start:end]
 
 
 def _is_blank_or_punctuation(character: str) -> bool:
@@ -206,17 +206,17 @@ def expected_on_repeat(questions: Sequence[FormQuestion], answer: Mapping[str, A
 
     A number may differ by the question's tolerance or by 15 % of its range. Typed texts are not compared.
     """
-    expected: Expectations = {}
+    expectations: Expectations = {}
     for question in questions:
         value = answer.get(question.name)
         if question.shape == "several":
-            expected[question.name] = {"all": list(value or ())}
+            expectations[question.name] = {"all": list(value or ())}
         elif question.shape == "choice" or (question.shape == "number" and value is None):
-            expected[question.name] = {"any": ["" if value is None else value]}
+            expectations[question.name] = {"any": ["" if value is None else value]}
         elif question.shape == "number" and isinstance(value, int | float):
             tolerance = _repeat_tolerance(question)
-            expected[question.name] = {"low": value - tolerance, "high": value + tolerance}
-    return expected
+            expectations[question.name] = {"low": value - tolerance, "high": value + tolerance}
+    return expectations
 
 
 def _repeat_tolerance(question: FormQuestion) -> float:

@@ -55,19 +55,19 @@ def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivisi
     usable_images = [image for image in split_images if makers.quiz_usable(image)]
     usable_count = len(usable_images)
     if not has_control_split:
-        reserved = usable_count - usable_count // 2  # the quiz takes at most half
+        reserved_count = usable_count - usable_count // 2  # the quiz takes at most half
     elif per_hit:
-        reserved = max(MIN_IMAGES, per_hit)  # for the control items of a HIT
+        reserved_count = max(MIN_IMAGES, per_hit)  # for the control items of a HIT
     else:
-        reserved = 0
-    available_count = usable_count - reserved
+        reserved_count = 0
+    available_count = usable_count - reserved_count
     if available_count < items or usable_count < MIN_IMAGES:
         raise DesignError(
             gettext(
                 "quiz.items is %(items)s, but the control split %(split)r has too few suitable items (%(n)s), and the "
                 "check questions of the study need %(kept)s of them."
             )
-            % {"items": items, "split": split, "n": usable_count, "kept": reserved},
+            % {"items": items, "split": split, "n": usable_count, "kept": reserved_count},
             field="quiz.items",
         )
     wanted_count = min(max(items * design.quiz.attempts, MIN_IMAGES), available_count)

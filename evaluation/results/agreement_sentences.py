@@ -28,11 +28,11 @@ def components_sentence(components: Mapping[str, Any]) -> str:
         % shares
     )
     if not round(components["standard_error"], 9):  # zero but for rounding errors
-        unknown = _(
+        reason = _(
             "All items have the same mean answer. These answers therefore cannot show whether "
             "more items, participants or answers would make the mean more precise."
         )
-        return f"{sentence} {unknown}"
+        return f"{sentence} {reason}"
     errors = {"error": components["standard_error"], **components["twice"]}
     gain = _(
         "The standard error of the mean answer is %(error)s. With twice as many items, it would be %(items)s. "
@@ -50,7 +50,7 @@ def alpha_note(alpha: Mapping[str, Any]) -> str:
     numbers = None
     if raters and alpha["low"] is not None:
         numbers = careless_numbers(alpha["value"], alpha["low"], raters, alpha["confidence"])
-    # The note may end with one that contains numbers, which are filled in after the translation.
+    # The note may end with CARELESS_NOTE, on people who answer at random. Its numbers are filled in when translated.
     if numbers is None or not note.endswith(careless_note := CARELESS_NOTE % numbers):
         return _(note)
     other_note = note.removesuffix(careless_note).removesuffix("; ")

@@ -86,8 +86,8 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
         return rows.filter(**{f"{lookups[0]}__in": studies.order_by().values("pk")})
     is_visible = Q()
     for lookup in lookups:  # subqueries instead of joins, which would repeat a row of several studies
-        visible = model._default_manager.filter(**{f"{lookup}__in": studies.order_by().values("pk")})
-        is_visible |= Q(pk__in=visible.values("pk"))
+        matches = model._default_manager.filter(**{f"{lookup}__in": studies.order_by().values("pk")})
+        is_visible |= Q(pk__in=matches.values("pk"))
     return rows.filter(is_visible)
 
 

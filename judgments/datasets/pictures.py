@@ -129,7 +129,7 @@ class PictureCopy:
     def __enter__(self) -> PictureCopy:
         return self
 
-    def __exit__(self, error: type[BaseException] | None, *rest: object) -> None:
+    def __exit__(self, error: type[BaseException] | None, *details: object) -> None:
         if error is not None and self._has_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -60,8 +60,8 @@ def site_address(request: HttpRequest) -> str:
 
 
 def _count_places(study: Study) -> int:
-    published = Publication.objects.filter(study=study, hit=None, state=Publication.State.PUBLISHED)
-    return published.aggregate(n=Sum("places"))["n"] or 0
+    publications = Publication.objects.filter(study=study, hit=None, state=Publication.State.PUBLISHED)
+    return publications.aggregate(n=Sum("places"))["n"] or 0
 
 
 def _describe_outcome(study: Study, design: StudyDesign, outcome: str) -> dict[str, str]:

@@ -53,17 +53,17 @@ ROWS_PER_BATCH = 2_000
 
 def worker_rows(study: Study) -> list[WorkerRow]:
     """Return the workers with finished assignments, sorted by name."""
-    finished = Assignment.objects.filter(study=study).finished()
-    is_simulated = Q(pk__in=finished.filter(simulated=True).values("worker"))
-    rows = Worker.objects.filter(pk__in=finished.values("worker")).annotate(made_up=is_simulated)
+    finished_work = Assignment.objects.filter(study=study).finished()
+    is_simulated = Q(pk__in=finished_work.filter(simulated=True).values("worker"))
+    rows = Worker.objects.filter(pk__in=finished_work.values("worker")).annotate(made_up=is_simulated)
     workers = [WorkerRow(*row) for row in rows.values_list("pk", "name", "anonymous", "made_up")]
     return sorted(workers, key=lambda row: (row.name, row.pk))
 
 
 def is_anonymous(study: Study) -> bool:
     """Return whether some workers are anonymous: their names identify nobody, as in published totals."""
-    finished = Assignment.objects.filter(study=study, worker=OuterRef("pk")).finished()
-    return Worker.objects.filter(Exists(finished), anonymous=True).exists()
+    finished_work = Assignment.objects.filter(study=study, worker=OuterRef("pk")).finished()
+    return Worker.objects.filter(Exists(finished_work), anonymous=True).exists()
 
 
 def control_records_of(study: Study, *, moment: Snapshot | None = None) -> dict[int, ControlRecord]:
@@ -183,8 +183,8 @@ def study_units(study: Study) -> StudyUnits:
     del table
     pa.default_memory_pool().release_unused()
     # Only control items can be withdrawn, and the filter on them uses an index.
-    withdrawn = Unit.objects.filter(study=study, control=True, withdrawn=True).values_list("pk", flat=True)
-    return StudyUnits(units, control, np.isin(units.pk, list(withdrawn)))
+    row_ids = Unit.objects.filter(study=study, control=True, withdrawn=True).values_list("pk", flat=True)
+    return StudyUnits(units, control, np.isin(units.pk, list(row_ids)))
 
 
 def load_judgments(
@@ -371,9 +371,9 @@ def work_times(study: Study, workers: Collection[int]) -> dict[int, list[float]]
     times: dict[int, list[float]] = {}
     if not workers:
         return times
-    for worker, accepted, submitted, count in rows.iterator(ROWS_PER_BATCH):
-        if count and submitted is not None and submitted > accepted:
-            times.setdefault(worker, []).append((submitted - accepted).total_seconds() / count)
+    for worker, accepted_at, submitted_at, count in rows.iterator(ROWS_PER_BATCH):
+        if count and submitted_at is not None and submitted_at > accepted_at:
+            times.setdefault(worker, []).append((submitted_at - accepted_at).total_seconds() / count)
     return times
 
 
@@ -431,11 +431,11 @@ def clusters_of_units(study: Study, units: Sequence[UnitRow]) -> Ints:
 def passed_and_audited_units(study: Study) -> tuple[set[int], set[int]]:
     """Return the row ids of judged units that passed the filter, and of audited units, which it had rejected."""
     rows = Unit.objects.filter(study=study, control=False, filtered=False).values_list("pk", "audited")
-    passed: set[int] = set()
-    audited: set[int] = set()
+    passed_units: set[int] = set()
+    audited_units: set[int] = set()
     for pk, is_audited in rows.iterator(ROWS_PER_BATCH):
-        (audited if is_audited else passed).add(pk)
-    return passed, audited
+        (audited_units if is_audited else passed_units).add(pk)
+    return passed_units, audited_units
 
 
 def weights_of_units(study: Study) -> dict[int, float]:
@@ -447,8 +447,8 @@ def weights_of_units(study: Study) -> dict[int, float]:
     notes = study.notes  # "candidate_pairs" is the number of pairs of image and caption before the filter
     if not notes.get("audited"):
         return {}
-    _, audited = passed_and_audited_units(study)
-    return {unit: (notes["candidate_pairs"] - notes["passed_filter"]) / len(audited) for unit in audited}
+    _, units = passed_and_audited_units(study)
+    return {unit: (notes["candidate_pairs"] - notes["passed_filter"]) / len(units) for unit in units}
 
 
 def full_depth_units(study: Study) -> set[int] | None:

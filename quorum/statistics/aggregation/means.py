@@ -114,12 +114,12 @@ def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -
     )
     # Scale by a power of two, which is exact, so that large grades do not overflow.
     exponent = int(np.frexp(np.abs(grades).max(initial=0.0))[1])
-    scaled = np.ldexp(grades, -exponent)
+    grades = np.ldexp(grades, -exponent)
     has_no_weight = weight_sums == 0
     sums_or_nan = np.where(has_no_weight, math.nan, weight_sums)
-    mean = np.bincount(unit_codes, weights=weight_of_grade * scaled, minlength=len(names)) / sums_or_nan
+    mean = np.bincount(unit_codes, weights=weight_of_grade * grades, minlength=len(names)) / sums_or_nan
     squared_deviations = np.bincount(
-        unit_codes, weights=weight_of_grade * (scaled - mean[unit_codes]) ** 2, minlength=len(names)
+        unit_codes, weights=weight_of_grade * (grades - mean[unit_codes]) ** 2, minlength=len(names)
     )
     squared_weights = np.bincount(unit_codes, weights=weight_of_grade**2, minlength=len(names))
     divisor = sums_or_nan - squared_weights / sums_or_nan

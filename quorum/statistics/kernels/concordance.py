@@ -96,11 +96,11 @@ def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon:
                 add_weight(tree, size, columns[next_lower], 1.0)
                 lower_count += 1.0
                 next_lower += 1
-            below = weight_below(tree, columns[observation])
-            same = totals[columns[observation]]
-            sums[group, 0] += below
-            sums[group, 1] += lower_count - below - same
-            sums[group, 2] += same
+            concordant_count = weight_below(tree, columns[observation])
+            tied_count = totals[columns[observation]]
+            sums[group, 0] += concordant_count
+            sums[group, 1] += lower_count - concordant_count - tied_count
+            sums[group, 2] += tied_count
     return sums
 
 

@@ -69,8 +69,8 @@ def randomization_test(
     difference = float(function(first_scores[np.newaxis])[0] - function(second_scores[np.newaxis])[0])
     # Equal differences must count as extreme, although equal means may differ by rounding errors.
     scale = max(float(np.abs(first_scores).max()), float(np.abs(second_scores).max()), abs(difference))
-    joint = joint_clusters(cluster_columns(clusters), n)
-    cluster = None if joint is None else joint.codes[0]
+    row_clusters = joint_clusters(cluster_columns(clusters), n)
+    cluster = None if row_clusters is None else row_clusters.codes[0]
     drawn_differences = _reassigned_differences(
         first_scores, second_scores, name, function, reassignments, generator, cluster
     )
@@ -84,7 +84,7 @@ def randomization_test(
         n,
         alternative,
         seed=reported_seed,
-        clusters={} if joint is None else joint.counts,
+        clusters={} if row_clusters is None else row_clusters.counts,
     )
 
 
@@ -142,9 +142,9 @@ def _median_draw(first: Floats, second: Floats, cluster: Ints | None) -> _Draw:
     from quorum.statistics.kernels.randomisation import median_differences
 
     n = len(first)
-    pooled = np.concatenate([first, second])
-    order = np.argsort(pooled, kind="stable")
-    values, items, sides = pooled[order], order % n, (order >= n).astype(np.uint8)
+    pooled_scores = np.concatenate([first, second])
+    order = np.argsort(pooled_scores, kind="stable")
+    values, items, sides = pooled_scores[order], order % n, (order >= n).astype(np.uint8)
     coin_count = n
     if cluster is not None:
         items, coin_count = cluster[items], int(cluster.max()) + 1

@@ -69,10 +69,10 @@ def stouffer_wilcoxon(
     """
     p = []
     for values in differences:
-        domain = float_vector(values, "differences")
-        if np.any(domain):
-            p.append(float(scipy.stats.wilcoxon(domain, alternative=alternative).pvalue))
-        elif len(domain):
+        domain_differences = float_vector(values, "differences")
+        if np.any(domain_differences):
+            p.append(float(scipy.stats.wilcoxon(domain_differences, alternative=alternative).pvalue))
+        elif len(domain_differences):
             p.append(1.0)
     z = np.asarray(scipy.stats.norm.isf(p))
     return float(scipy.stats.norm.sf(z.sum() / math.sqrt(len(p)))) if p else math.nan

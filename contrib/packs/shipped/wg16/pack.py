@@ -61,7 +61,7 @@ def analyse(run: Run) -> None:
     bounds_by_set: dict[str, Bounds] = {}
     for name in (PASCAL, ABSTRACT, *(dataset for dataset in OPTIONAL_DATASETS if run.has_data(dataset))):
         run.progress(len(bounds_by_set) / (len(OPTIONAL_DATASETS) + 2), f"holding out captions of {name}")
-        others = {
+        other_texts = {
             other_name: [text for captions in images for text in captions]
             for other_name, images in sets.items()
             if other_name != name
@@ -69,7 +69,7 @@ def analyse(run: Run) -> None:
         bounds_by_set[name] = compute_bounds(
             sets[name],
             metrics=metrics,
-            others=others,
+            others=other_texts,
             corpus=corpus,
             max_replaced=MAX_REPLACED_CAPTIONS,
             seed=run.seed,
@@ -106,13 +106,13 @@ def _read_scenes(run: Run) -> dict[str, list[str]]:
     for file in run.pack.contents.data[SCENES].files:
         path = run.data[SCENES] / file
         for number, line in enumerate(path.read_text(encoding="latin-1").splitlines(), 1):
-            scene, *rest = line.split("\t")
-            if rest and (len(rest) != 2 or not scene.strip().isdigit()):
+            scene, *columns = line.split("\t")
+            if columns and (len(columns) != 2 or not scene.strip().isdigit()):
                 raise EvaluationError(
                     f"{path}, line {number}: expected a scene, a number and a sentence, by tabs."
                 )
-            if rest and rest[1].strip():
-                captions.setdefault(scene, []).append(rest[1].strip())
+            if columns and columns[1].strip():
+                captions.setdefault(scene, []).append(columns[1].strip())
     return captions
 
 
@@ -123,44 +123,44 @@ def _record_numbers(
 
     ``sets`` are the captions of each image, by name of the data set.
     """
-    fifty = {name: bounds_by_set[name] for name in (PASCAL, ABSTRACT)}
+    v15_sets = {name: bounds_by_set[name] for name in (PASCAL, ABSTRACT)}
     other_convention = "without the brevity penalty"
-    bleu_1 = {name: bounds.upper[BLEU_1] for name, bounds in fifty.items()}
-    without_penalty = {name: bounds.upper[BLEU_1_WITHOUT_PENALTY] for name, bounds in fifty.items()}
+    bleu_1 = {name: bounds.upper[BLEU_1] for name, bounds in v15_sets.items()}
+    unpenalised_bounds = {name: bounds.upper[BLEU_1_WITHOUT_PENALTY] for name, bounds in v15_sets.items()}
     highest_bleu_1 = max(bleu_1.values(), key=lambda bound: bound.micro)
-    highest_without_penalty = max(bound.micro for bound in without_penalty.values())
+    highest_without_penalty = max(bound.micro for bound in unpenalised_bounds.values())
     run.number(
         "bleu-1/most", _estimate_of_bound(highest_bleu_1), others={other_convention: highest_without_penalty}
     )
     run.number(
         "pascal-50s/bleu-1/median",
         Estimate(bleu_1[PASCAL].median),
-        others={other_convention: without_penalty[PASCAL].median},
+        others={other_convention: unpenalised_bounds[PASCAL].median},
     )
-    for name, bounds in fifty.items():
+    for name, bounds in v15_sets.items():
         run.number(f"{name}/bleu-4/most", Estimate(bounds.upper[BLEU_4].most))
         if "meteor" in bounds.upper:
             run.number(f"{name}/meteor/most", Estimate(bounds.upper["meteor"].most))
-    highest_cider = max((bounds.upper[CIDER] for bounds in fifty.values()), key=lambda bound: bound.micro)
+    highest_cider = max((bounds.upper[CIDER] for bounds in v15_sets.values()), key=lambda bound: bound.micro)
     run.number("cider/most", _estimate_of_bound(highest_cider))
     options = _rouge_options(sets[ABSTRACT], run.seed)
-    abstract = bounds_by_set[ABSTRACT]
+    abstract_set = bounds_by_set[ABSTRACT]
     run.number(
         "abstract-50s/rouge-1/upper",
-        _estimate_of_bound(abstract.upper["rouge-1"]),
+        _estimate_of_bound(abstract_set.upper["rouge-1"]),
         others={option: upper for option, upper, _ in options},
     )
     run.number(
         "abstract-50s/rouge-1/other-image",
-        _estimate_of_bound(abstract.lower["other-image"]["rouge-1"]),
+        _estimate_of_bound(abstract_set.lower["other-image"]["rouge-1"]),
         others={option: lower for option, _, lower in options},
     )
-    if "meteor" in abstract.upper:
-        for what in ("other-image", "other-dataset"):
-            run.number(f"abstract-50s/meteor/{what}", _estimate_of_bound(abstract.lower[what]["meteor"]))
-    taus = [tau for bounds in fifty.values() for tau in _taus_with_others(bounds, BLEU_1)]
+    if "meteor" in abstract_set.upper:
+        for kind in ("other-image", "other-dataset"):
+            run.number(f"abstract-50s/meteor/{kind}", _estimate_of_bound(abstract_set.lower[kind]["meteor"]))
+    taus = [tau for bounds in v15_sets.values() for tau in _taus_with_others(bounds, BLEU_1)]
     other_taus = [
-        tau for bounds in fifty.values() for tau in _taus_with_others(bounds, BLEU_1_WITHOUT_PENALTY)
+        tau for bounds in v15_sets.values() for tau in _taus_with_others(bounds, BLEU_1_WITHOUT_PENALTY)
     ]
     run.number("tau/bleu-1/least", Estimate(min(taus)), others={other_convention: min(other_taus)})
     run.number("tau/bleu-1/most", Estimate(max(taus)), others={other_convention: max(other_taus)})
@@ -236,10 +236,10 @@ def _add_bounds(run: Run, name: str, bounds: Bounds) -> None:
     ]
     columns = (Column("metric"), *(Column(field, "number") for field in (*BOUND_FIELDS, *replacements)))
     title = "Upper bounds, and what stood in the place of captions"
-    people, others = bounds.upper["rouge-1"].micro, bounds.lower["other-image"]["rouge-1"].micro
+    share = bounds.lower["other-image"]["rouge-1"].micro / bounds.upper["rouge-1"].micro
     sentences = [
         f"{bounds.captions:,} captions of {bounds.images:,} images were left out. A caption has "
-        f"{bounds.mean_length} words on average. ROUGE-1 of captions of other images is {others / people:.0%} of "
+        f"{bounds.mean_length} words on average. ROUGE-1 of captions of other images is {share:.0%} of "
         "what people reach."
     ]
     if "corpus" in bounds.lower:

@@ -80,7 +80,7 @@ def numbers_address(key: str) -> str:
 
 
 def _requirement_errors(design: StudyDesign) -> list[DesignError]:
-    unsupported = unsupported_requirements(design.workers, design.crowd_name)
+    unsupported_phrases = unsupported_requirements(design.workers, design.crowd_name)
     return [
         DesignError(
             gettext(
@@ -91,5 +91,5 @@ def _requirement_errors(design: StudyDesign) -> list[DesignError]:
             field=f"workers.{name}",
         )
         for name, phrase in requirement_phrases(design.workers).items()
-        if phrase in unsupported
+        if phrase in unsupported_phrases
     ]

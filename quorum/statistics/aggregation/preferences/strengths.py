@@ -144,8 +144,8 @@ def _fit_rows(rows: PreferenceRows, name: str, stopping_rule: StoppingRule) -> t
         return TrialFit(centred, float((counts * np.log(chances)).sum()), chances)
 
     def derivatives(candidate: TrialFit) -> tuple[Floats, Floats]:
-        linear, cuts = np.split(candidate.parameters, [linear_count])
-        difference = design @ linear
+        linear_parameters, cuts = np.split(candidate.parameters, [linear_count])
+        difference = design @ linear_parameters
         slopes = model.slopes(difference, cuts, candidate.chances)
         row_slopes = np.einsum("rc,rcm->rm", counts, slopes)
         row_information = model.information(difference, cuts, candidate.chances, slopes, counts)
