@@ -36,10 +36,13 @@ class Lookalikes:
 
 
 class ImageNames:
-    """The image names of a dataset. If ``names`` is None, there is no dataset, and any name is valid."""
+    """The image names of a dataset. If ``names`` is None, there is no dataset, and ``check`` accepts any name."""
 
     def __init__(self, names: Container[str] | None = None) -> None:
         self._names = names
+
+    def __contains__(self, name: str) -> bool:
+        return self._names is not None and name in self._names
 
     @cached_property
     def _names_by_comparable_name(self) -> dict[str, list[str]]:
@@ -54,14 +57,14 @@ class ImageNames:
 
         If it is an image name itself, or if there is not exactly one such name, return ``name``.
         """
-        if self._names is None or name in self._names:
+        if name in self:
             return name
         similar_names = self._names_by_comparable_name.get(_comparable_name(name), [])
         return similar_names[0] if len(similar_names) == 1 else name
 
     def check(self, record: Record, name: str) -> None:
         """Raise ImportProblem if the dataset has no such image."""
-        if self._names is not None and name not in self._names:
+        if self._names is not None and name not in self:
             similar_name = self.name_of(name)
             hint = f" (--match-names takes it for {similar_name!r})" if similar_name != name else ""
             raise record.problem("image", quote_value(name), f"an image of the dataset{hint}")
