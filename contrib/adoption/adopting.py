@@ -166,7 +166,9 @@ def _add_outputs(
     caption_ids = store_candidates(dataset, {caption.text for caption in written})
     outputs = Output.objects.annotations().filter(system=system)  # without results of image search
     stored_outputs = set(outputs.values_list("item_id", "caption_id"))
-    last_ranks = Counter(outputs.values_list("item_id", flat=True))  # ranks are 1, 2, ..., one for each output
+    last_ranks = Counter(
+        outputs.values_list("item_id", flat=True)
+    )  # ranks are 1, 2, ..., one for each output
     new_outputs = []
     for caption in written:
         item_id, caption_id = caption.item_id, caption_ids[caption.text]
