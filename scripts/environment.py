@@ -107,15 +107,15 @@ def install_requirements(requirements: str) -> None:
         return
     if not _runs_this_version(PYTHON):
         print_line("Making .venv ...")
-        installed = subprocess.run(
+        creation = subprocess.run(
             [sys.executable, "-m", "venv", "--clear", VENV],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
-        if installed.returncode:
+        if creation.returncode:
             shutil.rmtree(VENV, ignore_errors=True)
             raise SetupError(
                 f"{sys.executable} cannot make a virtual environment (on Debian and Ubuntu: "
-                f"apt-get install python3-venv): {' '.join(installed.stdout.split())}"
+                f"apt-get install python3-venv): {' '.join(creation.stdout.split())}"
             )
     download_note = DOWNLOAD_NOTES.get(requirements, "from PyPI")
     print_line(

@@ -18,7 +18,7 @@ from annotation.work.slots.release import release_slots
 from annotation.work.stopping import lock_for_settling
 from judgments.models import HIT, Study
 
-# most slots that a HIT gets beyond its places at the crowd, for people whose work the crowd does not confirm
+# limit of ``ensure_open_slot`` for people of whom the crowd does not say whether it gave them the HIT
 MAX_EXTRA_SLOTS = 20
 
 

@@ -15,7 +15,7 @@ from config.installation import exposure_warning, find_exposed_paths
 
 LOG_FORMATS = ("text", "json")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-# Secret tickets of framed pages, and keys of links. Django would log them with the addresses of refused requests.
+# Tickets of pages in a crowd's frame, and keys of links, which Django would log with addresses of refused requests.
 SECRET_PATHS = re.compile(r"/(f|look|shared/\d+)/[^/\s\"'<>]+")
 CONTEXT_ATTRIBUTE = "_log_context"  # attribute of requests
 ACCESS_FIELDS = ("method", "path", "status", "ms")  # fields of the access log
@@ -28,8 +28,8 @@ class PathPatternFilter(logging.Filter):
         request: Any = getattr(record, "request", None)
         if record.name == "django.security.csrf" and isinstance(record.args, tuple):
             # Some reasons end with a header of the request: "Origin checking failed - https://..."
-            reason, *rest = record.args
-            record.args = (str(reason).partition(" - ")[0], *rest)
+            reason, *more_args = record.args
+            record.args = (str(reason).partition(" - ")[0], *more_args)
         elif record.name.startswith("django.security."):
             record.msg = f"Refused: {record.name.rpartition('.')[2]}"
             record.args = ()

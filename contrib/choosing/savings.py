@@ -35,7 +35,7 @@ MIN_ITEMS = 20  # with fewer items, the smallest budgets would be one or two ite
 
 @dataclass(frozen=True, slots=True)
 class EstimatedResults:
-    """The T results to estimate. Each is the mean of a value over rows.
+    """The T results to estimate. Each is the mean of a value over the population's rows, which are pairs or captions.
 
     Attributes:
         values: (N, T) values of the N rows; nan for rows that do not count.
@@ -193,13 +193,13 @@ def compute_savings(
             % {"slug": study.slug, "n": population.size, "fewest": MIN_ITEMS}
         )
     progress(0.2, "scoring captions")
-    scored = score_population(study, population, metrics, tokenizer)
+    population_scores = score_population(study, population, metrics, tokenizer)
     usefulness = {
-        method: usefulness_of(method, population, scored)
+        method: usefulness_of(method, population, population_scores)
         for method in METHODS
         if method != "disagreement" or len(metrics) > 1  # a single metric disagrees with none
     }
-    targets = results_to_estimate(population, scored.row_scores, metrics)
+    targets = results_to_estimate(population, population_scores.row_scores, metrics)
     rows = savings_rows(
         population,
         usefulness,
@@ -214,7 +214,7 @@ def compute_savings(
         "items": population.size,
         "rows_judged": len(population.row_ids),
         "metrics": list(metrics),
-        "signatures": dict(scored.signatures),
+        "signatures": dict(population_scores.signatures),
         "figures": [
             {"group": group, "name": name} for group, name in zip(targets.groups, targets.names, strict=True)
         ],

@@ -90,15 +90,15 @@ def compare_attributes(
             group_by_worker[pk] for pk in np.unique(worker).tolist() if group_by_worker.get(pk)
         )
         # People in smaller groups, or whose group is not known, are left out.
-        large_groups = {pk: name for pk, name in group_by_worker.items() if group_sizes[name] >= MIN_RATERS}
-        in_large_group = np.isin(worker, list(large_groups))
-        if len(set(large_groups.values())) < 2:
+        group_of_rater = {pk: name for pk, name in group_by_worker.items() if group_sizes[name] >= MIN_RATERS}
+        in_large_group = np.isin(worker, list(group_of_rater))
+        if len(set(group_of_rater.values())) < 2:
             continue
         test = known_groups(
             unit[in_large_group],
             worker[in_large_group],
             value[in_large_group],
-            [large_groups[pk] for pk in worker[in_large_group].tolist()],
+            [group_of_rater[pk] for pk in worker[in_large_group].tolist()],
             seed=seed,
         )
         rows.append(

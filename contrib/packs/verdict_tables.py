@@ -94,15 +94,15 @@ def _unreproducible_lines(verdicts: Sequence[NumberVerdict]) -> Iterator[str]:
 
 
 def markdown_row(cells: Sequence[str]) -> str:
-    escaped = [cell.replace("|", "\\|") for cell in cells]
-    return f"| {' | '.join(escaped)} |"
+    escaped_cells = [cell.replace("|", "\\|") for cell in cells]
+    return f"| {' | '.join(escaped_cells)} |"
 
 
 def describe_verdict_counts(verdicts: Sequence[NumberVerdict]) -> str:
     kinds = [verdict.kind for verdict in verdicts]
-    differing = kinds.count(DIFFERS)
+    differing_count = kinds.count(DIFFERS)
     return (
         f"{len(kinds)} published number{'s' * (len(kinds) != 1)}: {kinds.count(MATCHED)} matched, "
-        f"{kinds.count(NEAR)} near, {differing} differ{'s' * (differing == 1)}, "
+        f"{kinds.count(NEAR)} near, {differing_count} differ{'s' * (differing_count == 1)}, "
         f"{kinds.count(NOT_REPRODUCIBLE)} not reproducible."
     )

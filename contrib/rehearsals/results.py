@@ -64,8 +64,8 @@ def compute_rehearsal(
         findings = compare_pairs(study, true_answers, evaluation, aggregation.result["systems_verdict"])
         metrics, systems = findings.metrics, findings.systems
         power = simulate_power(study, findings, crowd.seed)
-    elif (relevance := kind_of(study).relevance) is not None and relevance.is_mean:
-        power = power_of_means(study, relevance, aggregation.consensus.decisions, true_answers)
+    elif (scale := kind_of(study).relevance) is not None and scale.is_mean:  # grades of single captions
+        power = power_of_means(study, scale, aggregation.consensus.decisions, true_answers)
     return RehearsalResult(
         study=study,
         crowd=crowd,

@@ -55,7 +55,7 @@ class ScoreRows:
     """N rows of one file, with scores by one or more metrics.
 
     Attributes:
-        per: what a row scores, a value of ``ScoreKeys.Subject``.
+        per: what a row scores: "captions", "systems" or "pairs" (``ScoreKeys.Subject``).
         keys: (N,) values of each column that says what is scored, such as ``image`` and ``caption``; of
             mt-metrics-eval only ``system``.
         scores: (N,) float64 scores of each metric, nan if missing.

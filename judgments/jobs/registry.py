@@ -30,7 +30,7 @@ class JobKind:
         queue: one of ``QUEUES``.
         scope: the scope that a token needs, with the verb "read", to see the kind's results.
         is_essential: whether other work depends on the job. It then cannot be cancelled and is exempt from limits.
-        upload_page: the URL name of the page to upload the job's file again, unless it is a page of a study or dataset.
+        upload_page: the URL name of the page to upload the job's file again; "" for the page that adds a dataset.
     """
 
     handler: str

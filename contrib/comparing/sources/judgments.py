@@ -75,9 +75,9 @@ class UnitContent:
             sides = [(first, self.systems[0]), (second, self.systems[1])]
             if not by_system:
                 sides = [(caption, ()) for caption, _ in sides]
-            swapped = two_sided and second is not None and sides[0] > sides[1]
+            is_swapped = two_sided and second is not None and sides[0] > sides[1]
             key_reference = reference if with_reference else None
-            yield (name, self.image, key_reference, *(sides[::-1] if swapped else sides)), swapped
+            yield (name, self.image, key_reference, *(sides[::-1] if is_swapped else sides)), is_swapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class SourceJudgments:
         left_out: number of rows that were left out, by reason.
         full_depth: (U,) whether the unit has all its judgments, since early stopping did not end it; None if the source
             has no early stopping, and for merged or selected units.
-        anonymous: whether raters are places in published totals instead of people.
+        anonymous: whether raters stand for the votes of a published total, of which nobody knows who gave which.
     """
 
     name: str

@@ -46,8 +46,8 @@ class MajorityOfCharacters(OpenAggregation):
 def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: MqmScheme = MQM) -> Consensus:
     """Return the consensus of the answers to a unit.
 
-    Its value is the mean score. Its spans have the characters that more than half of the answers mark. If more than
-    half of the answers say that a part of the text is missing, there is also a span without offsets for it.
+    Its value is the mean of scores that people gave (its answer then has it too) or that marks make. Its spans, and one
+    without offsets for missing text, are what more than half of the answers mark.
     """
     missing_marks = [
         [_mark_of(span) for span in answer["spans"] if span[START] is None] for answer in answers

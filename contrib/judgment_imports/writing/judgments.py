@@ -98,7 +98,7 @@ class JudgmentWriter:
             for credits, key, text in credited_texts:
                 for credit in credits:
                     if credit.rank is None and has_pair:
-                        continue  # the row of the pair stores its systems
+                        continue  # no place in a ranked list; the pair itself stores its systems
                     yield CreditedCaption(credit, item, self.captions.required_id_of(key, text, row.unit))
 
     def _add_revision(self, row: JudgmentRow) -> None:

@@ -133,9 +133,9 @@ MODEL_ROWS_SHOWN = 8
 def model_rows(study: Study, model: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the items on which a model of sides, or of yes and no, differs from the consensus, in its order."""
     labels = SIDE_LABELS if KINDS[study.protocol].two_sided else {0: _("no"), 1: _("yes")}
-    differing = model.get("differing", [])[:MODEL_ROWS_SHOWN]
+    differing_rows = model.get("differing", [])[:MODEL_ROWS_SHOWN]
     judged_units = study.units.select_related("item__dataset", "reference", "first", "second")
-    units = {unit.key: unit for unit in judged_units.filter(key__in=[row["unit"] for row in differing])}
+    units = {unit.key: unit for unit in judged_units.filter(key__in=[row["unit"] for row in differing_rows])}
     return [
         {
             "unit": units[row["unit"]],
@@ -145,6 +145,6 @@ def model_rows(study: Study, model: Mapping[str, Any]) -> list[dict[str, Any]]:
             "value": labels[int(row["value"])],
             "probability": row["probability"],
         }
-        for row in differing
+        for row in differing_rows
         if row["unit"] in units
     ]

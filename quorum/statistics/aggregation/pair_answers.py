@@ -43,16 +43,16 @@ def side_of(answer: int) -> int:
 
 def sides_of(answers: ArrayLike) -> Ints:
     """Return (N,) sides: 1, 2, 0 for no difference, or 3 for neither. Raise BadValue for any other answer."""
-    given_answers = np.asarray(answers, dtype=np.float64)
-    codes = np.nan_to_num(given_answers, nan=-1.0).astype(np.int64)
+    numbers = np.asarray(answers, dtype=np.float64)
+    codes = np.nan_to_num(numbers, nan=-1.0).astype(np.int64)
     # The digits of an answer, from the last.
     side, much, confidence = codes % 10, codes // MUCH % 10, codes // SURE
     names_side = (side == FIRST) | (side == SECOND)
-    is_valid = (given_answers == codes) & (codes >= 0) & (side <= NEITHER) & (confidence <= max(CONFIDENCES))
+    is_valid = (numbers == codes) & (codes >= 0) & (side <= NEITHER) & (confidence <= max(CONFIDENCES))
     is_valid &= (much == 0) | ((much == 1) & names_side)
     if not is_valid.all():
         where = int(np.flatnonzero(~is_valid)[0])
-        raise BadValue(f"answer {where} is {given_answers[where]:g}, expected a side, and 10 more for much")
+        raise BadValue(f"answer {where} is {numbers[where]:g}, expected a side, and 10 more for much")
     return side
 
 
@@ -79,7 +79,7 @@ def confidences_of(answers: ArrayLike) -> Floats:
 
 
 def is_same_side(answer: Any, expected: Any) -> bool:
-    """Return whether two answers choose the same side. Answers that are no whole numbers, as in files, have no side."""
+    """Return whether two answers choose the same side; False if one is no whole number, such as a text in a file."""
     return isinstance(expected, int) and isinstance(answer, int) and side_of(answer) == side_of(expected)
 
 

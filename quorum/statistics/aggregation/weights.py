@@ -19,14 +19,14 @@ ZERO_WEIGHTS = "{} of {} units have only judgments of weight zero, which decide 
 def judgment_weights(weights: ArrayLike) -> Floats:
     """Return (N,) weights. Raise BadValue if one is negative or too large."""
     vector = finite_vector(weights, "weights")
-    wrong = (vector < 0) | (vector > _MAX_WEIGHT)
-    refuse_values(vector, wrong, "weights", f"a number from zero to {_MAX_WEIGHT:g}")
+    is_wrong = (vector < 0) | (vector > _MAX_WEIGHT)
+    refuse_values(vector, is_wrong, "weights", f"a number from zero to {_MAX_WEIGHT:g}")
     return vector
 
 
 def count_vector(values: ArrayLike, name: str) -> Ints:
     """Return (N,) counts. Raise BadValue if one is negative, too large, or not a whole number."""
     vector = finite_vector(values, name)
-    wrong = (vector < 0) | (vector > _MAX_COUNT) | (vector != np.floor(vector))
-    refuse_values(vector, wrong, name, "a whole number from zero on, 2^52 at most")
+    is_wrong = (vector < 0) | (vector > _MAX_COUNT) | (vector != np.floor(vector))
+    refuse_values(vector, is_wrong, name, "a whole number from zero on, 2^52 at most")
     return vector.astype(np.int64)

@@ -109,9 +109,9 @@ def _add_tournament(run: Run, data: FiftySentenceData) -> None:
     correlations = {name: pearson(people.wins, tournaments[name].wins) for name in TOURNAMENT_METRICS}
     low, high, _undefined = percentile_interval(_correlations_by_row(people.draws, cider.draws), CONFIDENCE)
     pooled = pearson(people.result.fraction, cider.result.fraction)
-    others = {"all comparisons pooled": pooled} | _agreement_on_all_pairs(data, people.wins)
-    ours = Estimate(correlations["cider"], low, high, len(SYSTEMS))
-    run.number("section-7.3/pearson", ours, others=others)
+    by_other_conventions = {"all comparisons pooled": pooled} | _agreement_on_all_pairs(data, people.wins)
+    estimate = Estimate(correlations["cider"], low, high, len(SYSTEMS))
+    run.number("section-7.3/pearson", estimate, others=by_other_conventions)
     _report_tournament(run, tournaments, correlations)
 
 
@@ -181,9 +181,9 @@ def _resampled_wins(
     shape = (image_count, len(systems), len(systems))
     won_counts, met_counts = np.zeros(shape), np.zeros(shape)
     # Comparisons by image, system and opponent. Each pair is one comparison of the system on either side.
-    for side, system, other in ((1, first_index, second_index), (2, second_index, first_index)):
-        np.add.at(met_counts, (image, system, other), 1)
-        np.add.at(won_counts, (image, system, other), winners == side)
+    for side, system, opponent in ((1, first_index, second_index), (2, second_index, first_index)):
+        np.add.at(met_counts, (image, system, opponent), 1)
+        np.add.at(won_counts, (image, system, opponent), winners == side)
     # How often each image is in each resample. Equal seeds give equal resamples for people and metrics.
     weights = np.random.default_rng(seed).multinomial(
         image_count, np.full(image_count, 1 / image_count), size=RESAMPLES
@@ -224,8 +224,8 @@ def _agreement_on_all_pairs(data: FiftySentenceData, people: Floats) -> dict[str
     scores = result.scores["cider"].images.reshape(len(complete_captions), len(systems))
     win_shares = np.mean(scores[:, :, np.newaxis] > scores[:, np.newaxis, :], axis=0)
     np.fill_diagonal(win_shares, np.nan)
-    what = f"CIDEr on all ten pairs of the {len(complete_captions)} images with captions of all five systems"
-    return {what: pearson(people, _mean_wins(win_shares))}
+    name = f"CIDEr on all ten pairs of the {len(complete_captions)} images with captions of all five systems"
+    return {name: pearson(people, _mean_wins(win_shares))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +248,8 @@ def _add_halves(run: Run, dataset: str, data: FiftySentenceData, metrics: list[s
     counted_pairs["all"] = np.ones(len(data.pairs), dtype=np.bool_)
     accuracies = {name: _mean_over_splits(rows) for name, rows in is_right.items()}
     # People's accuracy over all halves, in closed form, replaces that over the drawn halves.
-    won, lost, tied = ((data.votes == vote).sum(axis=1) for vote in (1, 2, 0))
-    halves = halves_of_votes(won, lost, tied)
+    first_votes, second_votes, ties = ((data.votes == vote).sum(axis=1) for vote in (1, 2, 0))
+    halves = halves_of_votes(first_votes, second_votes, ties)
     for name, right_chances in (
         ("people", halves.agree),
         ("people, a tied half being half right", halves.agree_ties_half),

@@ -54,11 +54,11 @@ def strengths_explain_order(tables: OutcomeCounts) -> bool:
     """
     # Fit theta_i - theta_j = 1 by least squares, where adding 1 / K to all entries of the normal equations fixes the
     # mean of theta. Strengths explain the order if no sum of squares (here sum 1 ^ 2 - balance theta) is left.
-    shown = ((tables.first + tables.second + tables.tied) > 0).astype(np.float64)
-    both_orders = shown + shown.T
-    balance = shown.sum(axis=1) - shown.sum(axis=0)
-    theta = np.linalg.solve(np.diag(both_orders.sum(axis=1)) - both_orders + 1 / len(both_orders), balance)
-    return bool(shown.sum() - balance @ theta < _BALANCE_TOLERANCE * shown.sum())
+    was_compared = ((tables.first + tables.second + tables.tied) > 0).astype(np.float64)
+    pair_orders = was_compared + was_compared.T
+    balance = was_compared.sum(axis=1) - was_compared.sum(axis=0)
+    theta = np.linalg.solve(np.diag(pair_orders.sum(axis=1)) - pair_orders + 1 / len(pair_orders), balance)
+    return bool(was_compared.sum() - balance @ theta < _BALANCE_TOLERANCE * was_compared.sum())
 
 
 def has_no_maximum(tables: OutcomeCounts, has_ties: bool, has_order_effect: bool) -> bool:
@@ -71,8 +71,8 @@ def has_no_maximum(tables: OutcomeCounts, has_ties: bool, has_order_effect: bool
     both_won = (tables.first > 0) & (tables.second > 0)
     # If both items of a pair won, the difference of their strengths is bounded, and so is nu. If both won in both
     # orders, the order effect is bounded too.
-    bounded = (both_won & both_won.T).any() if has_order_effect else (ever_won & ever_won.T).any()
-    if bounded or not (has_ties or has_order_effect):
+    is_bounded = (both_won & both_won.T).any() if has_order_effect else (ever_won & ever_won.T).any()
+    if is_bounded or not (has_ties or has_order_effect):
         return False
     from scipy.optimize import linprog  # imported late, as it loads slowly and is rarely needed
 
