@@ -21,8 +21,8 @@ ids_forgotten = Signal()
 # Sent with ``study`` and the ``worker`` to erase. Receivers return another name of the person, or None.
 identifying_word_wanted = Signal()
 
-# Sent with ``study`` and ``replacements``, in the transaction that erases people. The keys of ``replacements`` are
-# words that name them.
+# Sent with ``study`` and ``replacements``, in the transaction that erases people. ``replacements`` has the text that
+# replaces each word that names them, by the word.
 person_erased = Signal()
 
 # Sent with ``study`` and ``withdraw`` (delete files of releases, too) after an erasure's transaction. May be repeated.

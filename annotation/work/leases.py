@@ -133,9 +133,9 @@ def _retake_assignment(assignment: Assignment) -> Assignment:
             _("Nothing was changed: you have already submitted or returned this page of work.")
         )
     own_assignments = Assignment.objects.filter(study=study, worker=old_assignment.worker_id)
-    for other in own_assignments.filter(state=Assignment.State.ACCEPTED).exclude(pk=old_assignment.pk):
-        if other.hit_id == old_assignment.hit_id:  # taken back in another window
-            return other
+    for other_work in own_assignments.filter(state=Assignment.State.ACCEPTED).exclude(pk=old_assignment.pk):
+        if other_work.hit_id == old_assignment.hit_id:  # taken back in another window
+            return other_work
         raise SlotTaken(_other_work_message())
     _refuse_ended_work(old_assignment)
     expires_at = now + timedelta(minutes=design_of(study).crowd.lease_minutes)
@@ -179,8 +179,8 @@ def _claim_again(old_assignment: Assignment, *, now: datetime, expires_at: datet
         # wait for the submission: a deadlock.
         raise SlotTaken(_other_work_message())
     live_assignments = own_assignments.filter(hit=old_assignment.hit_id, state__in=LIVE_STATES)
-    slot = HIT.objects.filter(pk=old_assignment.hit_id, open_slots__gt=0)
-    if live_assignments.exists() or not slot.update(open_slots=F("open_slots") - 1):
+    hit_with_open_slot = HIT.objects.filter(pk=old_assignment.hit_id, open_slots__gt=0)
+    if live_assignments.exists() or not hit_with_open_slot.update(open_slots=F("open_slots") - 1):
         raise SlotTaken(_("Your answers are kept, but somebody else has this page of work now."))
     new_assignment = Assignment.objects.create(
         study=old_assignment.study,

@@ -38,11 +38,11 @@ class RequestMiddleware(Middleware):
     def __call__(self, request: HttpRequest) -> HttpResponse:
         proxy_id = request.headers.get(ID_HEADER, "")
         request_id = proxy_id if USABLE_ID.fullmatch(proxy_id) else uuid.uuid4().hex
-        started = time.perf_counter()
+        started_at = time.perf_counter()
         with log_field_scope(request=request_id) as log_fields:
             setattr(request, CONTEXT_ATTRIBUTE, log_fields)  # for log lines after the end of this scope
             response = self.get_response(request)
-            seconds = time.perf_counter() - started
+            seconds = time.perf_counter() - started_at
             account_id = _loaded_account_id(request)
             if account_id is not None:
                 log_fields["account"] = account_id
@@ -83,5 +83,5 @@ def _loaded_user(request: HttpRequest) -> Any:
     user = vars(request).get("user")
     if not isinstance(user, LazyObject):
         return user
-    loaded = vars(user).get("_wrapped", empty)
-    return None if loaded is empty else loaded
+    loaded_user = vars(user).get("_wrapped", empty)
+    return None if loaded_user is empty else loaded_user

@@ -16,10 +16,10 @@ def visitor_address(request: HttpRequest) -> str:
     if settings.PROXIES:
         # entries further to the left were in the visitor's own header
         addresses = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")[-settings.PROXIES :]
-        forwarded: str = addresses[0].strip() or address
-        with_port = ADDRESS_WITH_PORT.fullmatch(forwarded)
-        if with_port is None:
-            return forwarded
-        ipv6_address, ipv4_address = with_port.groups()
+        forwarded_address: str = addresses[0].strip() or address
+        port_match = ADDRESS_WITH_PORT.fullmatch(forwarded_address)
+        if port_match is None:
+            return forwarded_address
+        ipv6_address, ipv4_address = port_match.groups()
         return ipv6_address or ipv4_address
     return address

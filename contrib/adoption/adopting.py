@@ -61,43 +61,43 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
     _check_collects_captions(study)
     if by is not None:
         require_editor(by, study.dataset)
-    locked = Study.objects.select_for_update(no_key=True).select_related("dataset").get(pk=study.pk)
-    if locked.simulated:
+    study = Study.objects.select_for_update(no_key=True).select_related("dataset").get(pk=study.pk)
+    if study.simulated:
         raise WrongState(
             _("Nothing was added: the captions of study %(slug)r are simulated.") % {"slug": study.slug}
         )
-    if locked.state != Study.State.CLOSED:
+    if study.state != Study.State.CLOSED:
         raise WrongState(
             _(
                 "Nothing was added: study %(slug)r is %(state)s. Close it first, so that no more captions arrive."
             )
-            % {"slug": study.slug, "state": _(locked.state)}
+            % {"slug": study.slug, "state": _(study.state)}
         )
-    written = list(written_captions(locked, take_snapshot(locked)))
-    if not written:
+    captions = list(written_captions(study, take_snapshot(study)))
+    if not captions:
         raise WrongState(
             _("Nothing was added: study %(slug)r has no caption that results use.") % {"slug": study.slug}
         )
-    dataset = Dataset.objects.select_for_update().get(pk=locked.dataset_id)
+    dataset = Dataset.objects.select_for_update().get(pk=study.dataset_id)
     added_count = (
-        _add_outputs(dataset, locked, written, system, by) if system else _add_references(dataset, written)
+        _add_outputs(dataset, study, captions, system, by) if system else _add_references(dataset, captions)
     )
     if added_count:
         role = f"outputs of {system}" if system else "references"
         note_event(
-            study=locked,
+            study=study,
             what="captions-adopted",
             sentence=f"{added_count:,} captions became {role} of {dataset.name}.",
             system=system,
         )
-        _record_addition(dataset, {"study": locked.slug, "system": system, "captions": added_count})
+        _record_addition(dataset, {"study": study.slug, "system": system, "captions": added_count})
         refresh_statistics(Caption)
     return Adoption(
         dataset=dataset.name,
         system=system,
         added_count=added_count,
-        existing_count=len(written) - added_count,
-        writer_count=len({caption.worker_id for caption in written}),
+        existing_count=len(captions) - added_count,
+        writer_count=len({caption.worker_id for caption in captions}),
     )
 
 
@@ -108,7 +108,7 @@ def _check_collects_captions(study: Study) -> None:
         )
 
 
-def _add_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
+def _add_references(dataset: Dataset, captions: list[CollectedCaption]) -> int:
     """Store the captions as references, after the other references of their items.
 
     Return how many were not adopted before.
@@ -117,7 +117,7 @@ def _add_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
     adopted_keys = set(
         Caption.objects.filter(dataset=dataset, key__startswith="w-").values_list("key", flat=True)
     )
-    new_captions = [caption for caption in written if caption.key not in adopted_keys]
+    new_captions = [caption for caption in captions if caption.key not in adopted_keys]
     items = Item.objects.filter(dataset=dataset).annotate(last=Max("references__position"))
     last_positions = {
         item: -1 if position is None else position for item, position in items.values_list("pk", "last")
@@ -135,14 +135,14 @@ def _add_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
                 position=last_positions[caption.item_id],
             )
         )
-    stored = Caption.objects.bulk_create(references, batch_size=ROWS_PER_BATCH)
-    caption_ids = {caption.judgment_id: row.pk for caption, row in zip(new_captions, stored, strict=True)}
+    new_rows = Caption.objects.bulk_create(references, batch_size=ROWS_PER_BATCH)
+    caption_ids = {caption.judgment_id: row.pk for caption, row in zip(new_captions, new_rows, strict=True)}
     _store_writers(caption_ids, new_captions)
     return len(new_captions)
 
 
 def _add_outputs(
-    dataset: Dataset, study: Study, written: list[CollectedCaption], name: str, by: User | None
+    dataset: Dataset, study: Study, captions: list[CollectedCaption], name: str, by: User | None
 ) -> int:
     """Store the captions as ranked outputs of the system. Return how many were not adopted before.
 
@@ -163,14 +163,14 @@ def _add_outputs(
         raise DataConflict(
             f"Dataset {dataset.name!r} has a system {name!r} with captions from elsewhere; choose another name."
         )
-    caption_ids = store_candidates(dataset, {caption.text for caption in written})
+    caption_ids = store_candidates(dataset, {caption.text for caption in captions})
     outputs = Output.objects.annotations().filter(system=system)  # without results of image search
     stored_outputs = set(outputs.values_list("item_id", "caption_id"))
     last_ranks = Counter(
         outputs.values_list("item_id", flat=True)
     )  # ranks are 1, 2, ..., one for each output
     new_outputs = []
-    for caption in written:
+    for caption in captions:
         item_id, caption_id = caption.item_id, caption_ids[caption.text]
         if (item_id, caption_id) not in stored_outputs:
             stored_outputs.add((item_id, caption_id))
@@ -181,15 +181,15 @@ def _add_outputs(
     Output.objects.bulk_create(new_outputs, batch_size=ROWS_PER_BATCH)
     # Captions are counted by their judgments, since several people may have written the same text.
     written_rows = WrittenCaption.objects.filter(caption__in=set(caption_ids.values()))
-    adopted = set(written_rows.values_list("judgment_id", "caption_id"))
+    adopted_ids = set(written_rows.values_list("judgment_id", "caption_id"))
     new_captions = [
-        caption for caption in written if (caption.judgment_id, caption_ids[caption.text]) not in adopted
+        caption for caption in captions if (caption.judgment_id, caption_ids[caption.text]) not in adopted_ids
     ]
     _store_writers({caption.judgment_id: caption_ids[caption.text] for caption in new_captions}, new_captions)
     return len(new_captions)
 
 
-def _store_writers(caption_ids: dict[int, int], written: list[CollectedCaption]) -> None:
+def _store_writers(caption_ids: dict[int, int], captions: list[CollectedCaption]) -> None:
     """Store who wrote each caption. ``caption_ids`` has the caption's row id by the id of its judgment."""
     WrittenCaption.objects.bulk_create(
         (
@@ -198,7 +198,7 @@ def _store_writers(caption_ids: dict[int, int], written: list[CollectedCaption])
                 worker_id=caption.worker_id,
                 judgment_id=caption.judgment_id,
             )
-            for caption in written
+            for caption in captions
         ),
         batch_size=ROWS_PER_BATCH,
     )

@@ -134,7 +134,7 @@ def _check_readers(dataset: Dataset) -> None:
 
 
 def change_challenge(*, challenge: Challenge, fields: Sequence[str], by: User | None = None) -> None:
-    """Store changed texts, times and limits. Settings that affect scores cannot be changed."""
+    """Store the changed ``fields``. The caller's form offers only texts, times and limits, which affect no score."""
     if not fields:
         return
     with transaction.atomic():

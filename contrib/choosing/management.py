@@ -80,5 +80,5 @@ class EstimateForAllItems(OperationCommand):
 
 
 def _format_saving(row: dict[str, Any]) -> str:
-    saved = "" if row["saved"] is None or row["method"] == UNIFORM else f" {percent(row['saved'])}"
-    return f"{coefficient(row['error'], 3)}{saved}"
+    saved_share = "" if row["saved"] is None or row["method"] == UNIFORM else f" {percent(row['saved'])}"
+    return f"{coefficient(row['error'], 3)}{saved_share}"

@@ -61,12 +61,12 @@ class CompareJudges(OperationCommand):
         with progress_bar() as progress:
             comparison = compare_judges_with_people(study=study, progress=progress, **values)
         store_comparison(comparison)
-        about = {
+        run_facts = {
             "settings": comparison.settings,
             "signature": comparison.signature,
             "judgments": comparison.judgments,
         }
-        self.write_output(options, {**about, **comparison.result})
+        self.write_output(options, {**run_facts, **comparison.result})
         for judge in comparison.result["judges"]:
             for sentence in describe_test(judge):
                 self.say(sentence)
@@ -89,8 +89,8 @@ def _agreement_row(judge: Mapping[str, Any]) -> tuple[Cell, ...]:
 
 def _estimate_row(estimate: Mapping[str, Any]) -> tuple[Cell, ...]:
     people_estimate = Estimate(estimate["people"], estimate["people_low"], estimate["people_high"])
-    saved = BLANK if estimate["saved"] is None else round(estimate["saved"])
-    return estimate["of"] or "all", estimate_of(estimate), people_estimate, estimate["labelled"], saved
+    saved_units = BLANK if estimate["saved"] is None else round(estimate["saved"])
+    return estimate["of"] or "all", estimate_of(estimate), people_estimate, estimate["labelled"], saved_units
 
 
 class RemoveJudge(OperationCommand):

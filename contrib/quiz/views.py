@@ -159,10 +159,10 @@ def _explanation_page(
     request: HttpRequest, study: Study, status: QuizStatus, content: AttemptContent, step: list[int]
 ) -> HttpResponse:
     """Show the explanation of a step that was answered."""
-    explained = [answer for position in step if (answer := explain_answer(content, position)) is not None]
+    answers = [answer for position in step if (answer := explain_answer(content, position)) is not None]
     context = _steps_context(study, content, step) | {
-        "explained_answers": explained,
-        "all_right": all(answer.is_right for answer in explained),
+        "explained_answers": answers,
+        "all_right": all(answer.is_right for answer in answers),
         "is_last": status.open_attempt is None,
     }
     return render(request, "quiz/explanation.html", context)
@@ -185,7 +185,7 @@ def _result_page(
 ) -> HttpResponse:
     """Show the result of a finished attempt."""
     content = translate_content(content_of(attempt))
-    explained = [
+    answers = [
         answer
         for position in range(1, content.size + 1)
         if may_explain(content, position) and (answer := explain_answer(content, position)) is not None
@@ -197,7 +197,7 @@ def _result_page(
         "attempt": attempt,
         "item_count": content.size,
         "pass_mark_percent": _format_percent(content.design.quiz.pass_mark),
-        "explained_answers": explained,
+        "explained_answers": answers,
         "came_from_panel": session_of(study=study, worker=attempt.worker) is not None,
     }
     return render(request, "quiz/result.html", context)

@@ -64,7 +64,7 @@ class Proposals:
         system, image, text: (N,) positions in `systems`, `images` and `texts`.
         query_caption: (N,) positions in `query_captions`; -1 if the image is the query.
         position: (N,) positions in the list, from 1; missing positions belong to unknown items.
-        document: (I,) code of each image's document, or of the image itself.
+        document: (images,) code of each image's document, or of the image itself.
         original: (N,) 1 if the caption was written for the image, 0 if not; -1 if the list has no original to find.
     """
 
@@ -349,8 +349,8 @@ class _ListedCaptions:
         return keys
 
 
-def _read_captions(study: Study, items: Ints, proposed: Ints, judged: Ints) -> _ListedCaptions:
-    """Return the captions written for ``items``, and the captions with the row ids ``proposed`` or ``judged``."""
+def _read_captions(study: Study, items: Ints, proposed_ids: Ints, judged_ids: Ints) -> _ListedCaptions:
+    """Return the captions written for ``items``, the ones that systems proposed, and those of judged units."""
     import pyarrow as pa  # imported late, because it loads slowly
 
     rows = Caption.objects.filter(dataset=study.dataset_id).order_by("pk")
@@ -358,7 +358,7 @@ def _read_captions(study: Study, items: Ints, proposed: Ints, judged: Ints) -> _
     schema = pa.schema(
         {"pk": pa.int64(), "item": pa.int64(), "key": pa.large_string(), "text_key": pa.large_string()}
     )
-    wanted_captions, parts = encode(np.concatenate([proposed, judged]), "captions")[0], []
+    wanted_captions, parts = encode(np.concatenate([proposed_ids, judged_ids]), "captions")[0], []
     for batch in batched(plain_rows(columns), ROWS_PER_READ):
         part = pa.record_batch(list(zip(*batch, strict=True)), schema=schema)
         # Both are sorted by row id, so only the wanted captions from ``first`` to ``last`` can be in the batch.
@@ -368,7 +368,7 @@ def _read_captions(study: Study, items: Ints, proposed: Ints, judged: Ints) -> _
     table = pa.Table.from_batches(parts, schema)
     pk, code = table["pk"].to_numpy(), _codes(table["text_key"])
     # Texts are numbered in order of occurrence: first those of judged units, then the others.
-    order = np.concatenate([places_in(pk, judged), np.arange(len(pk))])
+    order = np.concatenate([places_in(pk, judged_ids), np.arange(len(pk))])
     _, first = np.unique(code[order], return_index=True)
     order_of_texts = np.argsort(first)
     text_numbers = np.empty_like(order_of_texts)
@@ -411,5 +411,5 @@ def _has_rank_as_position(study: Study, systems: Mapping[int, str], system: Ints
 
 def _map_values(values: Ints, mapping: Mapping[int, int]) -> Ints:
     """Return the (N,) numbers to which ``mapping`` maps the values; -1 for values that it does not have."""
-    distinct, inverse = np.unique(values, return_inverse=True)
-    return np.array([mapping.get(key, -1) for key in distinct.tolist()], dtype=np.int64)[inverse]
+    distinct_values, inverse = np.unique(values, return_inverse=True)
+    return np.array([mapping.get(key, -1) for key in distinct_values.tolist()], dtype=np.int64)[inverse]

@@ -118,7 +118,7 @@ class TableJudgments(JudgmentSource):
         return row
 
     def _check_names(self, record: Record, row: JudgmentRow) -> None:
-        """Raise ImportProblem for an image or a caption that the dataset lacks, and for an output without a text."""
+        """Raise ImportProblem for an image or a caption that the dataset lacks, and for a missing text to judge."""
         if row.image is not None:
             self._images.check(record, row.image)
         captions = self._captions
@@ -160,7 +160,7 @@ class TableJudgments(JudgmentSource):
             "expected": read_expected(record),
             "content": read_content(record),
             "anonymous": ANONYMOUS_NAME.fullmatch(str(record.get("worker")).strip()) is not None,
-            **empty_outputs(record, checker),
+            **empty_outputs(record, checker),  # "" where a system gave an empty text, which is judged too
         }
         credits = read_credits(record)  # the systems of the captions; None if the row names none
         row: JudgmentRow

@@ -98,10 +98,10 @@ class Call:
     missing_options: tuple[str, ...]
 
     def __call__(self, *data: Any, **options: Any) -> Any:
-        missing = [name for name in self.missing_options if name not in options]
-        if missing:
+        missing_names = [name for name in self.missing_options if name not in options]
+        if missing_names:
             raise BadSignature(
-                f"the signature leaves {', '.join(missing)} to its caller, expected it by name"
+                f"the signature leaves {', '.join(missing_names)} to its caller, expected it by name"
             )
         return self.function(*data, **{**self.options, **options})
 
@@ -111,12 +111,12 @@ def call_of_function(text: str, function: Callable[..., Any], fields: Mapping[st
 
     Raise BadSignature if the function has no such option.
     """
-    known_options = inspect.signature(function).parameters
+    parameters = inspect.signature(function).parameters
     for key in fields:
-        if key not in known_options:
+        if key not in parameters:
             raise BadSignature(f"{text!r} has a field {key!r} that {text.partition('|')[0]} does not know")
-    missing = tuple(key for key, value in fields.items() if str(value).partition("-")[0] == PLACEHOLDER)
-    return Call(function, {key: fields[key] for key in fields if key not in missing}, missing)
+    missing_keys = tuple(key for key, value in fields.items() if str(value).partition("-")[0] == PLACEHOLDER)
+    return Call(function, {key: fields[key] for key in fields if key not in missing_keys}, missing_keys)
 
 
 def placeholder_of_texts(lists: Collection[Collection[str]]) -> str:

@@ -92,12 +92,12 @@ def _unconfirmed_discrepancies(study: Study) -> list[Discrepancy]:
     """Return sessions that the crowd does not know ("apart"), or does not list yet ("unnamed")."""
     sessions = at_crowd(CrowdSession, study).select_related("worker")
     reason = "never had or took away before: they are kept apart and not paid."
-    unknown = sessions.filter(status=Status.UNKNOWN)
-    discrepancies = [_answers_discrepancy("apart", session, reason) for session in unknown]
+    unknown_sessions = sessions.filter(status=Status.UNKNOWN)
+    discrepancies = [_answers_discrepancy("apart", session, reason) for session in unknown_sessions]
     if Ability.LIST in backend_of(study).can:
-        unconfirmed = sessions.filter(status=Status.SUBMITTED, confirmed=False)
+        unnamed_sessions = sessions.filter(status=Status.SUBMITTED, confirmed=False)
         discrepancies += [
-            _answers_discrepancy("unnamed", session, "does not name (yet).") for session in unconfirmed
+            _answers_discrepancy("unnamed", session, "does not name (yet).") for session in unnamed_sessions
         ]
     return discrepancies
 
@@ -126,9 +126,9 @@ def _budget_discrepancies(budget: Budget | None) -> list[Discrepancy]:
         message = f"The crowd paid {spell(budget.over_cents)} beyond the budget: raise it."
         discrepancies.append(Discrepancy("money", message))
     # "unmatched" is a payment without a session; "matched" takes it back once there is a session for it
-    unmatched = budget.entries.filter(what__in=["unmatched", "matched"]).aggregate(cents=Sum("spent_cents"))
-    if unmatched["cents"]:
-        message = f"The crowd paid {spell(unmatched['cents'])} for work that does not count here."
+    payments = budget.entries.filter(what__in=["unmatched", "matched"]).aggregate(cents=Sum("spent_cents"))
+    if payments["cents"]:
+        message = f"The crowd paid {spell(payments['cents'])} for work that does not count here."
         discrepancies.append(Discrepancy("paid-there", message))
     ledger_reserved, ledger_spent = ledger_sums(budget)
     held_cents = reserved_cents(budget)

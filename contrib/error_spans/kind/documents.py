@@ -117,9 +117,9 @@ def _versions_of_documents(images: Sequence[Image]) -> list[_Version]:
                 first_texts.setdefault(system, {}).setdefault(image.name, text)
         version_by_texts: dict[tuple[str, ...], _Version] = {}
         for texts in first_texts.values():
-            given_texts = tuple((image, texts[image.name]) for image in segments if image.name in texts)
-            text_ids = tuple(f"{image.name} {text.key}" for image, text in given_texts)
-            version_by_texts.setdefault(text_ids, _Version(name, len(version_by_texts) + 1, given_texts))
+            version_segments = tuple((image, texts[image.name]) for image in segments if image.name in texts)
+            text_ids = tuple(f"{image.name} {text.key}" for image, text in version_segments)
+            version_by_texts.setdefault(text_ids, _Version(name, len(version_by_texts) + 1, version_segments))
         versions += version_by_texts.values()
     return versions
 
@@ -137,9 +137,9 @@ def _group_units(design: StudyDesign, versions: Sequence[_Version], images: Sequ
         versions_by_document.setdefault(version.document, []).append(version)
     groups = []
     for document, versions_of_document in versions_by_document.items():
-        shuffled = shuffle(versions_of_document, rng_for(design.seed, f"screens {document}"))
-        for start in range(0, len(shuffled), TEXTS_PER_SCREEN):
-            shown_versions = shuffled[start : start + TEXTS_PER_SCREEN]
+        shuffled_versions = shuffle(versions_of_document, rng_for(design.seed, f"screens {document}"))
+        for start in range(0, len(shuffled_versions), TEXTS_PER_SCREEN):
+            shown_versions = shuffled_versions[start : start + TEXTS_PER_SCREEN]
             groups.append(Group(document, _units_side_by_side(design, shown_versions, image_positions)))
     return groups
 

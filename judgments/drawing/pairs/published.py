@@ -29,8 +29,8 @@ def draw_published(
 ) -> list[Pair]:
     """Return up to ``count`` published pairs in random order. Prefer pairs of systems that were drawn least often."""
     pool: dict[SystemNames, list[Pair]] = {}  # by the pair's systems, without those that are people
-    usable = [pair for pair in _published_pairs(material, images, kind) if not has_equal_texts(pair)]
-    for pair in shuffle(usable, rng):
+    usable_pairs = [pair for pair in _published_pairs(material, images, kind) if not has_equal_texts(pair)]
+    for pair in shuffle(usable_pairs, rng):
         names = sorted({name for name in (pair.first_system, pair.second_system) if name} - material.people)
         pool.setdefault(tuple(names), []).append(pair)
     draw_counts: Counter[str] = Counter()
@@ -58,12 +58,12 @@ def unusable_pairs(material: Material, images: Sequence[Image], kind: str) -> li
     gets the pairs without these.
     """
     comparisons: set[Comparison] = set()
-    unusable = []
+    refused_pairs = []
     for pair in _published_pairs(material, images, kind):
         if has_equal_texts(pair) or texts_compared(pair) in comparisons:
-            unusable.append(pair)
+            refused_pairs.append(pair)
         comparisons.add(texts_compared(pair))
-    return unusable
+    return refused_pairs
 
 
 def pairs_left_out(
@@ -73,10 +73,10 @@ def pairs_left_out(
     shortage = sum(pair_counts.values()) - len(drawn)
     if shortage <= 0:
         return {}
-    unusable: list[Pair] = []
+    pairs_to_drop: list[Pair] = []
     for kind, count in pair_counts.items():
         if count:
-            unusable += unusable_pairs(material, images, kind)
-    equal_count = min(shortage, sum(has_equal_texts(pair) for pair in unusable))
+            pairs_to_drop += unusable_pairs(material, images, kind)
+    equal_count = min(shortage, sum(has_equal_texts(pair) for pair in pairs_to_drop))
     notes = {"pairs_of_equal_texts_left_out": equal_count, "repeated_pairs_left_out": shortage - equal_count}
     return {name: count for name, count in notes.items() if count}

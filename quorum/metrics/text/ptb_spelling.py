@@ -44,25 +44,25 @@ _NEXT_STARTER = re.compile(r"\s+(?:{STARTER})(?!{A})".format(**EXPRESSIONS))  # 
 _INITIALS = re.compile(r"(?:[a-z]\.)+|ph\.?d\.|ed\.d\.")
 
 
-def spelled_tokens(matched: str, text: str, end: int) -> list[str]:
+def spelled_tokens(word: str, text: str, end: int) -> list[str]:
     """Return a token of the text as the program writes it, perhaps as several. The token ends at position `end`."""
-    lower = matched.lower()
+    lower = word.lower()
     if lower in CONTRACTIONS:
         cut = CONTRACTIONS[lower]
         return [lower[:cut], lower[cut:]]
     if lower == "&nbsp;":
         return []
-    if matched in ('"', "&quot;"):
+    if word in ('"', "&quot;"):
         return ["``" if _AFTER_OPENING_DOUBLE_QUOTE.match(text, end) else "''"]
-    if matched == "'":
+    if word == "'":
         return ["`" if _AFTER_OPENING_QUOTE.match(text, end) else "'"]
-    if matched in SPELLINGS:
-        return [SPELLINGS[matched]]
-    if _CURLED_QUOTES.fullmatch(matched):
-        return ["".join(SPELLINGS[mark] for mark in matched)]
-    if _DOTS.fullmatch(matched):
+    if word in SPELLINGS:
+        return [SPELLINGS[word]]
+    if _CURLED_QUOTES.fullmatch(word):
+        return ["".join(SPELLINGS[mark] for mark in word)]
+    if _DOTS.fullmatch(word):
         return ["..."]
-    if _DASHES.fullmatch(matched):
+    if _DASHES.fullmatch(word):
         return ["--"]
     lower = lower.replace("&apos;", "'").replace("&amp;", "&").replace(" ", "\xa0")  # "5 1/2" is one token
     if _AUXILIARY.fullmatch(lower):
@@ -76,5 +76,5 @@ def _ends_sentence(abbreviation: str, text: str, end: int) -> bool:
     """Return whether the full stop of an abbreviation, which ends at position `end`, also ends a sentence."""
     if len(abbreviation) == 1 or abbreviation in TITLES:
         return False
-    following = _NEXT_STARTER if _INITIALS.fullmatch(abbreviation) else _NEXT_CAPITAL
-    return following.match(text, end) is not None
+    next_word = _NEXT_STARTER if _INITIALS.fullmatch(abbreviation) else _NEXT_CAPITAL
+    return next_word.match(text, end) is not None

@@ -103,10 +103,10 @@ def span_alpha(
         labels: (J,) lists with one label for each span; by default all spans have the same label.
         items: (J,) item of the text, such as its document, resampled as a whole; by default, the text itself.
     """
-    marked = _read_marked_texts(texts, raters, lengths, spans, labels, items)
-    other_raters = marked.rater_counts - 1
-    terms = [_label_disagreement(marked, other_raters, label_spans) for label_spans in marked.spans_by_label]
-    text_lengths = np.bincount(marked.text, weights=marked.length, minlength=len(marked.item))
+    marks = _read_marked_texts(texts, raters, lengths, spans, labels, items)
+    other_raters = marks.rater_counts - 1
+    terms = [_label_disagreement(marks, other_raters, label_spans) for label_spans in marks.spans_by_label]
+    text_lengths = np.bincount(marks.text, weights=marks.length, minlength=len(marks.item))
 
     def value(weights: Floats) -> float:
         total_weight = float(weights @ text_lengths)
@@ -114,9 +114,7 @@ def span_alpha(
         expected = sum(term.expected(weights, total_weight) for term in terms)
         return 1 - observed / expected if expected > 0 else math.nan
 
-    return _result(
-        marked, value, Options.from_sampling(confidence=confidence, resamples=resamples, seed=seed)
-    )
+    return _result(marks, value, Options.from_sampling(confidence=confidence, resamples=resamples, seed=seed))
 
 
 @signed("span-f1", data=("labels", "items"))
@@ -133,13 +131,13 @@ def span_f1(
     seed: Seed = 0,
 ) -> SpanAgreement:
     """Return the F1 of marked characters over all pairs of raters of a text. Arguments are those of `span_alpha`."""
-    marked = _read_marked_texts(texts, raters, lengths, spans, labels, items)
-    other_raters = marked.rater_counts - 1
-    shared_sums, marked_sums = np.zeros(len(marked.item)), np.zeros(len(marked.item))
-    for label_spans in marked.spans_by_label:
+    marks = _read_marked_texts(texts, raters, lengths, spans, labels, items)
+    other_raters = marks.rater_counts - 1
+    shared_sums, marked_sums = np.zeros(len(marks.item)), np.zeros(len(marks.item))
+    for label_spans in marks.spans_by_label:
         judgment, start, end = label_spans
-        text = marked.text[judgment]
-        span, other_span = _overlapping_pairs(marked, label_spans)
+        text = marks.text[judgment]
+        span, other_span = _overlapping_pairs(marks, label_spans)
         overlap = np.minimum(end[span], end[other_span]) - np.maximum(start[span], start[other_span])
         np.add.at(shared_sums, text[span], overlap)  # each pair of raters counts twice, once in each order
         np.add.at(marked_sums, text, (end - start) * other_raters[text])
@@ -148,9 +146,7 @@ def span_f1(
         total_weight = float(weights @ marked_sums)
         return float(weights @ shared_sums) / total_weight if total_weight else math.nan
 
-    return _result(
-        marked, value, Options.from_sampling(confidence=confidence, resamples=resamples, seed=seed)
-    )
+    return _result(marks, value, Options.from_sampling(confidence=confidence, resamples=resamples, seed=seed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,13 +186,13 @@ class _LabelDisagreement:
 
 
 def _label_disagreement(
-    marked: _MarkedTexts, other_raters: Ints, label_spans: _LabelSpans
+    marks: _MarkedTexts, other_raters: Ints, label_spans: _LabelSpans
 ) -> _LabelDisagreement:
     """Return the differences for the spans of a label. `other_raters` (T,) is each text's number of raters minus 1."""
     judgment, start, end = label_spans
-    text, size = marked.text[judgment], (end - start).astype(np.float64)
-    span, other_span = _overlapping_pairs(marked, label_spans)
-    observed = np.zeros(len(marked.item))
+    text, size = marks.text[judgment], (end - start).astype(np.float64)
+    span, other_span = _overlapping_pairs(marks, label_spans)
+    observed = np.zeros(len(marks.item))
     np.add.at(
         observed, text[span], (start[span] - start[other_span]) ** 2 + (end[span] - end[other_span]) ** 2
     )
@@ -206,20 +202,20 @@ def _label_disagreement(
     gap_raters = other_raters[text] - np.bincount(span_and_overlapping_judgment[0], minlength=len(size))
     np.add.at(observed, text, 2 * size**2 * gap_raters)
     observed /= other_raters
-    gap_text, gap_length = _gaps(marked, label_spans)
+    gap_text, gap_length = _gaps(marks, label_spans)
     order = np.argsort(-gap_length, kind="stable")
     gap_text, gap_length = gap_text[order], gap_length[order]
     fitting_gaps = np.searchsorted(-gap_length, -size, side="right")
     return _LabelDisagreement(observed, text, size, gap_text, gap_length.astype(np.float64), fitting_gaps)
 
 
-def _overlapping_pairs(marked: _MarkedTexts, label_spans: _LabelSpans) -> tuple[Ints, Ints]:
+def _overlapping_pairs(marks: _MarkedTexts, label_spans: _LabelSpans) -> tuple[Ints, Ints]:
     """Return all pairs of spans by different raters that share a character, as two columns of positions of spans.
 
     Every pair is returned in both orders.
     """
     judgment, start, end = label_spans
-    text = marked.text[judgment]
+    text = marks.text[judgment]
     # Pair each span with all spans of its text, which follow each other if spans are sorted by text.
     order = np.argsort(text, kind="stable")
     first_of_text = np.searchsorted(text[order], text, side="left")
@@ -236,30 +232,30 @@ def _overlapping_pairs(marked: _MarkedTexts, label_spans: _LabelSpans) -> tuple[
     return span[do_overlap], other_span[do_overlap]
 
 
-def _gaps(marked: _MarkedTexts, label_spans: _LabelSpans) -> tuple[Ints, Ints]:
+def _gaps(marks: _MarkedTexts, label_spans: _LabelSpans) -> tuple[Ints, Ints]:
     """Return the (G,) texts and lengths of the gaps before, between and after the spans of each judgment."""
     # Add the end of the text as a last span without characters, so that every gap is before a span.
-    judgments = np.concatenate([label_spans.judgment, np.arange(len(marked.text))])
-    starts = np.concatenate([label_spans.start, marked.length])
-    ends = np.concatenate([label_spans.end, marked.length])
+    judgments = np.concatenate([label_spans.judgment, np.arange(len(marks.text))])
+    starts = np.concatenate([label_spans.start, marks.length])
+    ends = np.concatenate([label_spans.end, marks.length])
     order = np.lexsort((starts, judgments))
     judgments, starts, ends = judgments[order], starts[order], ends[order]
     # A gap starts at the end of the span before, or at 0 before the first span of a judgment.
     gap_starts = np.concatenate([[0], ends[:-1]])
     gap_starts[np.concatenate([[True], judgments[1:] != judgments[:-1]])] = 0
     length = starts - gap_starts
-    return marked.text[judgments][length > 0], length[length > 0]
+    return marks.text[judgments][length > 0], length[length > 0]
 
 
-def _result(marked: _MarkedTexts, value: Callable[[Floats], float], options: Options) -> SpanAgreement:
+def _result(marks: _MarkedTexts, value: Callable[[Floats], float], options: Options) -> SpanAgreement:
     """Return a coefficient of all texts, with its bootstrap interval over items.
 
     `value` computes the coefficient from (T,) weights, which say how often each text counts.
     """
     check_positive_int(options.resamples, "resamples")
-    text_count = len(marked.item)
-    span_count = sum(len(label_spans.start) for label_spans in marked.spans_by_label)
-    item_count = int(marked.item.max(initial=-1)) + 1
+    text_count = len(marks.item)
+    span_count = sum(len(label_spans.start) for label_spans in marks.spans_by_label)
+    item_count = int(marks.item.max(initial=-1)) + 1
     coefficient, reason = math.nan, ""
     if not text_count:
         reason = NO_COMMON_TEXT
@@ -275,7 +271,7 @@ def _result(marked: _MarkedTexts, value: Callable[[Floats], float], options: Opt
     if not reason:
         drawn_items = options.generator.integers(item_count, size=(options.resamples, item_count))
         draws = [
-            value(np.bincount(resample, minlength=item_count)[marked.item].astype(np.float64))
+            value(np.bincount(resample, minlength=item_count)[marks.item].astype(np.float64))
             for resample in drawn_items
         ]
         inference = options.interval_of_draws(np.array(draws))
@@ -283,8 +279,8 @@ def _result(marked: _MarkedTexts, value: Callable[[Floats], float], options: Opt
         value=coefficient,
         texts=text_count,
         items=item_count,
-        raters=len(np.unique(marked.rater)),
-        judgments=len(marked.text),
+        raters=len(np.unique(marks.rater)),
+        judgments=len(marks.text),
         spans=span_count,
         **inference.fields_by_name(),
     )
@@ -352,12 +348,12 @@ def joined_spans(spans: Iterable[tuple[int, int]], length: int) -> list[tuple[in
 
     Raise BadValue if a span does not lie within the text.
     """
-    joined: list[tuple[int, int]] = []
+    separate_spans: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if not 0 <= start < end <= length:
             raise BadValue(f"the span {start} to {end} is none of a text of {length} characters")
-        if joined and start < joined[-1][1]:
-            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        if separate_spans and start < separate_spans[-1][1]:
+            separate_spans[-1] = separate_spans[-1][0], max(end, separate_spans[-1][1])
         else:
-            joined.append((start, end))
-    return joined
+            separate_spans.append((start, end))
+    return separate_spans

@@ -104,15 +104,15 @@ def rater_groups(
         return max(fits, key=lambda fit: fit.bound)
 
     judgments = _JudgmentTable(answers.unit, answers.worker, answers.value, answers.shape)
-    single, double = fit_one_group(judgments), fit_two_groups(judgments)
-    gain = double.bound - single.bound
+    one_group, two_groups = fit_one_group(judgments), fit_two_groups(judgments)
+    gain = two_groups.bound - one_group.bound
     larger_gains = 0
     for _ in range(bootstraps):
-        sample = judgments.simulated_judgments(single, generator)
-        single_of_sample = fit_one_group(sample)
-        larger_gains += fit_two_groups(sample).bound - single_of_sample.bound >= gain
-    order = np.argsort(-double.shares, kind="stable")
-    membership, confusion = double.membership[:, order], double.confusion[order]
+        sample = judgments.simulated_judgments(one_group, generator)
+        one_group_of_sample = fit_one_group(sample)
+        larger_gains += fit_two_groups(sample).bound - one_group_of_sample.bound >= gain
+    order = np.argsort(-two_groups.shares, kind="stable")
+    membership, confusion = two_groups.membership[:, order], two_groups.confusion[order]
     group = membership.argmax(axis=1)
     pairs = _pair_raters(answers)
     first, second = group[pairs.first], group[pairs.second]
@@ -121,15 +121,15 @@ def rater_groups(
         workers=answers.workers,
         labels=answers.labels,
         membership=membership,
-        shares=double.shares[order],
-        prior=double.prior,
+        shares=two_groups.shares[order],
+        prior=two_groups.prior,
         confusion=confusion,
-        accuracy=np.diagonal(confusion, axis1=1, axis2=2) @ double.prior,
+        accuracy=np.diagonal(confusion, axis1=1, axis2=2) @ two_groups.prior,
         gain=gain,
         p=(larger_gains + 1) / (bootstraps + 1),
         within=np.array(within),
         between=_agreement(pairs, first != second),
-        converged=single.converged and double.converged,
+        converged=one_group.converged and two_groups.converged,
         judgments=np.bincount(answers.worker),
         bootstraps=bootstraps,
         seed=seed,
@@ -250,9 +250,9 @@ def _pair_raters(answers: WorkerAnswers) -> _RaterPairs:
     return _RaterPairs(first, second, common_units.data, np.asarray(equal, dtype=np.float64).ravel())
 
 
-def _agreement(pairs: _RaterPairs, included: Flags) -> float:
-    units = float(pairs.units[included].sum())
-    return float(pairs.equal[included].sum()) / units if units else np.nan
+def _agreement(pairs: _RaterPairs, is_included: Flags) -> float:
+    units = float(pairs.units[is_included].sum())
+    return float(pairs.equal[is_included].sum()) / units if units else np.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,8 +305,8 @@ def known_groups(
     group_count = len(group_names)
 
     def agreement_difference(group_codes: Ints) -> float:
-        same = group_codes[pairs.first] == group_codes[pairs.second]
-        return _agreement(pairs, same) - _agreement(pairs, ~same)
+        is_same_group = group_codes[pairs.first] == group_codes[pairs.second]
+        return _agreement(pairs, is_same_group) - _agreement(pairs, ~is_same_group)
 
     first, second = group_of[pairs.first], group_of[pairs.second]
     within = [_agreement(pairs, (first == group) & (second == group)) for group in range(group_count)]

@@ -55,17 +55,17 @@ class Halves:
         equally hard). As the halves share no vote, agree - disagree has the expectation x^2.
         """
         squared_difference = self.agree - self.disagree
-        mean, decided = float(squared_difference[pairs].mean()), float(self.decided_chances[pairs].mean())
+        mean, chance = float(squared_difference[pairs].mean()), float(self.decided_chances[pairs].mean())
         root = math.sqrt(max(mean, 0.0))
-        ceiling = (1 + root / decided) / 2
+        ceiling = (1 + root / chance) / 2
         if ceiling >= 1:
             return self.decided_chances
         # Add the influence of each pair on the ceiling (the delta method), which the interval needs. Multiply it by
-        # `decided`, since the sum of contributions is divided by the sum of these chances.
+        # `chance`, since the sum of contributions is divided by the sum of these chances.
         if not root:
             return ceiling * self.decided_chances
         by_difference = (squared_difference - mean) / (4 * root)
-        by_chances = root * (self.decided_chances - decided) / (2 * decided)
+        by_chances = root * (self.decided_chances - chance) / (2 * chance)
         return ceiling * self.decided_chances + (by_difference - by_chances)
 
     @property
@@ -106,33 +106,33 @@ def halves_of_votes(won: ArrayLike, lost: ArrayLike, tied: ArrayLike) -> Halves:
     return Halves(*chances[triple_of_pair.ravel()].T)
 
 
-def _chances(won: int, lost: int, tied: int) -> tuple[float, ...]:
+def _chances(first_count: int, second_count: int, tie_count: int) -> tuple[float, ...]:
     """Return the fields of `Halves` for a pair with these numbers of votes, from all splits into halves."""
-    n = won + lost + tied
+    n = first_count + second_count + tie_count
     if n < 2:
         return (np.nan,) * 4
     # All possible numbers of votes in the smaller half, with the chance that a random split has them (a multivariate
     # hypergeometric distribution). Rows are numbers of votes for the first, columns numbers of votes for the second.
     size = n // 2
-    first_votes = np.arange(min(won, size) + 1)[:, np.newaxis]
-    second_votes = np.arange(min(lost, size) + 1)[np.newaxis]
+    first_votes = np.arange(min(first_count, size) + 1)[:, np.newaxis]
+    second_votes = np.arange(min(second_count, size) + 1)[np.newaxis]
     tied_votes = size - first_votes - second_votes
-    is_possible = (tied_votes >= 0) & (tied_votes <= tied)
+    is_possible = (tied_votes >= 0) & (tied_votes <= tie_count)
     log_chance = (
-        _log_binomial(won, first_votes)
-        + _log_binomial(lost, second_votes)
-        + _log_binomial(tied, np.clip(tied_votes, 0, tied))
+        _log_binomial(first_count, first_votes)
+        + _log_binomial(second_count, second_votes)
+        + _log_binomial(tie_count, np.clip(tied_votes, 0, tie_count))
         - _log_binomial(n, np.array(size))
     )
     chance = np.where(is_possible, np.exp(log_chance), 0.0)
     # The winners of both halves: 1 for the first, -1 for the second, 0 for a tie.
-    smaller = np.sign(first_votes - second_votes)
-    larger = np.sign((won - first_votes) - (lost - second_votes))
-    agree = float(chance[(smaller == larger) & (smaller != 0)].sum())
-    disagree = float(chance[(smaller == -larger) & (smaller != 0)].sum())
+    smaller_winner = np.sign(first_votes - second_votes)
+    larger_winner = np.sign((first_count - first_votes) - (second_count - second_votes))
+    agree = float(chance[(smaller_winner == larger_winner) & (smaller_winner != 0)].sum())
+    disagree = float(chance[(smaller_winner == -larger_winner) & (smaller_winner != 0)].sum())
     # A half is the smaller or the larger one with equal chances.
-    first = float((chance[smaller == 1].sum() + chance[larger == 1].sum()) / 2)
-    second = float((chance[smaller == -1].sum() + chance[larger == -1].sum()) / 2)
+    first = float((chance[smaller_winner == 1].sum() + chance[larger_winner == 1].sum()) / 2)
+    second = float((chance[smaller_winner == -1].sum() + chance[larger_winner == -1].sum()) / 2)
     # sums may round to more than 1
     return tuple(min(share, 1.0) for share in (agree, disagree, first, second))
 
