@@ -117,22 +117,22 @@ def state_to_draw_from(study: Study) -> DrawState:
     Create the next one if many answers were added since, or if there are fewer, because some were excluded.
     """
     answer_count = sum(_ANSWERS_BY_PAIR.all_rows(study=study.pk))
-    newest = _NEWEST_STATE.first(study=study.pk)
-    if newest is not None and 0 <= answer_count - newest.answers < max(1, newest.answers // RENEWAL_DIVISOR):
-        return newest
+    state = _NEWEST_STATE.first(study=study.pk)
+    if state is not None and 0 <= answer_count - state.answers < max(1, state.answers // RENEWAL_DIVISOR):
+        return state
     rows = SystemPair.objects.filter(study=study).order_by("position")
     counts = [list(row) for row in rows.values_list("wins", "ties", "losses")]
     table = pair_table_of(study)
-    state = DrawState(
+    new_state = DrawState(
         study=study,
-        number=0 if newest is None else newest.number + 1,
+        number=0 if state is None else state.number + 1,
         answers=sum(map(sum, counts)),
         counts=counts,
         strengths=prior_strengths(table.first, table.second, counts, items=len(table.systems)).tolist(),
     )
     # another transaction may have created the same state
-    DrawState.objects.bulk_create([state], ignore_conflicts=True)
-    return DrawState.objects.get(study=study, number=state.number)
+    DrawState.objects.bulk_create([new_state], ignore_conflicts=True)
+    return DrawState.objects.get(study=study, number=new_state.number)
 
 
 class PoolUnit(NamedTuple):
@@ -178,7 +178,7 @@ def draw_page(
     design, table = design_of(study), pair_table_of(study)
     rng = rng_for(design.seed, f"arena {hit.key}")
     drawn_pairs = _draw_pairs(design, table, state, seen_positions, rng)
-    units = _read_units(study, set(chain.from_iterable(drawn.positions for drawn in drawn_pairs)))
+    units = _read_units(study, set(chain.from_iterable(pair.positions for pair in drawn_pairs)))
     used_positions, page_items, page_units = set(seen_positions), set(), []
     for pair, chance, positions in drawn_pairs:
         candidates = {position: units[position] for position in positions if position not in used_positions}

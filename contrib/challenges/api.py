@@ -284,14 +284,14 @@ class SubmissionResource(
         if file.size > max_bytes:
             raise SubmissionTooLarge(f"The file is larger than {max_bytes:,} bytes.")
         assert isinstance(request.user, User), "IsParticipant requires an account"
-        accepted, is_new = submit_upload(
+        submission_or_job, is_new = submit_upload(
             challenge=challenge, user=request.user, details=SubmissionDetails(**values), file=file
         )
-        if isinstance(accepted, Job):
-            return job_response(request, accepted, route="api:submission-jobs-detail")
-        address = api_reverse("api:submissions-detail", args=[accepted.pk], request=request)
+        if isinstance(submission_or_job, Job):
+            return job_response(request, submission_or_job, route="api:submission-jobs-detail")
+        address = api_reverse("api:submissions-detail", args=[submission_or_job.pk], request=request)
         return Response(
-            self.get_serializer(accepted).data,
+            self.get_serializer(submission_or_job).data,
             status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK,
             headers={"Location": address},
         )

@@ -116,7 +116,7 @@ def _fitted_rows(study: Study, labelled: LabelledUnits, fold: Ints) -> list[dict
     constant_shares = metric_probabilities(np.zeros(unit_count), counts, fold)
     rows = [_predictor_row(CONSTANT_BASELINE, "baseline", constant_shares, np.arange(unit_count), labelled)]
     # With two labels, one for each candidate, equal scores give one half. Others are "no difference" and "neither".
-    symmetric = KINDS[study.protocol].compares_pairs and label_count == 2
+    is_symmetric = KINDS[study.protocol].compares_pairs and label_count == 2
     scores_by_type = {
         "metric": _metric_scores(study, labelled),
         "judge": _judge_means(study, labelled),
@@ -127,7 +127,7 @@ def _fitted_rows(study: Study, labelled: LabelledUnits, fold: Ints) -> list[dict
             if len(np.unique(fold[scored_units])) < 2:
                 continue  # there is no other part to which it could be fitted
             shares = metric_probabilities(
-                scores[scored_units], counts[scored_units], fold[scored_units], symmetric=symmetric
+                scores[scored_units], counts[scored_units], fold[scored_units], symmetric=is_symmetric
             )
             rows.append(_predictor_row(name, predictor_type, shares, scored_units, labelled))
     return rows
@@ -161,8 +161,8 @@ def _metric_scores(study: Study, labelled: LabelledUnits) -> dict[str, Floats]:
 
     The score of a pair is the difference of its candidates' scores.
     """
-    newest = Analysis.objects.newest_first(study, Analysis.Kind.META_EVALUATION).values("pk")[:1]
-    rows = MetricScore.objects.filter(analysis__in=newest)
+    evaluation = Analysis.objects.newest_first(study, Analysis.Kind.META_EVALUATION).values("pk")[:1]
+    rows = MetricScore.objects.filter(analysis__in=evaluation)
     compares_pairs = KINDS[study.protocol].compares_pairs
     id_field = "pair_id" if compares_pairs else "unit_id"
     scored_ids = labelled.units.pair[labelled.positions] if compares_pairs else labelled.row_ids
@@ -181,11 +181,11 @@ def _metric_scores(study: Study, labelled: LabelledUnits) -> dict[str, Floats]:
 
 
 def _predictor_row(
-    name: str, predictor_type: str, predicted: Floats, indices: Ints, labelled: LabelledUnits
+    name: str, predictor_type: str, shares: Floats, indices: Ints, labelled: LabelledUnits
 ) -> dict[str, Any]:
-    """Return how well (k, L) ``predicted`` shares of L labels fit the answers to the k units at ``indices``."""
+    """Return how well a predictor's (k, L) ``shares`` of labels fit the answers to the k units at ``indices``."""
     soft, images = labelled.soft, labelled.images[indices]
-    divergences = divergence(soft.shares[indices], predicted)
+    divergences = divergence(soft.shares[indices], shares)
     return {
         "name": name,
         "what": predictor_type,

@@ -57,7 +57,7 @@ class AnswersByQuestion(TemplatePart, OpenAggregation):
         shares, margins, ties = [], [], []
         for question in self._kind.form.questions:
             values = [answer[question.name] for answer in answers if question.name in answer]
-            if not values or question.shape == "fixed":
+            if not values or question.shape == "fixed":  # a hidden constant
                 continue
             if question.shape == "number":
                 outcomes[question.name] = {
@@ -97,10 +97,10 @@ class AnswersByQuestion(TemplatePart, OpenAggregation):
                 value = answer.get(question.name)
                 codes[question.name] = float(values.index(value) + 1) if value in values else 0.0
             elif question.shape == "several":
-                ticked = answer.get(question.name, [])
+                ticked_values = answer.get(question.name, [])
                 # The key of a check box is the question, a tab, and the index of the box. No name contains a tab.
                 codes |= {
-                    f"{question.name}\t{index}": float(option.value in ticked)
+                    f"{question.name}\t{index}": float(option.value in ticked_values)
                     for index, option in enumerate(question.options)
                 }
         return codes
@@ -109,12 +109,12 @@ class AnswersByQuestion(TemplatePart, OpenAggregation):
 def _combine_choices(values: Sequence[str]) -> dict[str, Any]:
     """Return the outcome of a question with one answer: the value that most workers chose, unless there is a tie."""
     counts = Counter(values).most_common()
-    best, best_count = counts[0]
+    best_value, best_count = counts[0]
     second_count = counts[1][1] if len(counts) > 1 else 0
     n = len(values)
     return {
         "n": n,
-        "answer": best if best_count > second_count else None,
+        "answer": best_value if best_count > second_count else None,
         "votes": sort_by_count(dict(counts)),
         "share": best_count / n,
         "margin": (best_count - second_count) / n,
@@ -240,10 +240,10 @@ def _choice_statistics(
 
 def _chosen_values(answers: Iterable[Any]) -> list[str]:
     """Return the chosen values of all answers, each of which is a value, or a list of ticked values."""
-    chosen: list[str] = []
+    values: list[str] = []
     for answer in answers:
-        chosen += answer if isinstance(answer, list) else [answer]
-    return chosen
+        values += answer if isinstance(answer, list) else [answer]
+    return values
 
 
 def _alpha_as_json(result: AgreementResult | None) -> dict[str, Any]:

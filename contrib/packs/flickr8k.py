@@ -71,13 +71,13 @@ def read_flickr8k(folder: Path) -> Flickr8kSet:
     """Read the captions and the judgments from the folder of the data set."""
     rows = list(open_dataset("flickr8k", folder).rows())
     captions = references_by_image(rows, lambda row: row.split == TEST)
-    training = references_by_image(rows, lambda row: row.split == TRAIN)
+    training_captions = references_by_image(rows, lambda row: row.split == TRAIN)
     images = sorted(captions)
     index_by_image = {image: index for index, image in enumerate(images)}
     return Flickr8kSet(
         tuple(images),
         tuple(tuple(captions[image]) for image in images),
-        tuple(map(tuple, training.values())),
+        tuple(map(tuple, training_captions.values())),
         _read_pairs(open_judgments("flickr8k-expert", folder), index_by_image),
         _read_pairs(open_judgments("flickr8k-crowd", folder), index_by_image),
     )

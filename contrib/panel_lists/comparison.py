@@ -95,7 +95,7 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
     marks = erasure_marks(study)  # by which erased people are recognised, whose pseudonyms are gone
     # the sessions that no line has named yet, oldest first, by external id
     unlisted_sessions = sessions.copy()
-    compared = []
+    comparisons = []
     for panel_line in submissions:
         # If the panel's links have no id of the session, it is found by the id of the person.
         ids = PanelIds(worker=panel_line.worker, session=panel_line.session if has_session_ids else "")
@@ -104,9 +104,9 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
         if has_session_ids and not panel_line.session:
             # the list names people without their submissions: use each person's latest session
             newest_first = reversed(unlisted_sessions.values())
-            session = next((other for other in newest_first if is_session_of(other, name, marks)), None)
+            session = next((row for row in newest_first if is_session_of(row, name, marks)), None)
         if session is None or not is_session_of(session, name, marks):
-            compared.append(
+            comparisons.append(
                 _compare_list_line(panel_line, took_part=name in worker_names, is_taken=session is not None)
             )
             continue
@@ -118,22 +118,22 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
             all_codes=all_codes,
             objections=objections.get(session.worker_id, []),
         )
-        compared.append(ComparedSubmission(panel_line, session, panel_line.worker, **verdict._asdict()))
-    compared = _add_unmatched_payments(study, compared)
+        comparisons.append(ComparedSubmission(panel_line, session, panel_line.worker, **verdict._asdict()))
+    comparisons = _add_unmatched_payments(study, comparisons)
     raw_ids = raw_ids_of(study)
-    compared += [
+    comparisons += [
         _compare_session(session, raw_ids.get(session.worker_id, ""))
         for session in unlisted_sessions.values()
     ]
-    return compared
+    return comparisons
 
 
-def _add_unmatched_payments(study: Study, compared: list[ComparedSubmission]) -> list[ComparedSubmission]:
+def _add_unmatched_payments(study: Study, comparisons: list[ComparedSubmission]) -> list[ComparedSubmission]:
     """Return the submissions with ``unmatched_payment`` set where such a payment is not booked yet."""
     entries = LedgerEntry.objects.filter(budget__study=study, what="unmatched")
     booked_keys = set(entries.values_list("key", flat=True))
     submissions = []
-    for submission in compared:
+    for submission in comparisons:
         key = _unmatched_payment_key(study, submission)
         submissions.append(submission if key in booked_keys else replace(submission, unmatched_payment=key))
     return submissions

@@ -116,14 +116,14 @@ def contrasts_where_compared(strength: Floats, contrast: Contrasts) -> Contrasts
     return contrast_on_common_items
 
 
-def divide_variances(contrasts: Contrasts, direct: Contrasts) -> Contrasts:
-    """Return the contrasts, with each variance divided among items and raters as in the `direct` contrasts.
+def divide_variances(contrasts: Contrasts, direct_contrasts: Contrasts) -> Contrasts:
+    """Return the contrasts, with each variance divided among items and raters as in `direct_contrasts`.
 
     `larger_study` predicts from these parts how many more items or raters are needed.
     """
 
     def divided_contrast(first: int, second: int) -> Contrast:
-        contrast, spread = contrasts(first, second), direct(first, second).spread
+        contrast, spread = contrasts(first, second), direct_contrasts(first, second).spread
         if not spread.variance > 0:
             return contrast
         return replace(
@@ -207,9 +207,9 @@ def standings_of_pairs(
         figures[name] = figures_of(float(credits.mean()), interval.low, interval.high, len(credits))
     fit = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
 
-    def compare(system: int, other: int) -> Contrast:
+    def compare(system: int, opponent: int) -> Contrast:
         sides = np.select(
-            [(first == system) & (second == other), (first == other) & (second == system)], [1, 2]
+            [(first == system) & (second == opponent), (first == opponent) & (second == system)], [1, 2]
         )
         if not sides.any():
             return NO_CONTRAST

@@ -61,8 +61,8 @@ def _clean_jpeg(data: bytes) -> Iterator[bytes]:
         # the size includes its own two bytes, but not the marker
         end = start + 2 + int.from_bytes(data[start + 2 : start + 4], "big")
         if marker == START_OF_SCAN:
-            following = NEXT_MARKER.search(data, end)
-            end = following.start() if following else len(data)
+            next_marker = NEXT_MARKER.search(data, end)
+            end = next_marker.start() if next_marker else len(data)
         if _is_needed_segment(marker, data[start + 4 : start + 16]):
             yield data[start:end]
         start = end

@@ -91,14 +91,14 @@ class StudyAdmin(QuorumAdmin):
 
     @display(description="pages of work submitted")
     def progress(self, study: Study) -> SafeString | str:
-        wanted, finished = study.wanted, study.finished  # type: ignore[attr-defined]
+        wanted_count, finished_count = study.wanted, study.finished  # type: ignore[attr-defined]
         if study.source == Study.Source.IMPORTED:
             return gettext("imported")
-        if not wanted:
+        if not wanted_count:
             return "–"
         return format_html(
             '<span class="q-bar"><progress max="{}" value="{}"></progress> {} / {}</span>',
-            wanted, finished, thousands(finished), thousands(wanted),
+            wanted_count, finished_count, thousands(finished_count), thousands(wanted_count),
         )  # fmt: skip
 
     @display(description="created", ordering="created_at")
@@ -142,7 +142,7 @@ class StudyAdmin(QuorumAdmin):
         context = self.context(request, study, page.name)
         try:
             response = page.view(request, study, context)
-            # a template, too, raises FeatureIsOff for such a kind, so it is rendered here
+            # the template of a kind whose feature is off raises FeatureIsOff, too, so it is rendered here
             if isinstance(response, TemplateResponse) and isinstance(context["kind"], UnavailableKind):
                 response.render()
         except FiguresPending:

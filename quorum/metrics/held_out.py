@@ -141,8 +141,8 @@ def draw_from_other_images(held_out: HeldOutCaptions, generator: np.random.Gener
     starts = starts_of(list(map(len, held_out.images)))
     # Draw a position among the captions of other images, and add the captions of the image itself, which are skipped.
     skipped_counts, skipped_starts = np.diff(starts)[held_out.image_of], starts[held_out.image_of]
-    drawn = generator.integers(0, len(pool) - skipped_counts)
-    positions = np.where(drawn < skipped_starts, drawn, drawn + skipped_counts)
+    draws = generator.integers(0, len(pool) - skipped_counts)
+    positions = np.where(draws < skipped_starts, draws, draws + skipped_counts)
     return [pool[position] for position in positions.tolist()]
 
 

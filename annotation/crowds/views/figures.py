@@ -68,7 +68,7 @@ _STORED_FIGURES = TypeAdapter(CrowdFigures)
 
 def crowd_figures(study: Study) -> CrowdFigures:
     """Compute the figures of a study."""
-    pays, overclaims = pay_and_overclaims(study)
+    pays, overclaims = pay_and_overclaims(study)  # the lowest wages first, and the largest overclaims first
     all_underpaid = [pay for pay in pays if pay.top_up_cents]
     underpaid_sessions = all_underpaid[:MAX_LINES_SHOWN]
     can_pay = any(pay.approved for pay in all_underpaid)

@@ -175,9 +175,9 @@ class PeoplesWinners:
         has_consensus = pairs & (self.winners != 0)
         n = int(has_consensus.sum())
         if not n:
-            undefined = Inference(confidence=self.confidence, reason=NO_CONSENSUS)
+            no_inference = Inference(confidence=self.confidence, reason=NO_CONSENSUS)
             return AccuracyDifference(
-                kind, math.nan, math.nan, math.nan, math.nan, 0, **undefined.fields_by_name()
+                kind, math.nan, math.nan, math.nan, math.nan, 0, **no_inference.fields_by_name()
             )
         difference, cluster_count, inference = self._difference(first, second, pairs)
         value, spread = difference.value, difference.spread

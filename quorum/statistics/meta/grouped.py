@@ -124,10 +124,10 @@ def grouped_correlation(
         )
     if checked_options.columns and grouping == "system-level":
         raise BadOption("clusters has columns at the system level, expected 'naive': it has no interval")
-    x, y, table, complete = read_outputs(first, second, items, systems, missing)
+    x, y, table, is_complete = read_outputs(first, second, items, systems, missing)
     if weights is not None and grouping != "item":
         raise BadOption(f"there are weights, expected grouping 'item' and not {grouping!r}")
-    weight = observation_weights(weights, complete)
+    weight = observation_weights(weights, is_complete)
     statistic, values = _estimator_of(x, y, table, coefficient, grouping, weight)
     is_defined = ~np.isnan(values)
     value = float(values[is_defined].mean()) if is_defined.any() else math.nan
@@ -135,10 +135,10 @@ def grouped_correlation(
     unit_count = len(table.system_names if resampled == "systems" else table.item_names)
     inference = checked_options.undefined_inference("" if is_defined.any() else NO_GROUP)
     if (checked_options.columns or deletions is not None) and is_defined.any():
-        clusters = checked_options.clusters_of("observation", complete).with_weights(weight)
+        clusters = checked_options.clusters_of("observation", is_complete).with_weights(weight)
         codes = {"item": table.items, "system": table.systems}.get(grouping, np.zeros(len(x), np.int64))
         spread = clusters.spread(_influences(x, y, codes, coefficient, values, weight))
-        kept_deletions = (deletions or NO_DELETIONS).of_rows(complete, "observation")
+        kept_deletions = (deletions or NO_DELETIONS).of_rows(is_complete, "observation")
         decreases = partial(
             _decreases_without_raters, x, y, codes, coefficient, values, kept_deletions, weight
         )
@@ -222,10 +222,10 @@ def _decreases_without_raters(
     # Repeat the rows of each deletion's group, with the mean of the deletion's row replaced. Within each repetition,
     # the offsets are 0, 1, and so on.
     lengths = sizes[group[positions]]
-    repeated = np.repeat(positions, lengths)
-    offsets = np.arange(len(repeated)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    rows = order[starts_of(sizes)[group[repeated]] + offsets]
-    means = np.where(rows == deletions.row[repeated], deletions.value[repeated], y[rows])
+    repeated_positions = np.repeat(positions, lengths)
+    offsets = np.arange(len(repeated_positions)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    rows = order[starts_of(sizes)[group[repeated_positions]] + offsets]
+    means = np.where(rows == deletions.row[repeated_positions], deletions.value[repeated_positions], y[rows])
     # Drop a row without another rater.
     has_mean = ~np.isnan(means)
     repetition = np.repeat(np.arange(len(positions)), lengths)
@@ -247,17 +247,17 @@ def read_outputs(
 
     `missing` says what happens to the other rows, as in `read_observations`.
     """
-    (x, y), complete = read_observations(missing, first=first, second=second)
+    (x, y), is_complete = read_observations(missing, first=first, second=second)
     columns = []
     for values, name in ((items, "items"), (systems, "systems")):
         names, codes = encode(values, name)
         same_length(first=x, **{name: codes})
         # Number only the items and systems of complete rows.
-        used_codes, codes = np.unique(codes[complete], return_inverse=True)
+        used_codes, codes = np.unique(codes[is_complete], return_inverse=True)
         columns.append((names[used_codes], codes.astype(np.int64, copy=False)))
     (item_names, item_codes), (system_names, system_codes) = columns
-    table = OutputTable(item_codes, system_codes, item_names, system_names, int((~complete).sum()))
-    return x[complete], y[complete], table, complete
+    table = OutputTable(item_codes, system_codes, item_names, system_names, int((~is_complete).sum()))
+    return x[is_complete], y[is_complete], table, is_complete
 
 
 def round_means(means: Floats, scores: Floats) -> Floats:
@@ -314,9 +314,9 @@ def _item_estimator(x: Floats, y: Floats, table: OutputTable, coefficient: str) 
 def _mean_estimator(values: Floats) -> Estimator:
     """Return the function that computes the mean of the defined (G,) values from (B, G) weights of groups."""
     is_defined = (~np.isnan(values)).astype(np.float64)
-    filled = np.nan_to_num(values)
+    filled_values = np.nan_to_num(values)
 
     def statistic(weights: Floats) -> Floats:
-        return ratio(weights @ filled, weights @ is_defined)
+        return ratio(weights @ filled_values, weights @ is_defined)
 
     return statistic

@@ -47,13 +47,13 @@ def values_from_toml(text: str, *, saved_presets: Mapping[str, Preset] = NO_PRES
 
 def put_value(values: dict[str, Any], key: str, answer: Any) -> None:
     """Set the value at a dotted key. Remove it if ``answer`` is None, or an empty slug, which then gets its default."""
-    *tables, last = key.split(".")
+    *tables, last_name = key.split(".")
     for table in tables:
         values = values.setdefault(table, {})
-    if answer is None or (answer == "" and last == "slug"):
-        values.pop(last, None)
+    if answer is None or (answer == "" and last_name == "slug"):
+        values.pop(last_name, None)
     else:
-        values[last] = answer
+        values[last_name] = answer
 
 
 def value_at(values: dict[str, Any], key: str) -> Any:

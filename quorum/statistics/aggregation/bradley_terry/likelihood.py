@@ -69,10 +69,10 @@ def fit_model(tables: OutcomeCounts, has_ties: bool, has_order: bool, stopping_r
     log_nu = math.log(2 * tables.tied.sum() / (tables.first + tables.second).sum()) if has_ties else -math.inf
 
     def evaluate(parameters: Floats) -> TrialFit:
-        centred = parameters.copy()
-        centred[:items] -= centred[:items].mean()
-        chance_logs = log_chances(StrengthParameters.from_values(centred))
-        return TrialFit(centred, _log_likelihood(tables, chance_logs), chance_logs)
+        centred_values = parameters.copy()
+        centred_values[:items] -= centred_values[:items].mean()
+        chance_logs = log_chances(StrengthParameters.from_values(centred_values))
+        return TrialFit(centred_values, _log_likelihood(tables, chance_logs), chance_logs)
 
     maximum = maximise(
         evaluate,

@@ -53,11 +53,11 @@ class ItemStrengths(Result):
         item_count = len(items)
         order = np.empty(0, dtype=np.int64)
         if fit is None:
-            undefined = np.full(item_count, math.nan)
+            undefined_values = np.full(item_count, math.nan)
             undefined_table = np.full((item_count, item_count), math.nan)
             fit = Fit(
-                theta=undefined,
-                parameters=undefined,
+                theta=undefined_values,
+                parameters=undefined_values,
                 covariance=undefined_table,
                 information=undefined_table,
                 log_likelihood=math.nan,

@@ -67,10 +67,10 @@ class ResponseResult(Result):
     def information(self, abilities: ArrayLike) -> Floats:
         """Return the items' (K, T) Fisher information at (T,) abilities, a^2 p (1 - p)."""
         theta = finite_vector(abilities, "abilities")
-        right = scipy.special.expit(
+        chance = scipy.special.expit(
             self.discrimination[:, np.newaxis] * (theta - self.difficulty[:, np.newaxis])
         )
-        return self.discrimination[:, np.newaxis] ** 2 * right * (1 - right)
+        return self.discrimination[:, np.newaxis] ** 2 * chance * (1 - chance)
 
 
 @signed("item-response")
@@ -93,16 +93,16 @@ def item_response(
     check_positive_float(tolerance, "tolerance")
     item_names, item = encode(items, "items")
     person_names, person = encode(persons, "persons")
-    correct = finite_column(right, "right")
-    same_length(items=item, persons=person, right=correct)
-    refuse_values(correct, (correct != 0) & (correct != 1), "right", "0 or 1")
+    is_right = finite_column(right, "right")
+    same_length(items=item, persons=person, right=is_right)
+    refuse_values(is_right, (is_right != 0) & (is_right != 1), "right", "0 or 1")
     if not len(item):
         raise BadOption("there are no answers, expected one or more")
     item_count, person_count = len(item_names), len(person_names)
     shape = (person_count, item_count)
     answers = _AnswerTables(
-        right=scipy.sparse.csr_array((correct, (person, item)), shape=shape),
-        wrong=scipy.sparse.csr_array((1.0 - correct, (person, item)), shape=shape),
+        right=scipy.sparse.csr_array((is_right, (person, item)), shape=shape),
+        wrong=scipy.sparse.csr_array((1.0 - is_right, (person, item)), shape=shape),
     )
     is_weak = prior == "weak"
 
@@ -111,7 +111,7 @@ def item_response(
 
     # Start at log slopes of 0, and at the log-odds of right answers, with half a right and half a wrong answer added.
     answer_counts = np.bincount(item, minlength=item_count)
-    right_counts = np.bincount(item, weights=correct, minlength=item_count)
+    right_counts = np.bincount(item, weights=is_right, minlength=item_count)
     right_share = (right_counts + 0.5) / (answer_counts + 1)
     start = np.concatenate([np.zeros(item_count), np.log(right_share / (1 - right_share))])
     optimum = find_optimum(objective, [start], max_iterations=max_iterations, tolerance=tolerance)
@@ -166,7 +166,7 @@ class _AnswerTables:
         """
         slope = np.exp(log_slope)
         chance, posterior, log_likelihoods = self.expect(slope, intercept)
-        # The slope of the marginal likelihood is the expected one: at each node, the right answers less the expected
+        # The gradient of the marginal likelihood is the expected one: at each node, the right answers less the expected
         # number of them (Bock, Aitkin 1981).
         hits, misses = self.right.T @ posterior, self.wrong.T @ posterior
         surplus = np.asarray(hits - (hits + misses) * chance)
