@@ -47,14 +47,14 @@ def render_markdown(text: str) -> SafeString:
         )
     except RecursionError:  # only texts of attackers have thousands of nested emphases
         html = f"<p>{escape(text)}</p>"
-    clean = nh3.clean(
+    clean_html = nh3.clean(
         html,
         tags=BLOCK_TAGS,
         attributes={"a": {"href"}},
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer",
     )
-    return mark_safe(_restore_marks(clean))  # noqa: S308  # cleaned in the lines above
+    return mark_safe(_restore_marks(clean_html))  # noqa: S308  # cleaned in the lines above
 
 
 @lru_cache(maxsize=512)
@@ -70,8 +70,8 @@ def render_inline(text: str) -> SafeString:
         html = reader.convert(_protect_unpaired_marks(line))
     except RecursionError:
         html = escape(line)
-    clean = nh3.clean(html, tags=INLINE_TAGS, attributes={}, clean_content_tags=set())
-    return mark_safe(_restore_marks(clean))  # noqa: S308  # cleaned in the line above
+    clean_html = nh3.clean(html, tags=INLINE_TAGS, attributes={}, clean_content_tags=set())
+    return mark_safe(_restore_marks(clean_html))  # noqa: S308  # cleaned in the line above
 
 
 def plain_text(text: str) -> str:

@@ -133,10 +133,10 @@ def _type_problem(field: Any, value: Any) -> str:
             if problem := _type_problem(field.child, member):
                 return f"{name[:80]}: {problem}"
         return ""
-    for field_class, expected in JSON_TYPES:
+    for field_class, expected_type in JSON_TYPES:
         if isinstance(field, field_class):
             # in Python, True and False are integers, too
-            if isinstance(value, expected) and (expected is bool or not isinstance(value, bool)):
+            if isinstance(value, expected_type) and (expected_type is bool or not isinstance(value, bool)):
                 return ""
             key = "invalid_choice" if isinstance(field, serializers.ChoiceField) else "invalid"
             return str(field.error_messages[key]).format(input=value)

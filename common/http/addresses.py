@@ -54,8 +54,8 @@ def resolve_host(host: str, port: int, *, private: bool) -> str:
     addresses = [str(entry[4][0]) for entry in entries]
     if not private:
         for address in addresses:
-            without_zone = address.partition("%")[0]  # such as fe80::1 of fe80::1%eth0
-            _refuse_private(ipaddress.ip_address(without_zone))
+            plain_address = address.partition("%")[0]  # such as fe80::1 of fe80::1%eth0
+            _refuse_private(ipaddress.ip_address(plain_address))
     return addresses[0]
 
 

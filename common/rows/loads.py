@@ -59,13 +59,13 @@ def _with_pragma(name: str, value: int) -> Iterator[None]:
     connection.ensure_connection()
     # Do not use Django's cursor, which raises after an error in a transaction.
     database: Any = connection.connection
-    (previous,) = database.execute(f"PRAGMA {name}").fetchone()
+    (previous_value,) = database.execute(f"PRAGMA {name}").fetchone()
     database.execute(f"PRAGMA {name} = {value}")
     try:
         yield
     finally:
         if connection.connection is database:  # false if an error has closed the connection
-            database.execute(f"PRAGMA {name} = {previous}")
+            database.execute(f"PRAGMA {name} = {previous_value}")
 
 
 @contextmanager

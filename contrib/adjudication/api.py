@@ -96,12 +96,12 @@ class AdjudicationResource(Resource):
     def task(self, request: Request, pk: str) -> Response:
         """Return the unit as the adjudicator sees it."""
         adjudication = self._callers_adjudication(request)
-        shown = shown_unit(
+        content = shown_unit(
             decisions.page_unit_of(adjudication),
             design=design_of(adjudication.study),
             picture_url=lambda page_unit: preview_picture_url(adjudication.unit.item),
         )
-        return Response(shown, headers={"Cache-Control": "no-store"})
+        return Response(content, headers={"Cache-Control": "no-store"})
 
     @extend_schema(
         request=operations.DecideRequest,
@@ -113,10 +113,10 @@ class AdjudicationResource(Resource):
     def decide(self, request: Request, pk: str) -> Response:
         adjudication = self._callers_adjudication(request)
         answer = operations.DecideRequest.read(request.data)
-        decided = decisions.decide_adjudication(
+        decided_row = decisions.decide_adjudication(
             adjudication=adjudication, answer=answer["value"], reason=answer.get("reason", "")
         )
-        return Response(self.get_serializer(decided).data)
+        return Response(self.get_serializer(decided_row).data)
 
     def _callers_adjudication(self, request: Request) -> Adjudication:
         return decisions.adjudication_for(user=staff_of(request), pk=self.get_object().pk)

@@ -51,12 +51,12 @@ def live_counters(study: Study, mark: ChangeMark, snapshot_result: dict[str, Any
     judgments_in_snapshot = mark.snapshot.judgments if mark.snapshot else 0
     judgments = judgments_in_snapshot + mark.new_judgments
     total_wanted = judgments_wanted(snapshot_result, judgments)
-    recent = Assignment.objects.filter(study=study, submitted_at__gt=now - timedelta(hours=1)).finished()
+    recent_work = Assignment.objects.filter(study=study, submitted_at__gt=now - timedelta(hours=1)).finished()
     # Use one query per counter: a single query may make the database scan every judgment.
     answers = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
     first_answers = answers.annotate(n=Count("pk") - Count("replaces"))  # do not count revisions
     judgment_counts = Subquery(first_answers.values("n"), output_field=IntegerField())
-    last_hour = recent.order_by().annotate(n=judgment_counts).aggregate(all=Sum("n", default=0))["all"]
+    last_hour = recent_work.order_by().annotate(n=judgment_counts).aggregate(all=Sum("n", default=0))["all"]
     missing_count = max(0, total_wanted - judgments)
     ids = [pk for pk, _ in mark.leases[:MAX_LEASES_SHOWN]]
     leases = Assignment.objects.filter(pk__in=ids).select_related("worker", "hit")
@@ -75,5 +75,5 @@ def live_counters(study: Study, mark: ChangeMark, snapshot_result: dict[str, Any
 
 def _local_cost_cents(study: Study) -> int:
     """Return the sum of the rewards of all approved assignments, for people who are paid outside of Quorum."""
-    approved = Assignment.objects.filter(study=study, state=Assignment.State.APPROVED).count()
-    return approved * design_of(study).crowd.reward_cents
+    approved_count = Assignment.objects.filter(study=study, state=Assignment.State.APPROVED).count()
+    return approved_count * design_of(study).crowd.reward_cents

@@ -35,9 +35,9 @@ from quorum.statistics.sorting import order_of
 
 def map_distinct_values(values: Floats, transform: Callable[[float], float]) -> Floats:
     """Return the transformed values. `transform` is called once for each distinct value, but not for nan."""
-    distinct, distinct_index = np.unique(values, return_inverse=True)
+    numbers, distinct_index = np.unique(values, return_inverse=True)
     results: Floats = np.array(
-        [value if math.isnan(value) else transform(value) for value in distinct.tolist()], dtype=np.float64
+        [value if math.isnan(value) else transform(value) for value in numbers.tolist()], dtype=np.float64
     )
     return results[distinct_index]
 
@@ -182,8 +182,8 @@ class Outputs:
         weight = sign[system] / output_counts[system]
         mean = float(means @ sign[: len(means)])  # `bincount` ends at the largest code
         # The influence of an item on the contrast: the sum of the deviations of its outputs from their system's mean.
-        centred = weight * (score - means[system])
-        influence: Floats = np.bincount(item, centred, minlength=item_count).astype(np.float64)
+        deviations = weight * (score - means[system])
+        influence: Floats = np.bincount(item, deviations, minlength=item_count).astype(np.float64)
         items = Clusters.from_columns({ITEM: self.cluster[has_all_systems]}, n)
         spread = items.spread(influence[has_all_systems])
         if self.deletions is not None:
@@ -264,8 +264,8 @@ def outputs_of_answers(
     units = proposals.units
     output, unit = proposals.scored_entries()  # pairs of an entry and a unit whose answers score it
     # Only lists of captions for an image, not of images for a caption.
-    in_annotation = ~proposals.is_search[output]
-    output, unit = output[in_annotation], unit[in_annotation]
+    is_in_annotation = ~proposals.is_search[output]
+    output, unit = output[is_in_annotation], unit[is_in_annotation]
     unit_of_vote = places_in(units.pk, table.unit)
     value = table.value if answers is None else answers
     is_included = table.is_counted & ~np.isnan(value) & (unit_of_vote >= 0)

@@ -46,11 +46,11 @@ def call_of(signature: str) -> Call:
 
     Raise BadSignature if the signature names no known statistic, or an option that the statistic does not have.
     """
-    parsed = parse_version(signature, VERSION)
+    target = parse_version(signature, VERSION)
     for function, statistic in STATISTICS.items():
         # Fixed fields, such as input:rows, distinguish statistics with the same name.
-        if statistic.name == parsed.name and statistic.fixed.items() <= parsed.fields.items():
-            options = {key: value for key, value in parsed.fields.items() if key not in statistic.fixed}
+        if statistic.name == target.name and statistic.fixed.items() <= target.fields.items():
+            options = {key: value for key, value in target.fields.items() if key not in statistic.fixed}
             return call_of_function(signature, function, options)
     names = sorted({statistic.name for statistic in STATISTICS.values()})
     raise BadSignature(f"{signature!r} is of no statistic known here, expected one of {', '.join(names)}")

@@ -23,7 +23,7 @@ ANSWERS_ARE_TEXTS = gettext_noop("the answers of {} are texts, so no mean can be
 
 
 def kappa_at_thresholds(
-    matched: MatchedSources,
+    sources: MatchedSources,
     first_at_least: float | None,
     second_at_least: float | None,
     missing: str,
@@ -37,15 +37,15 @@ def kappa_at_thresholds(
         first_at_least, second_at_least: the threshold of each source; None for all that its protocol reports.
         missing: the rule for units that only the second source has.
     """
-    reason = _why_no_scores(matched)
-    first_thresholds = _thresholds_of(matched.first, first_at_least)
-    second_thresholds = _thresholds_of(matched.second, second_at_least)
-    for source, thresholds in ((matched.first, first_thresholds), (matched.second, second_thresholds)):
+    reason = _why_no_scores(sources)
+    first_thresholds = _thresholds_of(sources.first, first_at_least)
+    second_thresholds = _thresholds_of(sources.second, second_at_least)
+    for source, thresholds in ((sources.first, first_thresholds), (sources.second, second_thresholds)):
         if not reason and not thresholds:
             reason = NO_THRESHOLDS.format(source.name)
     if reason:
         return None, reason
-    first_scores, second_scores = matched.first.scores(), matched.second.scores()
+    first_scores, second_scores = sources.first.scores(), sources.second.scores()
     has_score = ~np.isnan(second_scores)  # units that only the first source has are left out
     grid = kappa_grid(
         first_scores[has_score],
@@ -53,14 +53,14 @@ def kappa_at_thresholds(
         first_thresholds,
         second_thresholds,
         missing=missing,
-        **resampling.options(item=items_of_units(matched.first, matched.second)[has_score]),
+        **resampling.options(item=items_of_units(sources.first, sources.second)[has_score]),
     )
     return grid, ""
 
 
-def _why_no_scores(matched: MatchedSources) -> str:
+def _why_no_scores(sources: MatchedSources) -> str:
     """Return why a source has no scores; "" if both have."""
-    for source in (matched.first, matched.second):
+    for source in (sources.first, sources.second):
         if not source.is_numeric:
             return ANSWERS_ARE_TEXTS.format(source.name)
     return ""
@@ -93,16 +93,16 @@ def _cell_as_json(cell: ThresholdAgreement) -> dict[str, Any]:
     )  # fmt: skip
 
 
-def correlations_of_scores(matched: MatchedSources, resampling: Resampling) -> dict[str, Any]:
+def correlations_of_scores(sources: MatchedSources, resampling: Resampling) -> dict[str, Any]:
     """Return the correlations between the scores of shared units."""
-    reason = _why_no_scores(matched) or ("" if matched.is_shared.any() else NO_SHARED_UNITS)
+    reason = _why_no_scores(sources) or ("" if sources.is_shared.any() else NO_SHARED_UNITS)
     if reason:
         return {
             name: {"value": None, "low": None, "high": None, "n": 0, "reason": reason}
             for name in COEFFICIENTS
         }
-    first, second = (source.scores()[matched.is_shared] for source in (matched.first, matched.second))
-    options = resampling.options(item=items_of_units(matched.first, matched.second)[matched.is_shared])
+    first, second = (source.scores()[sources.is_shared] for source in (sources.first, sources.second))
+    options = resampling.options(item=items_of_units(sources.first, sources.second)[sources.is_shared])
     return {
         name: as_json(correlation(first, second, name, **options), "value", "low", "high", "n", "reason")
         for name in COEFFICIENTS

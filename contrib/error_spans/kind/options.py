@@ -105,11 +105,11 @@ class SpanOptions:
                 gettext("a span from %(start)s to %(end)s is not valid; positions run from 0 to %(length)d")
                 % {"start": start, "end": end, "length": length}
             )
-        for key, allowed in ((SEVERITY, self.severities), (CATEGORY, tuple(dict(self.categories)))):
-            if key in keys and span[key] not in allowed:
+        for key, allowed_values in ((SEVERITY, self.severities), (CATEGORY, tuple(dict(self.categories)))):
+            if key in keys and span[key] not in allowed_values:
                 raise ValueError(
                     gettext("the %(key)s of a span is %(value)s; expected %(allowed)s")
-                    % {"key": key, "value": str(span[key])[:80], "allowed": ", ".join(allowed)}
+                    % {"key": key, "value": str(span[key])[:80], "allowed": ", ".join(allowed_values)}
                 )
         return {key: span[key] for key in (START, END, SEVERITY, CATEGORY) if key in keys}
 

@@ -196,15 +196,15 @@ class SpanAnnotation(OpenKind):
         known_items: Sequence[KnownItem] = (),
     ) -> tuple[HITSpec, ...]:
         """Build HITs. Texts of a document, and texts side by side, stay on one page."""
-        documents, contrastive = design.spans.documents, design.spans.contrastive
-        if not documents and not contrastive:
+        has_documents, is_contrastive = design.spans.documents, design.spans.contrastive
+        if not has_documents and not is_contrastive:
             return super().hits(design, groups, control_images=control_images, known_items=known_items)
         dealer = ControlDealer(
-            with_control_screens(design) if contrastive else design,
+            with_control_screens(design) if is_contrastive else design,
             control_images,
             makers=self.control_items(design),
             known_items=known_items,
-            shows_picture=not documents,  # groups of a document name no image that check questions must avoid
+            shows_picture=not has_documents,  # groups of a document name no image that check questions must avoid
         )
         size = design.units_per_hit - design.controls.per_hit
         pages = pack_groups(groups, size=size, rng=rng_for(design.seed, "packing"))
@@ -249,10 +249,10 @@ class SpanAnnotation(OpenKind):
             return any(
                 span[START] < end and start < span[END] for span in spans_with_offsets(answer["spans"])
             )
-        first = expected["again"]
-        if "score" in answer and "score" in first:
-            return bool(abs(answer["score"] - first["score"]) <= SCORE_TOLERANCE)
-        return character_f1(answer["spans"], first["spans"]) >= MIN_F1
+        first_answer = expected["again"]
+        if "score" in answer and "score" in first_answer:
+            return bool(abs(answer["score"] - first_answer["score"]) <= SCORE_TOLERANCE)
+        return character_f1(answer["spans"], first_answer["spans"]) >= MIN_F1
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         text, options = unit.first.text, self.options
@@ -313,11 +313,11 @@ class SpanAnnotation(OpenKind):
         text = unit.first.text
         lines = []
         for span in answer["spans"]:
-            what = (
+            marked_part = (
                 f"“{text[span[START] : span[END]]}”"
                 if span[START] is not None
                 else gettext("something missing")
             )
             category = f", {span[CATEGORY]}" if span.get(CATEGORY) else ""
-            lines.append(f"{what} ({span[SEVERITY]}{category})")
+            lines.append(f"{marked_part} ({span[SEVERITY]}{category})")
         return lines

@@ -101,8 +101,8 @@ class Trigrams:
                 for end in range(begin + 1, len(caption)):
                     length = end - begin + 1
                     counts[(word, caption[end])] += self.gap ** (length - 2)
-                    for between in set(caption[begin + 1 : end]):  # a stretch matches each sequence once
-                        counts[(word, between, caption[end])] += self.gap ** (length - 3)
+                    for middle_word in set(caption[begin + 1 : end]):  # a stretch matches each sequence once
+                        counts[(word, middle_word, caption[end])] += self.gap ** (length - 3)
         return {feature: count * self._weight(feature) for feature, count in counts.items()}
 
     def _weight(self, feature: tuple[str, ...]) -> float:
@@ -128,12 +128,12 @@ def idf_overlaps(first: Sequence[Document], second: Sequence[Document], idf: Map
                 features[word, occurrence] = idf.get(word, 0.0) ** 0.5
         return features
 
-    left, right = _feature_tables(
+    first_table, second_table = _feature_tables(
         [weights(document) for document in first], [weights(document) for document in second]
     )
-    left_sums, right_sums = ((table * table).sum(axis=1) for table in (left, right))
-    shared_weights = (left @ right.T).toarray()
-    return ratio(2 * shared_weights, left_sums[:, None] + right_sums[None, :], otherwise=0.0)
+    first_sums, second_sums = ((table * table).sum(axis=1) for table in (first_table, second_table))
+    shared_weights = (first_table @ second_table.T).toarray()
+    return ratio(2 * shared_weights, first_sums[:, None] + second_sums[None, :], otherwise=0.0)
 
 
 def _weighted_counts(document: Document, weight: Callable[[str], float]) -> dict[str, float]:
@@ -154,11 +154,11 @@ def _feature_tables(
         starts = starts_of([len(document) for document in documents])
         entries.append((np.array(list(values), dtype=np.float64), columns, starts))
     # Both tables are created when all features of both sides have a column.
-    left, right = (
+    first_table, second_table = (
         scipy.sparse.csr_array(side, shape=(len(documents), len(column_by_feature)))
         for side, documents in zip(entries, (first, second), strict=True)
     )
-    return left, right
+    return first_table, second_table
 
 
 def _cosines(first: Sequence[Mapping[Any, float]], second: Sequence[Mapping[Any, float]]) -> Floats:
@@ -166,6 +166,6 @@ def _cosines(first: Sequence[Mapping[Any, float]], second: Sequence[Mapping[Any,
 
     The cosine of an empty vector is 0.
     """
-    left, right = _feature_tables(first, second)
-    left_lengths, right_lengths = (np.sqrt((table * table).sum(axis=1)) for table in (left, right))
-    return ratio((left @ right.T).toarray(), np.outer(left_lengths, right_lengths), otherwise=0.0)
+    tables = _feature_tables(first, second)
+    lengths = [np.sqrt((table * table).sum(axis=1)) for table in tables]
+    return ratio((tables[0] @ tables[1].T).toarray(), np.outer(*lengths), otherwise=0.0)

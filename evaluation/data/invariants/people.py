@@ -24,13 +24,13 @@ def exclusions_hold() -> Sentences:
 
     Invalidated work must name an active exclusion of its worker, and the worker's standing must agree.
     """
-    active = Exclusion.objects.filter(lifted_at=None)
-    exclusions = active.filter(study=OuterRef("study"), worker=OuterRef("worker"))
+    active_exclusions = Exclusion.objects.filter(lifted_at=None)
+    exclusions = active_exclusions.filter(study=OuterRef("study"), worker=OuterRef("worker"))
     included_work = Assignment.objects.filter(state__in=FINISHED_STATES).filter(Exists(exclusions))
     yield from sentences_about(included_work, "assignment {pk} is {state}, but its worker is excluded.")
     invalid_work = Assignment.objects.filter(state=Assignment.State.INVALIDATED)
     unexplained_work = invalid_work.filter(
-        Q(before_exclusion="")
+        Q(before_exclusion="")  # the state that the work has again when the exclusion is lifted
         | Q(exclusion__lifted_at__isnull=False)
         | ~Q(exclusion__worker=F("worker"))
         | ~Q(exclusion__study=F("study"))

@@ -131,10 +131,10 @@ def _remove_suffix(word: str, r1: int, r2: int) -> str:
 
 def _remove_final_letter(word: str, r1: int, r2: int) -> str:
     """Return the word after step 5, which removes a final -e or -l."""
-    last = len(word) - 1
+    last_position = len(word) - 1
     if word.endswith("e"):
-        if last >= r2 or (last >= r1 and not _SHORT_SYLLABLE.search(word[:-1])):
+        if last_position >= r2 or (last_position >= r1 and not _SHORT_SYLLABLE.search(word[:-1])):
             return word[:-1]
-    elif word.endswith("ll") and last >= r2:
+    elif word.endswith("ll") and last_position >= r2:
         return word[:-1]
     return word

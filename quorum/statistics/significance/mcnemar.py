@@ -72,8 +72,8 @@ def _discordant_p(first_only: Floats, clusters: Clusters) -> float:
     codes = clusters.codes[0] if clusters.codes else np.zeros(len(first_only), dtype=np.int64)
     signs = np.sign(np.bincount(codes, weights=2 * first_only - 1))
     # `binomtest` needs one trial at least. If no cluster favours either, 0 of 1 has p = 1.
-    first_leads, leads = int((signs > 0).sum()), int((signs != 0).sum())
-    return float(scipy.stats.binomtest(first_leads, max(leads, 1), 0.5).pvalue)
+    first_lead_count, lead_count = int((signs > 0).sum()), int((signs != 0).sum())
+    return float(scipy.stats.binomtest(first_lead_count, max(lead_count, 1), 0.5).pvalue)
 
 
 @signed("mcnemar", input="counts")
