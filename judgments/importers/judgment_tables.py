@@ -138,7 +138,7 @@ class TableJudgments(JudgmentSource):
                 raise record.problem(column, quote_value(caption_id), expected)
 
     def _find_first_row(self, unit: str) -> tuple[JudgmentRow, Record] | None:
-        """Read the file again, and return the first row of a unit with its record; None if this row is invalid."""
+        """Read the file again for the error about a later row: return a unit's first row and record; None if invalid."""
         reader = copy(self)
         reader.notes = ImportNotes()  # so that rows that are read twice count once
         for record in reader._records(self.path, _COLUMNS, ImportNotes(), self._encoding):

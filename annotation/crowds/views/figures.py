@@ -59,7 +59,7 @@ class CrowdFigures:
 
     @property
     def row_count(self) -> int:
-        """The estimated number of rows from which the figures were computed."""
+        """The estimated number of rows from which the figures were computed. If it is large, they are cached."""
         return UNITS_PER_HIT * (self.forecast.places + self.wages.session_count + self.unopposed_count)
 
 

@@ -39,7 +39,7 @@ def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
 
 
 def _score_rows(analysis: Analysis, metric_results: MetricResults) -> Iterator[MetricScore]:
-    if metric_results.pks is None:  # the captions are not units, to which rows of scores refer
+    if metric_results.pks is None:  # several units judge a caption, and a stored score refers to one
         return
     for metric, scores in metric_results.scores.items():
         for pk, text_scores in zip(metric_results.pks.tolist(), scores.tolist(), strict=True):

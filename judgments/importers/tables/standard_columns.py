@@ -16,7 +16,7 @@ CONTENT_SEPARATORS = {"boxes": r"[\s;]+", "keywords": ";"}
 CANDIDATE_COLUMNS = Columns(
     ("image", "caption"),
     ("rank", "score", "system", "text", *CONTENT_SEPARATORS),
-    substitutes={"image": ("text",), "caption": tuple(CONTENT_SEPARATORS)},  # a text names its item
+    substitutes={"image": ("text",), "caption": tuple(CONTENT_SEPARATORS)},  # a text stands for its item
 )
 
 STANDARD_COLUMNS = {*DATASET_COLUMNS.optional, *DATASET_COLUMNS.required, *CANDIDATE_COLUMNS.optional}
