@@ -127,8 +127,8 @@ def _link_to_feature(link: re.Match[str]) -> str:
     """Return a link to a feature's page, or only its text if the feature is off."""
     from django.conf import settings
 
-    text, up, name, anchor = link.groups("")
-    return f"[{text}]({up}contrib/{name}.md{anchor})" if name in settings.FEATURES else text
+    text, parents, name, anchor = link.groups("")
+    return f"[{text}]({parents}contrib/{name}.md{anchor})" if name in settings.FEATURES else text
 
 
 def _slug(heading: str) -> str:

@@ -43,9 +43,9 @@ def restart_in_newer_python() -> None:
         program = shutil.which(f"python3.{minor}")
         if program:
             os.execv(program, [program, "-m", "scripts.quorum", *sys.argv[1:]])
-    oldest, version = ".".join(map(str, OLDEST_PYTHON)), ".".join(map(str, sys.version_info[:3]))
+    oldest_version, version = ".".join(map(str, OLDEST_PYTHON)), ".".join(map(str, sys.version_info[:3]))
     raise SetupError(
-        f"Quorum needs Python {oldest} or newer; {sys.executable} is {version}. "
+        f"Quorum needs Python {oldest_version} or newer; {sys.executable} is {version}. "
         "Install a newer one, or name it: make run PYTHON=python3.12"
     )
 

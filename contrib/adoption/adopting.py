@@ -152,12 +152,12 @@ def _add_outputs(
     check_system_name(name)
     fingerprint = f"adopted:{content_key(study.slug)}"  # says where the system's captions come from
     owner = by or study.created_by  # a private system must have an owner
-    system, created = System.objects.get_or_create(
+    system, is_new = System.objects.get_or_create(
         dataset=dataset,
         name=name,
         defaults={"fingerprint": fingerprint, "owner": owner, "private": owner is not None},
     )
-    if not created:
+    if not is_new:
         check_system_owner(system, by)
     if system.fingerprint != fingerprint:
         raise DataConflict(

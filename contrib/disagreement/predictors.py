@@ -64,21 +64,21 @@ class LabelledUnits:
 
 
 def compare_predictors(
-    study: Study, labelled: LabelledUnits, predictions: Mapping[str, Path], seed: int
+    study: Study, targets: LabelledUnits, predictions: Mapping[str, Path], seed: int
 ) -> list[dict[str, Any]]:
     """Return how well each predictor predicts people's answers, best first. ``predictions`` are files by model."""
-    unit_count, label_count = labelled.soft.shares.shape
+    unit_count, label_count = targets.soft.shares.shape
     # Images are divided at random, so all units of an image are in the same part.
-    image_count = int(labelled.images.max()) + 1
-    fold = np.random.default_rng(seed).permutation(image_count)[labelled.images] % FOLDS
+    image_count = int(targets.images.max()) + 1
+    fold = np.random.default_rng(seed).permutation(image_count)[targets.images] % FOLDS
     equal_shares = np.full((unit_count, label_count), 1 / label_count)
     rows = [
-        _predictor_row(UNIFORM_BASELINE, "baseline", equal_shares, np.arange(unit_count), labelled),
-        *_model_rows(study, labelled, predictions),
+        _predictor_row(UNIFORM_BASELINE, "baseline", equal_shares, np.arange(unit_count), targets),
+        *_model_rows(study, targets, predictions),
     ]
     has_several_parts = not (fold == fold[0]).all()
     if has_several_parts:
-        rows += _fitted_rows(study, labelled, fold)
+        rows += _fitted_rows(study, targets, fold)
     return sorted(rows, key=_finite_or_infinite_cost)
 
 
@@ -88,38 +88,38 @@ def _finite_or_infinite_cost(predictor: Mapping[str, Any]) -> float:
 
 
 def _model_rows(
-    study: Study, labelled: LabelledUnits, predictions: Mapping[str, Path]
+    study: Study, targets: LabelledUnits, predictions: Mapping[str, Path]
 ) -> list[dict[str, Any]]:
     """Return a row for each model whose predictions are in a file or were imported."""
     models_in_files = {
-        name: read_predictions(path, labelled.units, labelled.positions, labelled.soft)
+        name: read_predictions(path, targets.units, targets.positions, targets.soft)
         for name, path in predictions.items()
     }
-    imported_models = imported_predictions(study, labelled.row_ids)
+    imported_models = imported_predictions(study, targets.row_ids)
     rows = []
     for name, distributions in (*models_in_files.items(), *imported_models.items()):
         predicted_units = np.flatnonzero(~np.isnan(distributions[:, 0]))
         shares = distributions[predicted_units]
-        rows.append(_predictor_row(name, "model", shares, predicted_units, labelled))
+        rows.append(_predictor_row(name, "model", shares, predicted_units, targets))
     return rows
 
 
-def _fitted_rows(study: Study, labelled: LabelledUnits, fold: Ints) -> list[dict[str, Any]]:
+def _fitted_rows(study: Study, targets: LabelledUnits, fold: Ints) -> list[dict[str, Any]]:
     """Return a row for each predictor that is fitted to other units than it predicts: a constant, metrics, and judges.
 
     Args:
         fold: (U,) numbers of the parts in which the units are. A predictor of a part is fitted to the other parts.
     """
-    counts = labelled.soft.counts
+    counts = targets.soft.counts
     unit_count, label_count = counts.shape
     # If all scores are equal, the fitted shares are those of the labels in the other parts.
     constant_shares = metric_probabilities(np.zeros(unit_count), counts, fold)
-    rows = [_predictor_row(CONSTANT_BASELINE, "baseline", constant_shares, np.arange(unit_count), labelled)]
+    rows = [_predictor_row(CONSTANT_BASELINE, "baseline", constant_shares, np.arange(unit_count), targets)]
     # With two labels, one for each candidate, equal scores give one half. Others are "no difference" and "neither".
     is_symmetric = KINDS[study.protocol].compares_pairs and label_count == 2
     scores_by_type = {
-        "metric": _metric_scores(study, labelled),
-        "judge": _judge_means(study, labelled),
+        "metric": _metric_scores(study, targets),
+        "judge": _judge_means(study, targets),
     }
     for predictor_type, scores_by_name in scores_by_type.items():
         for name, scores in scores_by_name.items():
@@ -129,22 +129,22 @@ def _fitted_rows(study: Study, labelled: LabelledUnits, fold: Ints) -> list[dict
             shares = metric_probabilities(
                 scores[scored_units], counts[scored_units], fold[scored_units], symmetric=is_symmetric
             )
-            rows.append(_predictor_row(name, predictor_type, shares, scored_units, labelled))
+            rows.append(_predictor_row(name, predictor_type, shares, scored_units, targets))
     return rows
 
 
-def _judge_means(study: Study, labelled: LabelledUnits) -> dict[str, Floats]:
+def _judge_means(study: Study, targets: LabelledUnits) -> dict[str, Floats]:
     """Return the (U,) mean answers of each judge that is no person (contrib/judges), by name; nan without answers.
 
     With two candidates, a mean is the share of answers for the first, counting ties as half, minus 1/2.
     """
     two_sided = kind_of(study).two_sided
     answers_by_judge: dict[str, list[tuple[int, float]]] = {}
-    for name, unit, value in chain.from_iterable(read(study) for read in of_features("other_answers")):
+    for name, unit, value in chain.from_iterable(reader(study) for reader in of_features("other_answers")):
         answer = value or 0  # never None, since studies with soft labels ask for numbers
         score = SIDE_SCORES.get(side_of(int(answer)), 0.0) if two_sided else float(answer)
         answers_by_judge.setdefault(name, []).append((unit, score))
-    index_by_unit = {pk: index for index, pk in enumerate(labelled.row_ids.tolist())}
+    index_by_unit = {pk: index for index, pk in enumerate(targets.row_ids.tolist())}
     unit_count = len(index_by_unit)
     means: dict[str, Floats] = {}
     for name, answers in sorted(answers_by_judge.items()):
@@ -156,7 +156,7 @@ def _judge_means(study: Study, labelled: LabelledUnits) -> dict[str, Floats]:
     return means
 
 
-def _metric_scores(study: Study, labelled: LabelledUnits) -> dict[str, Floats]:
+def _metric_scores(study: Study, targets: LabelledUnits) -> dict[str, Floats]:
     """Return the (U,) scores of units by each metric in the newest evaluation, by name; nan without a score.
 
     The score of a pair is the difference of its candidates' scores.
@@ -165,7 +165,7 @@ def _metric_scores(study: Study, labelled: LabelledUnits) -> dict[str, Floats]:
     rows = MetricScore.objects.filter(analysis__in=evaluation)
     compares_pairs = KINDS[study.protocol].compares_pairs
     id_field = "pair_id" if compares_pairs else "unit_id"
-    scored_ids = labelled.units.pair[labelled.positions] if compares_pairs else labelled.row_ids
+    scored_ids = targets.units.pair[targets.positions] if compares_pairs else targets.row_ids
     scores: dict[str, Floats] = {}
     for metric in rows.order_by("metric").values_list("metric", flat=True).distinct():
         metric_rows = (
@@ -181,10 +181,10 @@ def _metric_scores(study: Study, labelled: LabelledUnits) -> dict[str, Floats]:
 
 
 def _predictor_row(
-    name: str, predictor_type: str, shares: Floats, indices: Ints, labelled: LabelledUnits
+    name: str, predictor_type: str, shares: Floats, indices: Ints, targets: LabelledUnits
 ) -> dict[str, Any]:
     """Return how well a predictor's (k, L) ``shares`` of labels fit the answers to the k units at ``indices``."""
-    soft, images = labelled.soft, labelled.images[indices]
+    soft, images = targets.soft, targets.images[indices]
     divergences = divergence(soft.shares[indices], shares)
     return {
         "name": name,

@@ -91,9 +91,9 @@ def candidate_of(kind: Kind, consensus: Consensus) -> CandidateItem | None:
         votes = [consensus.value]
     else:
         votes = [plain_number(float(value)) for value, count in consensus.votes.items() if count]
-    for expected in kind.expected_choices:
-        if votes and all(vote is not None and kind.is_right(vote, expected) for vote in votes):
-            return CandidateItem(consensus, expected)
+    for right_answer in kind.expected_choices:
+        if votes and all(vote is not None and kind.is_right(vote, right_answer) for vote in votes):
+            return CandidateItem(consensus, right_answer)
     return None
 
 

@@ -201,8 +201,8 @@ def scored_rows(study: Study) -> QuerySet[Any]:
 
 def newest_output_id(study: Study) -> int:
     """Return the highest row id in ``scored_rows``, or 0 if there are none."""
-    newest = scored_rows(study).aggregate(last=Max("pk"))
-    return newest["last"] or 0
+    newest_row = scored_rows(study).aggregate(last=Max("pk"))
+    return newest_row["last"] or 0
 
 
 def proposals_of(study: Study) -> Proposals:
@@ -273,19 +273,19 @@ def proposals_of(study: Study) -> Proposals:
 
 
 def _no_proposals() -> Proposals:
-    empty = np.zeros(0, dtype=np.int64)
+    no_entries = np.zeros(0, dtype=np.int64)
     return Proposals(
         systems=(),
         images=(),
         texts=(),
         query_captions=(),
-        system=empty,
-        image=empty,
-        text=empty,
-        query_caption=empty,
-        position=empty,
-        original=empty,
-        document=empty,
+        system=no_entries,
+        image=no_entries,
+        text=no_entries,
+        query_caption=no_entries,
+        position=no_entries,
+        original=no_entries,
+        document=no_entries,
         units=JudgedUnits.from_rows([]),
     )
 

@@ -40,9 +40,9 @@ def strip_metadata(data: bytes) -> bytes:
 
     A JPEG keeps its colour profile and orientation. Other data are returned unchanged.
     """
-    for signature, clean in CLEANERS_BY_SIGNATURE:
+    for signature, cleaner in CLEANERS_BY_SIGNATURE:
         if data.startswith(signature):
-            return b"".join(clean(data))
+            return b"".join(cleaner(data))
     return data
 
 

@@ -138,7 +138,7 @@ class TableJudgments(JudgmentSource):
                 raise record.problem(column, quote_value(caption_id), expected)
 
     def _find_first_row(self, unit: str) -> tuple[JudgmentRow, Record] | None:
-        """Read the file again for the error about a later row: return a unit's first row and record; None if invalid."""
+        """Read the file again for an error about a later row: return a unit's first row and record; None if invalid."""
         reader = copy(self)
         reader.notes = ImportNotes()  # so that rows that are read twice count once
         for record in reader._records(self.path, _COLUMNS, ImportNotes(), self._encoding):
@@ -261,5 +261,5 @@ def _check_expected(record: Record, row: JudgmentRow, checker: AnswerChecker, an
         expected = checker.kind.exchange.from_file(row.expected, content=row.content or {})
         checker.kind.check_expected(expected, answer=answer, unit=unit)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        comparable = f"what an answer of {checker.kind.name} can be compared with"
-        raise record.problem("expected", quote_value(row.expected), comparable) from None
+        expectation = f"what an answer of {checker.kind.name} can be compared with"
+        raise record.problem("expected", quote_value(row.expected), expectation) from None

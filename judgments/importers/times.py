@@ -73,11 +73,11 @@ def _make_time(parts: dict[str, str | None]) -> datetime:
         numbers["month"] = MONTHS.index(month) + 1
     if len(parts["year"] or "") == 2:
         numbers["year"] += 2000
-    if half := parts.get("half"):
+    if half_of_day := parts.get("half"):
         if not 1 <= numbers["hour"] <= 12:
             raise ValueError("no such hour")
         numbers["hour"] %= 12  # 12 am is hour 0
-        if half.lower() == "pm":
+        if half_of_day.lower() == "pm":
             numbers["hour"] += 12
     zone = _find_time_zone(parts.get("zone"), parts.get("offset"))
     return datetime(**numbers, tzinfo=zone)

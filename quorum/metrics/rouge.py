@@ -104,14 +104,14 @@ def weighted_lcs_overlap(
 ) -> Overlap:
     """Return the weights of the longest common subsequences (ROUGE-W), where a run of k words weighs k ^ `weight`."""
     tokens, pairs = comparison.tokens(tokenization), comparison.text_pairs(tokenization)
-    longest = int(tokens.lengths.max())
+    max_length = int(tokens.lengths.max())
     # Python and the script use the C library's power; numpy's may differ in the last digit.
-    powers = np.array([float(length) ** weight for length in range(longest + 1)])
+    powers = np.array([float(length) ** weight for length in range(max_length + 1)])
     hits = np.empty(pairs.references.size)
     # A table has a row for each word of a reference, and a bit for each word of the candidate, in pieces of BITS.
     piece_counts = -(-tokens.lengths[: comparison.candidate_count] // BITS)  # rounded up
     row_counts = np.maximum.reduceat(tokens.lengths[pairs.references], comparison.pair_starts)
-    table = allocate_table(longest, int((row_counts * piece_counts).max()))
+    table = allocate_table(max_length, int((row_counts * piece_counts).max()))
     count_weighted_hits(pairs, powers, table, hits)
     totals = powers[tokens.lengths]
     # The divisors of recall (see the module), of precision, and of the ranks by which the best reference is chosen.

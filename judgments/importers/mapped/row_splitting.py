@@ -31,7 +31,7 @@ class RowSplitter:
 
     def __init__(self, mapping: ColumnMapping, sources: Mapping[str, tuple[str, ...]]) -> None:
         self._people = mapping.people
-        numbered = [
+        named_sources = [
             (name, source)
             for name, names in sources.items()
             for source in names
@@ -39,12 +39,12 @@ class RowSplitter:
         ]
         # if the source of the worker is only the number, it does not show which numbers there are
         self._numbered_sources = [
-            source for name, source in numbered if (name, source) != ("worker", NUMBER_PLACEHOLDER)
+            source for name, source in named_sources if (name, source) != ("worker", NUMBER_PLACEHOLDER)
         ]
         # The source of a list of answers, if this list alone shows that a row has several judgments: the sources are
         # value = "votes" and worker = "{n}", for example, or workers are anonymous.
         self._list_source = ""
-        if not self._numbered_sources and ("worker" in dict(numbered) or mapping.workers == "anonymous"):
+        if not self._numbered_sources and ("worker" in dict(named_sources) or mapping.workers == "anonymous"):
             self._list_source = sources.get("value", ("",))[0]
         self._keys_by_header: dict[tuple[str, ...], list[str]] = {}  # by source and column names
 

@@ -246,8 +246,8 @@ def _pair_raters(answers: WorkerAnswers) -> _RaterPairs:
     common_units = scipy.sparse.coo_array(scipy.sparse.triu(judged_units @ judged_units.T, k=1))
     first, second = (np.asarray(coordinates, dtype=np.int64) for coordinates in common_units.coords)
     # A sparse table cannot be indexed with empty arrays.
-    equal = scipy.sparse.csr_array(answer_table @ answer_table.T)[first, second] if len(first) else ()
-    return _RaterPairs(first, second, common_units.data, np.asarray(equal, dtype=np.float64).ravel())
+    equal_counts = scipy.sparse.csr_array(answer_table @ answer_table.T)[first, second] if len(first) else ()
+    return _RaterPairs(first, second, common_units.data, np.asarray(equal_counts, dtype=np.float64).ravel())
 
 
 def _agreement(pairs: _RaterPairs, is_included: Flags) -> float:

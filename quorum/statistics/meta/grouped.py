@@ -131,8 +131,8 @@ def grouped_correlation(
     statistic, values = _estimator_of(x, y, table, coefficient, grouping, weight)
     is_defined = ~np.isnan(values)
     value = float(values[is_defined].mean()) if is_defined.any() else math.nan
-    resampled = "systems" if grouping == "system" else "items"
-    unit_count = len(table.system_names if resampled == "systems" else table.item_names)
+    unit_name = "systems" if grouping == "system" else "items"
+    unit_count = len(table.system_names if unit_name == "systems" else table.item_names)
     inference = checked_options.undefined_inference("" if is_defined.any() else NO_GROUP)
     if (checked_options.columns or deletions is not None) and is_defined.any():
         clusters = checked_options.clusters_of("observation", is_complete).with_weights(weight)
@@ -159,7 +159,7 @@ def grouped_correlation(
         systems=len(table.system_names),
         groups=len(values),
         undefined_groups=int((~is_defined).sum()),
-        resampled=resampled,
+        resampled=unit_name,
         **inference.fields_by_name(),
     )
 

@@ -108,8 +108,8 @@ def _add_tournament(run: Run, data: FiftySentenceData) -> None:
     people, cider = tournaments["people"], tournaments["cider"]
     correlations = {name: pearson(people.wins, tournaments[name].wins) for name in TOURNAMENT_METRICS}
     low, high, _undefined = percentile_interval(_correlations_by_row(people.draws, cider.draws), CONFIDENCE)
-    pooled = pearson(people.result.fraction, cider.result.fraction)
-    by_other_conventions = {"all comparisons pooled": pooled} | _agreement_on_all_pairs(data, people.wins)
+    pooled_r = pearson(people.result.fraction, cider.result.fraction)
+    by_other_conventions = {"all comparisons pooled": pooled_r} | _agreement_on_all_pairs(data, people.wins)
     estimate = Estimate(correlations["cider"], low, high, len(SYSTEMS))
     run.number("section-7.3/pearson", estimate, others=by_other_conventions)
     _report_tournament(run, tournaments, correlations)
