@@ -61,8 +61,8 @@ class PairFindings:
 def compare_pairs(
     study: Study,
     true_answers: Mapping[int, Any],
-    evaluation: MetaEvaluation | None,
-    verdict: SystemsVerdict | None,
+    evaluation: MetaEvaluation | None,  # None if no metric could be computed
+    verdict: SystemsVerdict | None,  # None if no pair is of two systems
 ) -> PairFindings:
     """Compare a rehearsed study of pairs with its true winners. ``true_answers`` is by the unit's row id."""
     truth = _true_winners(study, true_answers)

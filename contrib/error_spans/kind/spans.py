@@ -177,8 +177,7 @@ class SpanAnnotation(OpenKind):
     def question_of_score(self) -> Any:
         """The question of a slider about the same type of text, which is found by the title of its wording."""
         text_type = next(key for key, wording in self.wordings.items() if wording.title == self.title)
-        scale = WORDINGS["slider"][text_type]
-        return gettext(scale.question)
+        return gettext(WORDINGS["slider"][text_type].question)
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
         return span_contradictions(design)
@@ -271,6 +270,7 @@ class SpanAnnotation(OpenKind):
         }
 
     def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> dict[str, Any]:
+        # without a design, as for an answer in a file, the kind's own options count
         options = self.options if design is None else SpanOptions.from_text(self.setting(design))
         return options.clean_answer(answer, length=len(unit.first.text))
 
