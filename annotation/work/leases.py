@@ -168,7 +168,7 @@ def _refuse_ended_work(old_assignment: Assignment) -> None:
 
 
 def _claim_again(old_assignment: Assignment, *, now: datetime, expires_at: datetime) -> Assignment:
-    """Take a new slot of the HIT, with the layout and the draft of the old assignment."""
+    """Take a new slot of the HIT, with the old assignment's draft, and its order and sides of units (the layout)."""
     # an assignment without a HIT was imported, and never had a lease
     assert old_assignment.hit_id is not None
     lock_for_settling(study=old_assignment.study, hits=[old_assignment.hit_id])

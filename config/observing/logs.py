@@ -15,7 +15,7 @@ from config.installation import exposure_warning, find_exposed_paths
 
 LOG_FORMATS = ("text", "json")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-# Tickets of pages in a crowd's frame, and keys of links, which Django would log with addresses of refused requests.
+# Tickets of pages in a crowd's iframe, and keys of links, which Django would log with addresses of refused requests.
 SECRET_PATHS = re.compile(r"/(f|look|shared/\d+)/[^/\s\"'<>]+")
 CONTEXT_ATTRIBUTE = "_log_context"  # attribute of requests
 ACCESS_FIELDS = ("method", "path", "status", "ms")  # fields of the access log

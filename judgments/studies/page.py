@@ -231,7 +231,7 @@ class StudyAdmin(QuorumAdmin):
             PermissionDenied: the person lacks the right ``permission`` in the study.
         """
         studies = Study.objects.visible_to(request.user).select_related("dataset")
-        # the frame of the pages says if there are alarms: participants have seen all check questions
+        # the head of every page says if there are alarms: participants have seen all check questions
         study = row_or_404(studies.annotate(warned=Count("alarms")), pk)
         if not has_right(request.user, Right(permission), study):
             raise PermissionDenied

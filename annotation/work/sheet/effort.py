@@ -91,7 +91,7 @@ def _effort_of_page(
 
     Args:
         items_by_hit: the examined HITs, by row id; empty before HITs are generated.
-        notes: the study's notes, which the draw of its units wrote. They have the numbers of units and of screens of
+        notes: the study's notes, written when its units were drawn. They have the numbers of units and of screens of
             the largest page (``LARGEST_PAGE``, ``SCREENS``) where documents stay whole, and the former in an arena.
         has_changed: whether a HIT has a version above 0.
     """
@@ -105,7 +105,7 @@ def _effort_of_page(
         step_counts = [len(set(items)) if is_grouped else len(items) for items in items_by_hit.values()]
         max_units = max(len(items) for items in items_by_hit.values())
         is_maximum = len(items_by_hit) > 1 and (has_changed or len(set(step_counts)) > 1)
-        # the draw notes the number of screens if several units share one
+        # the notes have the number of screens if several units share one
         steps = max(step_counts) if is_grouped else notes.get(SCREENS, max(step_counts))
         return Effort(steps, max_units * design.seconds_per_unit, is_maximum)
     steps = design.images_per_hit if is_grouped else design.units_per_hit

@@ -210,6 +210,6 @@ def describe_plan(plan: DepositPlan) -> list[str]:
     ]
     if metadata:
         lines += ["Description:", *json.dumps(metadata, ensure_ascii=False, indent=1).splitlines()]
-    else:  # at Hugging Face, the first file is the card, README.md
+    else:  # at Hugging Face, the first file is README.md, the dataset card
         lines += ["README.md:", *b"".join(plan.files[0].open()).decode().splitlines()]
     return [*lines, *(f"Refused: {reason}" for reason in plan.refusals)]
