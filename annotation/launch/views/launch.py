@@ -92,7 +92,7 @@ class Launch:
             return None
         # the pages of work until a check question is repeated; all pages, if none is
         max_pages = plan.pool.lasts if plan else pool_note["lasts"]
-        # hits_at_most is 0 without a limit for a participant; per_hit counts pictures if they have all their captions
+        # hits_at_most is 0 without a limit; per_hit counts pictures where these are shown with all their captions
         page_count = min(max_pages, self.design.workers.hits_at_most or max_pages)
         return page_count * items_in_groups(self.design, self.design.controls.per_hit)
 

@@ -80,7 +80,7 @@ def mean_box_count(people: People) -> int:
 def box_baselines(
     units: Sequence[Any], people: People, cluster: Ints, seed: int
 ) -> Iterator[SelectionSource]:
-    """Yield the baselines that name boxes. Those with a prior need two documents (``cluster``: that of each image)."""
+    """Yield the baselines that name boxes. Those with a prior need two documents (``cluster`` has each image's)."""
     k = mean_box_count(people)  # number of boxes to name
     labels = [[box["label"] for box in unit.content["boxes"]] for unit in units]
     sides = [_sides_of_boxes(unit.content["boxes"]) for unit in units]
