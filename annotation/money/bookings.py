@@ -101,11 +101,11 @@ def hold_places(*, call: CrowdCall, publication: Publication, places: int, scree
 
 def release_places(*, publication: Publication, places: int) -> bool:
     """Release the money of places that nobody will fill. Return False if fewer places are held."""
-    locked = Publication.objects.select_for_update().get(pk=publication.pk)
-    if places <= 0 or locked.held_slots < places:
+    locked_publication = Publication.objects.select_for_update().get(pk=publication.pk)
+    if places <= 0 or locked_publication.held_slots < places:
         return False
-    _book_release(locked, places * locked.price_cents)
-    return bool(Publication.objects.filter(pk=locked.pk).update(held_slots=F("held_slots") - places))
+    _book_release(locked_publication, places * locked_publication.price_cents)
+    return bool(Publication.objects.filter(pk=publication.pk).update(held_slots=F("held_slots") - places))
 
 
 def release_screen_outs(*, publication: Publication) -> None:

@@ -145,12 +145,12 @@ def _hash_row(row: Mapping[str, Any]) -> int:
 
 def _swapped_metrics(old: Mapping[str, float | None], new: Mapping[str, float | None]) -> list[list[str]]:
     """Return the pairs of metrics whose order changed."""
-    swapped = []
-    for name, other in combinations(sorted(old.keys() & new.keys()), 2):
-        old_sign, new_sign = (_sign_of_difference(scores[name], scores[other]) for scores in (old, new))
+    swapped_pairs = []
+    for first, second in combinations(sorted(old.keys() & new.keys()), 2):
+        old_sign, new_sign = (_sign_of_difference(scores[first], scores[second]) for scores in (old, new))
         if old_sign * new_sign < 0:
-            swapped.append([name, other])
-    return swapped
+            swapped_pairs.append([first, second])
+    return swapped_pairs
 
 
 def _sign_of_difference(first: float | None, second: float | None) -> int:

@@ -106,7 +106,7 @@ class CaptionRehearsal(Rehearsal):
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> str:
         """Return a varied reference if ``right`` is true, its first four words if false, a stock caption if None.
 
-        If hard rules of English, the stock captions' language, refuse the changed reference, return it unchanged.
+        If the hard rules of English refuse this text, return the whole reference, or else ``FALLBACK_CAPTION``.
         """
         if right is None:
             return CARELESS_CAPTIONS[int(rng.integers(len(CARELESS_CAPTIONS)))]
@@ -225,9 +225,9 @@ def _resembles_any(text: str, references: Sequence[str]) -> bool:
     return any(_share_of_words_in(text, reference) >= MIN_SHARED_SHARE for reference in references)
 
 
-def _share_of_words_in(text: str, other: str) -> float:
-    tokens, other_tokens = fold_text(text).split(), set(fold_text(other).split())
-    return sum(word in other_tokens for word in tokens) / len(tokens) if tokens else 0.0
+def _share_of_words_in(text: str, reference: str) -> float:
+    tokens, reference_tokens = fold_text(text).split(), set(fold_text(reference).split())
+    return sum(word in reference_tokens for word in tokens) / len(tokens) if tokens else 0.0
 
 
 def fold_text(text: str) -> str:

@@ -53,7 +53,7 @@ def failed_calls(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
     If a call's outcome is unknown, a person must check at the crowd whether it was carried out ("needs_check"). This is
     not needed for a publish call: trying it again finds the publication if it exists.
     """
-    failed = calls.filter(state=CrowdCall.State.FAILED).select_related("worker", "publication__hit")
+    calls = calls.filter(state=CrowdCall.State.FAILED).select_related("worker", "publication__hit")
     return [
         {
             "call": call,
@@ -61,7 +61,7 @@ def failed_calls(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
             "subject": _describe_subject(call),
             "needs_check": call.has_unknown_outcome and call.kind != Ability.PUBLISH,
         }
-        for call in failed[:MAX_LINES_SHOWN]
+        for call in calls[:MAX_LINES_SHOWN]
     ]
 
 

@@ -54,10 +54,11 @@ class MappedJudgments(TableJudgments):
 
     A unit is identified by the column `unit` or, in a file without this column, by its image, captions, systems and the
     other columns of ``CONTENT_COLUMNS``. In the column `image`, an address stands for the image that it ends with.
+    The constructor's ``worker_name`` returns the name to store for a worker's id in the file.
 
     Attributes:
-        text_of: returns the output of a system for an image, for files without texts. Its arguments are the names of
-            the system and of the image.
+        text_of: returns the output of a system for an image, by both names, for files without texts. Without a
+            dataset it is None, and so is ``items_of``.
         uses_former_ids: whether ids of units and captions are derived from texts as written, and not from their normal
             form. Earlier versions did this, so files that they imported have such ids.
         items_of: returns the names of the dataset's items with a source text in normal form, for files without images.
@@ -94,8 +95,7 @@ class MappedJudgments(TableJudgments):
         self._text_by_unit: dict[str, str] = {}  # the text without marks of the unit's first row
         # the digest of the first output of each system for each item, by the digest of system and item
         self._first_output_by_item: dict[int, int] = {}
-        # digests of pairs, with texts and systems in the order of the row
-        self._pair_orders: set[int] = set()
+        self._pair_orders: set[int] = set()  # digests of pairs, texts and systems in the order of the row
         # the values that words in the file stand for, by column and word
         self._values_of_words = {
             name: {foreign.cell_text(word): answer for word, answer in answers.items()}
@@ -188,8 +188,8 @@ class MappedJudgments(TableJudgments):
         """Replace the names of image, systems and worker by their stored forms. Note labels that look alike."""
         for name, lookalikes in self._lookalikes.items():
             label = values.get(name)
-            if isinstance(label, str) and (first := lookalikes.earlier_label(label)) is not None:
-                self.notes.count("alike", detail=f"{quote_value(first)} and {quote_value(label)}")
+            if isinstance(label, str) and (earlier_label := lookalikes.earlier_label(label)) is not None:
+                self.notes.count("alike", detail=f"{quote_value(earlier_label)} and {quote_value(label)}")
         if not self.uses_former_ids:
             for name in NAME_COLUMNS:
                 if isinstance(text := values.get(name), str):

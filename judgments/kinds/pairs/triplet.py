@@ -43,8 +43,8 @@ class Triplet(PairChoiceKind):
 
     def control_reference(self, image: Image, caption: Text, rng: np.random.Generator) -> Text | None:
         """Return another caption of the image, with a different text if possible."""
-        different = [text for text in image.references if text.text != caption.text]
-        captions = different or list(image.references)
+        different_texts = [text for text in image.references if text.text != caption.text]
+        captions = different_texts or list(image.references)
         return captions[int(rng.integers(len(captions)))]
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:

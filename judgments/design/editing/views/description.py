@@ -28,7 +28,7 @@ class SectionSettings(NamedTuple):
     unset_labels: list[str]
 
 
-# by key, the function that renders its text as participants see it
+# by key, the function that renders its text as participants see it; of a template, its source
 TEXT_RENDERERS: dict[str, Callable[[str], str]] = {
     "question": render_inline,
     "instructions": render_markdown,
