@@ -29,5 +29,5 @@ def finish_erasure(run: JobRun, *, study: str, withdraw: bool) -> None:
 
 
 def end_retention(run: JobRun, *, study: str) -> dict[str, Any]:
-    """Erase the identities of a study's people, whose time is over. The result is the number of people."""
+    """Erase the identities of a study's people after the time that was promised to them. The result is their number."""
     return {"people": retention.end_identities_of_study(study=find_study(study), progress=run.progress)}

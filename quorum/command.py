@@ -84,24 +84,24 @@ def commands_for(line: list[str]) -> CommandTable:
 
 def _run_line(line: list[str]) -> None:
     """Run a subcommand, or print the help of Quorum or of a group of subcommands."""
-    first = line[0] if line else "--help"
+    word = line[0] if line else "--help"
     table = commands_for(line)
-    command, rest = split_words(line)
-    if first in HELP_OPTIONS:
+    command, args = split_words(line)
+    if word in HELP_OPTIONS:
         sys.stdout.write(table.page())
-    elif first == "run":
-        _serve_pages(rest)
-    elif first == "completion":
-        _print_completion(rest)
-    elif first in table.groups and " " not in command:  # `quorum dataset` without one of its subcommands
-        if rest and rest[0] not in HELP_OPTIONS:
+    elif word == "run":
+        _serve_pages(args)
+    elif word == "completion":
+        _print_completion(args)
+    elif word in table.groups and " " not in command:  # `quorum dataset` without one of its subcommands
+        if args and args[0] not in HELP_OPTIONS:
             suggestion = nearest_name(" ".join(line[:2]), table.names)
-            guess = f"did you mean `quorum {suggestion}`? " if suggestion.startswith(f"{first} ") else ""
-            sys.exit(f"quorum {first}: {rest[0]!r} is none of its words; {guess}`quorum {first}` lists them.")
-        sys.stdout.write(table.page(first))
+            guess = f"did you mean `quorum {suggestion}`? " if suggestion.startswith(f"{word} ") else ""
+            sys.exit(f"quorum {word}: {args[0]!r} is none of its words; {guess}`quorum {word}` lists them.")
+        sys.stdout.write(table.page(word))
     else:
         # The command's name in `manage.py`. Django's own commands, such as `migrate`, keep their names.
-        name, asks_for_help = table.names.get(command, command), bool(HELP_OPTIONS.intersection(rest))
+        name, asks_for_help = table.names.get(command, command), bool(HELP_OPTIONS.intersection(args))
         # `prepare` may create the folder, and `without_data` has the commands that need none.
         with _using_data_folder(make=name == "prepare" and not asks_for_help) as missing_folder:
             if name not in table.paths:
@@ -110,11 +110,11 @@ def _run_line(line: list[str]) -> None:
                 sys.exit(
                     f"There is no folder {missing_folder}: go where `quorum run` was started, or set DATA_DIR."
                 )
-            _load_command(name, rest).run_from_argv(["quorum", command, *rest])
+            _load_command(name, args).run_from_argv(["quorum", command, *args])
 
 
 def split_words(line: list[str]) -> tuple[str, list[str]]:
-    """Return the one or two words of the subcommand, joined by a blank, and the rest of the line."""
+    """Return the one or two words of the subcommand, joined by a blank, and its arguments, the rest of the line."""
     two_words = " ".join(line[:2])
     if two_words in commands_for(line).names:
         return two_words, line[2:]
@@ -132,8 +132,8 @@ def _using_data_folder(*, make: bool = False) -> Iterator[Path | None]:
     if folder is None or folder.is_dir() or make:
         yield None
         return
-    with tempfile.TemporaryDirectory(prefix="quorum-") as temporary:
-        os.environ["DATA_DIR"] = temporary
+    with tempfile.TemporaryDirectory(prefix="quorum-") as temporary_folder:
+        os.environ["DATA_DIR"] = temporary_folder
         yield folder
 
 
@@ -142,8 +142,8 @@ def _set_data_folder(data: str | None = None) -> Path:
     _read_settings_file(Path(".env"))
     folder = Path(data or os.environ.get("DATA_DIR") or DATA_FOLDER).expanduser().resolve()
     os.environ["DATA_DIR"] = str(folder)
-    static = Path(os.environ.get("STATIC_ROOT") or folder / "staticfiles").expanduser().resolve()
-    os.environ["STATIC_ROOT"] = str(static)
+    static_folder = Path(os.environ.get("STATIC_ROOT") or folder / "staticfiles").expanduser().resolve()
+    os.environ["STATIC_ROOT"] = str(static_folder)
     return folder
 
 
@@ -159,10 +159,10 @@ def _check_known(name: str) -> None:
         sys.exit(f"quorum: {name!r} is no command{guess} `quorum --help` lists them.")
 
 
-def _load_command(name: str, rest: list[str]) -> BaseCommand:
+def _load_command(name: str, args: list[str]) -> BaseCommand:
     """Return the command. Do not load settings, apps and models for one that reads only files, such as `score`."""
     manage = import_module("manage")
-    if manage.reads_only_files(name, rest):
+    if manage.reads_only_files(name, args):
         command: BaseCommand = manage.load_file_command(name)
         return command
     from django.core.management import get_commands, load_command_class
@@ -188,7 +188,7 @@ def _set_up_django() -> None:
         sys.exit(str(error))
 
 
-def _serve_pages(rest: list[str]) -> None:
+def _serve_pages(args: list[str]) -> None:
     """Start the web server and the background worker, as `make run` does, but from the installed packages."""
     from scripts import services
     from scripts.environment import SetupError, check_port, check_writable, setting
@@ -197,7 +197,7 @@ def _serve_pages(rest: list[str]) -> None:
         prog="quorum run", description="Start web server and background worker; Ctrl-C stops both."
     )
     _add_run_options(parser)
-    options = parser.parse_args(rest)
+    options = parser.parse_args(args)
     if IS_INSTALLED or options.data:
         folder = _set_data_folder(options.data)
     else:
@@ -227,7 +227,7 @@ def _add_run_options(parser: ArgumentParser) -> None:
     parser.add_argument("--no-demo", action="store_true", help="leave the demo out")
 
 
-def _print_completion(rest: list[str]) -> None:
+def _print_completion(args: list[str]) -> None:
     import argcomplete
 
     parser = ArgumentParser(
@@ -237,7 +237,7 @@ def _print_completion(rest: list[str]) -> None:
         "fish: quorum completion fish > ~/.config/fish/completions/quorum.fish",
     )
     _add_shell(parser)
-    shell = parser.parse_args(rest).shell
+    shell = parser.parse_args(args).shell
     code = argcomplete.shellcode(["quorum"], shell=shell)
     if shell == "zsh":  # zsh completes only after this in a start file
         first, _, other_lines = code.partition("\n")
@@ -263,7 +263,7 @@ def _make_parser(line: list[str]) -> ArgumentParser:
     groups = {"": parser.add_subparsers()}  # by first word, such as "dataset"; "" has subcommands of one word
     _add_run_options(groups[""].add_parser("run", help=COMMANDS_OUTSIDE_DJANGO["run"]))
     _add_shell(groups[""].add_parser("completion", help=COMMANDS_OUTSIDE_DJANGO["completion"]))
-    typed_command, rest = split_words(line)
+    typed_command, args = split_words(line)
     for title, section in commands_of_environment().sections.items():
         for words, subcommand in section.items():
             group, _, word = words.rpartition(" ")
@@ -271,7 +271,7 @@ def _make_parser(line: list[str]) -> ArgumentParser:
                 groups[group] = groups[""].add_parser(group, help=title).add_subparsers()
             subparser = groups[group].add_parser(word, help=subcommand.description)
             if words == typed_command:
-                _load_command(subcommand.name, rest).add_arguments(subparser)  # type: ignore[arg-type]
+                _load_command(subcommand.name, args).add_arguments(subparser)  # type: ignore[arg-type]
                 for argument in subparser._actions:
                     if argument.dest == "study":
                         argument.completer = _study_slugs  # type: ignore[attr-defined]

@@ -65,20 +65,20 @@ def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
             )
             % {"slug": study.slug, "done": delivery.done_count, "stopped": delivery.stop_reason}
         )
-    if refused := close_if_all_refused(study):
-        raise WrongState(refused)
+    if refusal := close_if_all_refused(study):
+        raise WrongState(refusal)
     return describe_unfinished_calls(delivery)
 
 
 def describe_unfinished_calls(delivery: DeliveryResult) -> str:
     """Return a sentence about failed calls and a sentence about calls that are sent later; "" if there are none."""
-    failed = (
+    failed_sentence = (
         f"{delivery.failed_count} calls were refused and wait to be looked at."
         if delivery.failed_count
         else ""
     )
-    later = f"{delivery.unsent_count} calls go on later." if delivery.unsent_count else ""
-    return f"{failed} {later}".strip()
+    later_sentence = f"{delivery.unsent_count} calls go on later." if delivery.unsent_count else ""
+    return f"{failed_sentence} {later_sentence}".strip()
 
 
 def check_design_at_crowd(*, study: Study) -> None:

@@ -72,18 +72,18 @@ def erase_person(
         with_texts: whether answers that are texts, and comments, are erased as well. It is false only to repeat a
             removal by ``end_identities``, which keeps them, after a backup was restored.
     """
-    locked = next(iter(_lock_workers(study, [worker])), None)
-    if locked is None:
+    locked_workers = _lock_workers(study, [worker])
+    if not locked_workers:
         raise ServiceBusy(_("Nothing was changed: somebody else erased the participant at the same moment."))
-    refusal = why_not_erasable(study, locked)
+    [worker] = locked_workers
+    refusal = why_not_erasable(study, worker)
     if refusal:
         raise WrongState(_("Nothing was changed. %(why)s") % {"why": refusal})
     # repeating an erasure, or a removal by ``end_identities``, gives no receipt
     receipt = new_receipt() if with_texts and listed_row is None else ""
-    commitments = _commitments_to_judgments(study=study, worker=locked, receipt=receipt) if receipt else []
-    name = locked.name
-    mark = erasure_mark_of(locked)  # a keyed hash, by which the worker is recognised later
-    removed_counts, replacements = replace_people([locked], study, way, with_texts=with_texts)
+    commitments = _commitments_to_judgments(study=study, worker=worker, receipt=receipt) if receipt else []
+    name, mark = worker.name, erasure_mark_of(worker)  # mark: a keyed hash, to recognise the worker later
+    removed_counts, replacements = replace_people([worker], study, way, with_texts=with_texts)
     content = {
         "asked_at": asked_at and asked_at.isoformat(),
         "removed": {table: count for table, count in removed_counts.items() if count},
@@ -152,11 +152,11 @@ def _released_rows(study: Study, worker: Worker) -> Iterable[dict[str, Any]]:
     kind = installed_kind(study.protocol)
     judgments = Judgment.objects.of_study(study).filter(assignment__worker=worker, replaced_by=None)
     names = ("unit__key", "unit__content", "value", "answer", "assignment__submitted_at")
-    for key, content, value, answer, submitted in judgments.values_list(*names).iterator():
+    for key, content, value, answer, submitted_at in judgments.values_list(*names).iterator():
         yield {
             "unit": key,
             "value": value,
             "answer": None if answer is None else kind.exchange.to_file(answer, content=content),
             # to the minute, as in releases
-            "submitted_at": submitted and f"{submitted:%Y-%m-%dT%H:%M}:00Z",
+            "submitted_at": submitted_at and f"{submitted_at:%Y-%m-%dT%H:%M}:00Z",
         }

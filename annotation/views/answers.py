@@ -153,8 +153,8 @@ def _change_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     if request.method != "POST":
         return render_sheet(request, assignment, page_units, revising=True)
     answers, invalid_inputs = read_form(request, assignment, page_units, final=True)
-    undecided = undecided_positions(request.POST, page_units, kind_of(assignment.study))
-    missing_positions = [*invalid_inputs, *undecided]
+    unticked_positions = undecided_positions(request.POST, page_units, kind_of(assignment.study))
+    missing_positions = [*invalid_inputs, *unticked_positions]
     if missing_positions:
         return render_sheet(
             request,

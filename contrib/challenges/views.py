@@ -120,12 +120,12 @@ def _submit_form(request: HttpRequest, challenge: Challenge) -> HttpResponse:
     values = dict(form.validated_data)
     file = values.pop("file")
     try:
-        accepted, is_new = submit_upload(
+        submission_or_job, is_new = submit_upload(
             challenge=challenge, user=user, details=SubmissionDetails(**values), file=file
         )
     except QuorumError as error:
         return _form_page(request, challenge, form, status=error.status, error=str(error))
-    if not isinstance(accepted, Job):  # a large file is read by a job, which the page shows
+    if not isinstance(submission_or_job, Job):  # a large file is read by a job, which the page shows
         message = (
             _("Your captions are stored and will be scored.")
             if is_new

@@ -126,13 +126,13 @@ def correlate_over_systems(
         pearson = grouped_correlation(
             metric_scores, people, items, systems, "pearson", grouping="system-level"
         )
-        soft = as_json(
+        accuracy = as_json(
             soft_pairwise_accuracy(metric_table, people_table, missing="leave-out"),
             *("value", "pairwise", "n", "left_out", "reason"),
         )
         if scores_only_systems[index]:
-            soft |= {"value": None, "reason": ONLY_SYSTEM_SCORES}
-        figures.append({"pearson": as_json(pearson, "value", "reason"), "soft_pairwise_accuracy": soft})
+            accuracy |= {"value": None, "reason": ONLY_SYSTEM_SCORES}
+        figures.append({"pearson": as_json(pearson, "value", "reason"), "soft_pairwise_accuracy": accuracy})
     return {"number": len(people_table), "own": figures}
 
 
@@ -141,8 +141,8 @@ def _codes_by_occurrence(ids: Ints) -> Ints:
 
     The order matters, since soft pairwise accuracy draws a random sign for each image, in this order.
     """
-    _, first, sorted_codes = np.unique(ids, return_index=True, return_inverse=True)
+    _, first_positions, sorted_codes = np.unique(ids, return_index=True, return_inverse=True)
     # `np.unique` numbers the ids by their size. `codes` are the new numbers of these.
-    codes = np.empty(len(first), dtype=np.int64)
-    codes[np.argsort(first)] = np.arange(len(first))
+    codes = np.empty(len(first_positions), dtype=np.int64)
+    codes[np.argsort(first_positions)] = np.arange(len(first_positions))
     return codes[sorted_codes]

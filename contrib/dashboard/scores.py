@@ -40,15 +40,15 @@ class CandidateScores:
     reason: str = ""
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> CandidateScores:
+    def from_json(cls, fields: Mapping[str, Any]) -> CandidateScores:
         return cls(
-            requested_metrics=stored["asked"],
-            row_ids=np.array(stored["of"], dtype=np.int64),
-            images=np.array(stored["images"], dtype=np.int64),
+            requested_metrics=fields["asked"],
+            row_ids=np.array(fields["of"], dtype=np.int64),
+            images=np.array(fields["images"], dtype=np.int64),
             by_metric={
-                name: np.array(values, dtype=np.float64) for name, values in stored["metrics"].items()
+                name: np.array(values, dtype=np.float64) for name, values in fields["metrics"].items()
             },
-            reason=stored["reason"],
+            reason=fields["reason"],
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def candidate_scores(study: Study) -> CandidateScores:
     kind = KINDS[study.protocol]
     requested_metrics = _requested_metrics(study)
     metrics, tokenizer, *_imported_ids = requested_metrics
-    scored, reason = _ScoredRows([], {}), ""
+    rows, reason = _ScoredRows([], {}), ""
     if kind.comparison.refusal:
         reason = kind.comparison.refusal
     elif not kind.compares_pairs and kind.results:  # for example, if people mark errors in texts
@@ -82,11 +82,11 @@ def candidate_scores(study: Study) -> CandidateScores:
     else:
         score_rows = _score_pairs if kind.compares_pairs else _score_captions
         try:
-            scored = score_rows(study, metrics, tokenizer)
+            rows = score_rows(study, metrics, tokenizer)
         except EvaluationError as error:
             reason = str(error)
-    row_ids, images = np.array(scored.ids_and_images, dtype=np.int64).reshape(-1, 2).T  # also without rows
-    return CandidateScores(requested_metrics, row_ids, images, scored.by_metric, reason)
+    row_ids, images = np.array(rows.ids_and_images, dtype=np.int64).reshape(-1, 2).T  # also without rows
+    return CandidateScores(requested_metrics, row_ids, images, rows.by_metric, reason)
 
 
 def _requested_metrics(study: Study) -> list[Any]:
@@ -99,8 +99,8 @@ def _requested_metrics(study: Study) -> list[Any]:
     metrics, tokenizer = list(DEFAULT_METRICS), DEFAULT_TOKENIZER
     if settings:
         metrics, tokenizer = settings["metrics"], settings["tok"]
-    imported = ImportedMetric.objects.filter(dataset=study.dataset_id, name__in=metrics).order_by("pk")
-    return [metrics, tokenizer, *imported.values_list("pk", flat=True)]
+    rows = ImportedMetric.objects.filter(dataset=study.dataset_id, name__in=metrics).order_by("pk")
+    return [metrics, tokenizer, *rows.values_list("pk", flat=True)]
 
 
 def _score_pairs(study: Study, metrics: list[str], tokenizer: str) -> _ScoredRows:
@@ -121,15 +121,15 @@ def _score_captions(study: Study, metrics: list[str], tokenizer: str) -> _Scored
     scored_captions = [CaptionConsensus(*row, 0.0) for row in compress(rows, has_scores.tolist())]
     captions, _ = caption_texts(study, scored_captions, references)
     documents = references.documents()
-    scored = score_captions(captions, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
-    scores = {name: result.images for name, result in scored.scores.items()}  # one score per caption
+    results = score_captions(captions, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
+    scores = {name: result.images for name, result in results.scores.items()}  # one score per caption
     return _ScoredRows([(caption.unit, caption.item) for caption in captions], scores)
 
 
 def stored_scores(study: Study) -> CandidateScores | None:
     """Return the scores stored with the last snapshot; None without them, or if the metrics have changed since."""
-    stored = BoardSnapshot.objects.filter(study=study).values_list("scores", flat=True).first()
+    fields = BoardSnapshot.objects.filter(study=study).values_list("scores", flat=True).first()
     # Snapshots of earlier releases lack the images or the requested metrics.
-    if not stored or "images" not in stored or stored.get("asked") != _requested_metrics(study):
+    if not fields or "images" not in fields or fields.get("asked") != _requested_metrics(study):
         return None
-    return CandidateScores.from_json(stored)
+    return CandidateScores.from_json(fields)

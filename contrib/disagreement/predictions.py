@@ -49,17 +49,17 @@ def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels
     """
     keys = units.key.to_pylist()
     index_by_unit = {keys[position]: index for index, position in enumerate(positions.tolist())}
-    predicted = np.full(soft.shares.shape, np.nan)
+    predicted_shares = np.full(soft.shares.shape, np.nan)
     lines = (line for _, line in read_lines(path, newline=""))
     for where, unit, shares in read_distributions(lines, f"{path}, line ", set(keys), soft.labels.tolist()):
         if unit not in index_by_unit:
             continue  # no answer to this unit is used
         if (shares[soft.shares[index_by_unit[unit]] > 0] == 0).any():
             raise EvaluationError(f"{where} {ZERO_SHARE_PROBLEM}")
-        predicted[index_by_unit[unit]] = shares
-    if np.isnan(predicted).all():
+        predicted_shares[index_by_unit[unit]] = shares
+    if np.isnan(predicted_shares).all():
         raise EvaluationError(f"{path} predicts no judged unit of the study.")
-    return predicted
+    return predicted_shares
 
 
 def read_distributions(
@@ -146,10 +146,10 @@ def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User
     with transaction.atomic():
         # Simultaneous imports wait for each other, so that the second one finds what the first one stored.
         Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-        stored = Prediction.objects.filter(study=study, name=name).first()
-        if stored is not None and stored.sha256 == sha256:
+        stored_prediction = Prediction.objects.filter(study=study, name=name).first()
+        if stored_prediction is not None and stored_prediction.sha256 == sha256:
             return f"{name}: the same predictions were there already; nothing changed."
-        if stored is not None:
+        if stored_prediction is not None:
             raise DataConflict(
                 f"This study has other predictions of {name!r}; expected another name, or remove them first."
             )

@@ -57,8 +57,8 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
         raise Http404
     segments = required_figures(cached_figures(study, SEGMENTS))  # system -> its judged segments
     scores = system_scores(segments)
-    newest = Analysis.objects.newest(study, Analysis.Kind.AGGREGATION)
-    figures = newest.result.get("figures", {}).get("spans", {}) if newest else {}
+    analysis = Analysis.objects.newest(study, Analysis.Kind.AGGREGATION)
+    figures = analysis.result.get("figures", {}).get("spans", {}) if analysis else {}
     design = design_of(study)
     # WMT's domains are the splits of the dataset here.
     domains = {segment.domain for system_segments in segments.values() for segment in system_segments}
@@ -73,7 +73,7 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "agreement": _labelled_agreement(figures) if figures else [],
     }
     systems = [row.system for row in scores]
-    if newest is not None and len(systems) > 1:  # the marks that are shown are those of the consensus
+    if analysis is not None and len(systems) > 1:  # the marks that are shown are those of the consensus
         first, second = request.GET.get("first", ""), request.GET.get("second", "")
         first = first if first in systems else systems[0]
         second = second if second in systems else systems[1]

@@ -95,18 +95,18 @@ def plan_job_arguments(
 def use_plan(*, study: Study, by: User | None) -> Outcome:
     """Use the newest plan's cheapest design in the study: its number of pairs, references and votes."""
     plan = Analysis.objects.newest(study, Analysis.Kind.PLAN)
-    best = plan.result["best"] if plan else None
-    if plan is None or best is None:
+    numbers = plan.result["best"] if plan else None
+    if plan is None or numbers is None:
         raise WrongState(
             _("Study %(slug)r has no plan in which a design reaches the target power.") % {"slug": study.slug}
         )
     design = study.design
-    sampling = design["sampling"] | {"pairs": _divide_pairs(design["sampling"]["pairs"], best["pairs"])}
+    sampling = design["sampling"] | {"pairs": _divide_pairs(design["sampling"]["pairs"], numbers["pairs"])}
     if compares_with_references(study.protocol):
-        sampling["references"] = best["references"]
+        sampling["references"] = numbers["references"]
     settings = plan.settings
     changed_design = design | {
-        "judgments_per_unit": best["votes"],
+        "judgments_per_unit": numbers["votes"],
         "units_per_hit": settings["units_per_hit"],
         "controls": design["controls"] | {"per_hit": settings["controls_per_hit"]},
         "crowd": design["crowd"] | {"reward_cents": settings["reward_cents"]},

@@ -101,9 +101,9 @@ def _aggregation_result(study: Study, consensus: StudyConsensus) -> AnalysisResu
     """Return the stored aggregation, or a new one if judgments or outputs of systems have changed."""
     analyses = _stored_analyses(study, Analysis.Kind.AGGREGATION, consensus.data_hash)
     # "outputs" is the row id of the last output; None for a kind without outputs. Older results lack the key.
-    newest = next((analysis for analysis in analyses[:1] if "outputs" in analysis.result), None)
-    if newest is not None and (newest.result["outputs"] or 0) == newest_output_id(study):
-        return AnalysisResult(newest.result, newest.settings, newest.signature)
+    analysis = next((newest for newest in analyses[:1] if "outputs" in newest.result), None)
+    if analysis is not None and (analysis.result["outputs"] or 0) == newest_output_id(study):
+        return AnalysisResult(analysis.result, analysis.settings, analysis.signature)
     computed = compute_aggregation(study=study)
     return AnalysisResult(computed.result, computed.settings, computed.signature)
 
@@ -111,8 +111,8 @@ def _aggregation_result(study: Study, consensus: StudyConsensus) -> AnalysisResu
 def _evaluation_result(
     study: Study, consensus: StudyConsensus, metrics: Sequence[str], tokenizer: str
 ) -> EvaluationResult:
-    stored = _stored_analyses(study, Analysis.Kind.META_EVALUATION, consensus.data_hash)
-    for analysis in stored:
+    analyses = _stored_analyses(study, Analysis.Kind.META_EVALUATION, consensus.data_hash)
+    for analysis in analyses:
         settings = analysis.settings
         if metrics and list(metrics) != settings["metrics"]:
             continue
@@ -132,7 +132,7 @@ def _evaluation_result(
         captions = [caption_by_unit[unit_id] for unit_id in scored_ids]
         return replace(evaluation, people=values_of_units(consensus, scored_ids), captions=captions)
     defaults: Mapping[str, Any] = (
-        stored[0].settings if stored else {"metrics": DEFAULT_METRICS, "tok": DEFAULT_TOKENIZER}
+        analyses[0].settings if analyses else {"metrics": DEFAULT_METRICS, "tok": DEFAULT_TOKENIZER}
     )
     computed = compute_evaluation(
         study=study, metrics=list(metrics) or defaults["metrics"], tokenizer=tokenizer or defaults["tok"]

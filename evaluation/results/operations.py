@@ -76,8 +76,8 @@ def metric_choices(study: Study) -> list[tuple[str, str]]:
                 (ROUGE_BY_RECALL, _("%(name)s by recall, as in Vedantam et al. (2015)") % {"name": name})
             )
     # Scores of whole systems cannot be compared with people's judgments of single texts.
-    imported = ImportedMetric.objects.filter(dataset=study.dataset).exclude(per=ScoreKeys.Subject.SYSTEMS)
-    for name in imported.values_list("name", flat=True)[:MAX_METRICS_OFFERED]:
+    rows = ImportedMetric.objects.filter(dataset=study.dataset).exclude(per=ScoreKeys.Subject.SYSTEMS)
+    for name in rows.values_list("name", flat=True)[:MAX_METRICS_OFFERED]:
         choices.append((name, _("%(name)s, imported") % {"name": name}))
     return choices
 

@@ -45,7 +45,7 @@ SHARE_MEASURES = (WON, BEST, YES)  # measures that are shares, which are shown a
 
 
 class SystemsVerdict(LargerStudy):
-    """The verdict on systems, as JSON.
+    """The verdict on systems, as JSON. `LargerStudy` adds how many new items and people would settle it.
 
     Attributes:
         settled: whether one system is significantly better than all others.
@@ -106,26 +106,26 @@ def verdict_of_systems(
 def verdict_on_systems(standings: Standings) -> SystemsVerdict:
     """Return the verdict from t tests of the first system's differences to the others, with Holm's correction."""
     names, best = list(standings.names), standings.compare()
-    first, leaders, rest = best.names[0], best.leaders, best.significantly_worse
-    is_settled, larger = len(leaders) == 1, NO_LARGER_STUDY
+    leader, leaders, worse_systems = best.names[0], best.leaders, best.significantly_worse
+    is_settled, size_fields = len(leaders) == 1, NO_LARGER_STUDY
     if not is_settled:
         open_contrasts = [
-            standings.contrast(names.index(first), names.index(name)) for name in leaders if name != first
+            standings.contrast(names.index(leader), names.index(name)) for name in leaders if name != leader
         ]
-        larger = larger_study(open_contrasts, standings.items, standings.raters)
+        size_fields = larger_study(open_contrasts, standings.items, standings.raters)
     verdict = SystemsVerdict(
         settled=is_settled,
         leaders=leaders,
-        rest=rest,
+        rest=worse_systems,
         p=json_float(best.p_of_rest if is_settled else best.p_of_leaders),
         compared=best.compared,
         measure=standings.measure,
         systems=[{"system": name, **standings.figures[name]} for name in best.names],
-        value=standings.figures[first]["value"],
-        low=standings.figures[first]["low"],
-        high=standings.figures[first]["high"],
+        value=standings.figures[leader]["value"],
+        low=standings.figures[leader]["low"],
+        high=standings.figures[leader]["high"],
         items=standings.items,
-        **larger,
+        **size_fields,
         raters=standings.raters,
         scope=standings.scope,
         sentence="",
@@ -171,17 +171,17 @@ def verdict_context(study: Study, result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def systems_sentence(verdict: SystemsVerdict) -> str:
-    first, leaders, rest = verdict["systems"][0], verdict["leaders"], verdict["rest"]
+    first_system, leaders, worse_systems = verdict["systems"][0], verdict["leaders"], verdict["rest"]
     placeholders = {
-        "leader": _describe_system(first["system"]),
+        "leader": _describe_system(first_system["system"]),
         "leaders": join_names([_describe_system(name) for name in leaders]),
-        "rest": join_names([_describe_system(name) for name in rest]) if rest else "",
-        "figure": _describe_value(verdict["measure"], first),
+        "rest": join_names([_describe_system(name) for name in worse_systems]) if worse_systems else "",
+        "figure": _describe_value(verdict["measure"], first_system),
         "p": p_in_text(verdict["p"]) if verdict["p"] is not None else _("too few data to test"),
     }
     if verdict["settled"]:
         sentence = _("The winner is %(leader)s, ahead of %(rest)s (%(p)s): %(figure)s.") % placeholders
-    elif rest:
+    elif worse_systems:
         sentence = (
             _(
                 "No winner yet. There is no significant difference between %(leaders)s (%(p)s). Behind these: "

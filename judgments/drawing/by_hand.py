@@ -130,15 +130,15 @@ class _ChangedDraw:
                     "be changed; remove the item, and add a known item under controls.known"
                 )
             )
-        for other in self._units_shown_with(page, unit) if image else [unit]:
-            new_texts = shown_texts(other) | (texts if other is unit else {})
-            new_unit = self._changed_unit(other, image or self._images[unit.image], new_texts, hand_page)
+        for old_unit in self._units_shown_with(page, unit) if image else [unit]:
+            new_texts = shown_texts(old_unit) | (texts if old_unit is unit else {})
+            new_unit = self._changed_unit(old_unit, image or self._images[unit.image], new_texts, hand_page)
             if new_unit.key in self._page_of:
                 raise ValueError(gettext("the study already has the same item"))
             if hand_page:
                 self._add_unit(-hand_page, new_unit)
             else:
-                self._exchange_unit(page, other, new_unit)
+                self._exchange_unit(page, old_unit, new_unit)
 
     def _changed_texts(self, unit: UnitSpec, change: HandChange) -> tuple[dict[str, str], Image | None]:
         """Return the texts that differ after a change, and the new image; None if the change keeps the image.
@@ -166,11 +166,11 @@ class _ChangedDraw:
     def _units_shown_with(self, page: int, unit: UnitSpec) -> list[UnitSpec]:
         """Return the units of the same group, or of the same screen, which share a picture with ``unit``."""
         return [
-            other
-            for other in self._pages[page]
-            if other is unit
-            or (self._kind.grouped and other.image == unit.image and not other.control)
-            or (screen_of(unit) is not None and screen_of(other) == screen_of(unit))
+            page_unit
+            for page_unit in self._pages[page]
+            if page_unit is unit
+            or (self._kind.grouped and page_unit.image == unit.image and not page_unit.control)
+            or (screen_of(unit) is not None and screen_of(page_unit) == screen_of(unit))
         ]
 
     def _changed_unit(self, unit: UnitSpec, image: Image, texts: dict[str, str], hand_page: int) -> UnitSpec:
@@ -192,7 +192,7 @@ class _ChangedDraw:
         captions: dict[str, Any] = {name: texts_by_name[name] for name in CAPTION_FIELDS if name in texts}
         key = content_key("by hand", self._design.seed, unit.key, hand_page, image.name, texts)
         fields = captions | {"key": key, "image": image.name, "content": content}
-        # the filter did not score the new texts
+        # the design's filter of captions did not score the new texts
         new_unit = replace(unit, filtered=False, audited=False, **fields)
         return self._with_new_pair(new_unit, image) if unit.pair else new_unit
 
@@ -228,15 +228,15 @@ class _ChangedDraw:
         """Replace a unit and its repetition by ``new_unit``, or remove both if ``new_unit`` is None."""
         units, self._pages[page] = self._pages[page], []
         self._changed_pages.add(page)
-        for other in units:
-            is_repetition = other.control_kind == REPEATED and other.content.get(ORIGINAL_UNIT) == unit.key
-            if other is not unit and not is_repetition:
-                self._pages[page].append(other)
+        for entry in units:
+            is_repetition = entry.control_kind == REPEATED and entry.content.get(ORIGINAL_UNIT) == unit.key
+            if entry is not unit and not is_repetition:
+                self._pages[page].append(entry)
                 continue
-            del self._page_of[other.key]
+            del self._page_of[entry.key]
             if new_unit is not None and is_repetition:
                 repetition_fields: dict[str, Any] = {
-                    "key": content_key("by hand", other.key, new_unit.key),
+                    "key": content_key("by hand", entry.key, new_unit.key),
                     "content": {**new_unit.content, ORIGINAL_UNIT: new_unit.key},
                 }
                 control: dict[str, Any] = {"control": True, "control_kind": REPEATED, "kind": "", "pair": ""}

@@ -88,9 +88,9 @@ def _may_match(selector: str, classes: Collection[str], tags: Collection[str]) -
 
 def _minify_style(declarations: str) -> str:
     """Return the declarations without needless blanks: `color: red; margin: 0` becomes `color:red;margin:0`."""
-    minified = []
+    short_declarations = []
     for declaration in declarations.split(";"):
         text = " ".join(declaration.split())
         if text:
-            minified.append(re.sub(r"^([\w-]+)\s*:\s*", r"\1:", text))
-    return ";".join(minified)
+            short_declarations.append(re.sub(r"^([\w-]+)\s*:\s*", r"\1:", text))
+    return ";".join(short_declarations)

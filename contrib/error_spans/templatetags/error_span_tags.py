@@ -23,14 +23,14 @@ def severity_key(severity: str) -> str:
 
 
 @register.simple_tag
-def words_with_marks(shown: Mapping[str, Any], answer: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+def words_with_marks(content: Mapping[str, Any], answer: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """Return the words of a text, each with the first mark that covers a part of it, for the form without scripts.
 
-    ``shown`` is from ``SpanAnnotation.present_unit``; ``shown["words"]`` has the offsets (start, end) of each word.
+    ``content`` is from ``SpanAnnotation.present_unit``; its "words" are the offsets (start, end) of each word.
     """
-    text, spans = shown["caption"]["text"], spans_with_offsets(answer["spans"]) if answer else []
+    text, spans = content["caption"]["text"], spans_with_offsets(answer["spans"]) if answer else []
     words_of_text = []
-    for index, (start, end) in enumerate(shown["words"]):
+    for index, (start, end) in enumerate(content["words"]):
         mark = next((span for span in spans if span["start"] < end and start < span["end"]), {})
         words_of_text.append({**mark, "index": index, "text": text[start:end]})
     return words_of_text

@@ -63,15 +63,15 @@ class PairWriter:
             return row.pair
         if row.control or not self.compares_pairs:
             return None
-        first = row.first_text if row.first is None else row.first
-        second = row.second_text if row.second is None else row.second
-        if first is None or second is None:
+        first_caption = row.first_text if row.first is None else row.first
+        second_caption = row.second_text if row.second is None else row.second
+        if first_caption is None or second_caption is None:
             return None
         # the systems of both sides; those of options, which a row of a pair does not have, would follow
         system_names = row.systems()[: len(SIDES)] if isinstance(row, CreditedRow) else ()
         if not any(system_names):  # no system is credited, so the key has only the captions
-            return content_key("pair", row.image, first, second)
-        return content_key("pair", row.image, first, second, *system_names)
+            return content_key("pair", row.image, first_caption, second_caption)
+        return content_key("pair", row.image, first_caption, second_caption, *system_names)
 
     def add(self, rows: Iterable[JudgmentRow]) -> None:
         """Add the new pairs of a batch of rows. The caller passes only rows whose units are not stored yet."""

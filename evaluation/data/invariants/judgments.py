@@ -123,9 +123,9 @@ def values_are_allowed() -> Sentences:
 
 
 def results_older_than_the_data() -> Sentences:
-    newest = Analysis.objects.filter(what=Analysis.Kind.AGGREGATION).order_by("study_id", "-created_at")
+    analyses = Analysis.objects.filter(what=Analysis.Kind.AGGREGATION).order_by("study_id", "-created_at")
     checked_studies: set[int] = set()
-    for slug, study, computed_at in newest.values_list("study__slug", "study_id", "created_at"):
+    for slug, study, computed_at in analyses.values_list("study__slug", "study_id", "created_at"):
         if study in checked_studies:
             continue
         checked_studies.add(study)

@@ -108,8 +108,8 @@ def style_axes(axes: Axes, *, grid: Literal["x", "y", "both"] = "x") -> None:
 
 def draw_dots(axes: Axes, dots: Sequence[Dot], *, has_labels: bool = True) -> None:
     """Draw the dots in rows from the top, with their labels on the left if ``has_labels``."""
-    # Use the accent colour only if it distinguishes some dots from others.
-    accents = [dot.accent and not all(other.accent for other in dots) for dot in dots]
+    accent_distinguishes = not all(dot.accent for dot in dots)
+    accents = [dot.accent and accent_distinguishes for dot in dots]
     for row, dot in enumerate(dots):
         colour = ACCENT if accents[row] else INK
         if dot.value is None:
@@ -135,8 +135,8 @@ def draw_dots(axes: Axes, dots: Sequence[Dot], *, has_labels: bool = True) -> No
 def draw_level(axes: Axes, value: float, label: str, *, dashed: bool = True, align: str = "center") -> None:
     """Draw a vertical line at the value, with its label above the axes."""
     axes.axvline(value, **LEVEL_STYLE, linestyle=DASH if dashed else "solid", zorder=1)
-    small = SOFT_STYLE | {"fontsize": SMALL - 1}
-    axes.text(value, 1.0, label, transform=axes.get_xaxis_transform(), ha=align, va="bottom", **small)
+    style = SOFT_STYLE | {"fontsize": SMALL - 1}
+    axes.text(value, 1.0, label, transform=axes.get_xaxis_transform(), ha=align, va="bottom", **style)
 
 
 def write_beside(

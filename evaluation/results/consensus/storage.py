@@ -105,9 +105,9 @@ def _store_changes(study: Study, batch: OutcomeBatch) -> None:
         elif stored_row != row and _comparison_key(stored_row) != _comparison_key(row):
             changed_rows.append((pk, *row))
     # Changed rows are deleted, and inserted again under their primary keys.
-    outdated = [pk for pk, *_ in (*stored_by_id.values(), *changed_rows)]
-    if outdated:
-        Consensus.objects.filter(pk__in=outdated).delete()
+    outdated_ids = [pk for pk, *_ in (*stored_by_id.values(), *changed_rows)]
+    if outdated_ids:
+        Consensus.objects.filter(pk__in=outdated_ids).delete()
     insert_rows(Consensus, ("id", *names), changed_rows, ready=JSON_FIELDS)
     insert_rows(Consensus, names, new_rows, ready=JSON_FIELDS)
 

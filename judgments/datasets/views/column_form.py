@@ -68,7 +68,7 @@ def mapping_context(kind: str, args: Mapping[str, Any], table: UploadTable) -> d
         "lines": table.lines,
         "header_row": table.header_row,
         "has_title": has_title(table.lines),
-        "is_open": not table.has_our_names() or bool(table.row_options()),
+        "is_open": not table.has_our_names() or bool(table.row_options()),  # whether columns are unfolded
         "match_names": old_mapping.get("match_names", ""),
         "missing": ", ".join(old_mapping.get("missing", table.missing)),
         "where": ", ".join(f"{column}={cell}" for column, cell in where.items()),

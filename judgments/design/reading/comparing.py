@@ -46,9 +46,9 @@ def compare_designs(
     names: tuple[str, str] = ("this", "that"),
 ) -> DesignComparison:
     """Compare two designs, or two study files as nested dicts. The head of the unified diff has their ``names``."""
-    first, second = _values_of(first_design), _values_of(second_design)
+    first_file, second_file = _values_of(first_design), _values_of(second_design)
     tables: dict[str, list[DesignDifference]] = {}
-    first_values, second_values = dict(_dotted_items(first)), dict(_dotted_items(second))
+    first_values, second_values = dict(_dotted_items(first_file)), dict(_dotted_items(second_file))
     for key in _keys_in_file_order(first_values, second_values):
         if key in first_values and key in second_values and first_values[key] == second_values[key]:
             continue
@@ -60,7 +60,7 @@ def compare_designs(
         )
         tables.setdefault(table, []).append(difference)
     diff_lines = difflib.unified_diff(
-        dump_toml(first).splitlines(), dump_toml(second).splitlines(), *names, lineterm="", n=2
+        dump_toml(first_file).splitlines(), dump_toml(second_file).splitlines(), *names, lineterm="", n=2
     )
     return DesignComparison(tables=tables, diff_lines=list(diff_lines))
 

@@ -25,13 +25,13 @@ class PreparedTexts:
 
     def with_texts_before(self, texts: Sequence[str]) -> TokenizedTexts:
         """Return numbered words in which `texts` precede the texts of this object."""
-        added = change_words(encode_texts(texts, self.tokenization.tokenizer), self.tokenization.change)
+        prefix = change_words(encode_texts(texts, self.tokenization.tokenizer), self.tokenization.change)
         # Words keep the number that they have in this object; new words get the next numbers.
-        new_words = [word for word in added.vocabulary if word not in self.number_by_word]
+        new_words = [word for word in prefix.vocabulary if word not in self.number_by_word]
         new_number_by_word = {word: number for number, word in enumerate(new_words, len(self.number_by_word))}
         new_numbers = [
-            self.number_by_word.get(word, new_number_by_word.get(word)) for word in added.vocabulary
+            self.number_by_word.get(word, new_number_by_word.get(word)) for word in prefix.vocabulary
         ]
-        tokens = np.concatenate([np.array(new_numbers, dtype=np.int32)[added.tokens], self.tokens.tokens])
-        starts = np.concatenate([added.starts, self.tokens.starts[1:] + added.starts[-1]])
+        tokens = np.concatenate([np.array(new_numbers, dtype=np.int32)[prefix.tokens], self.tokens.tokens])
+        starts = np.concatenate([prefix.starts, self.tokens.starts[1:] + prefix.starts[-1]])
         return TokenizedTexts(tokens, starts, [*self.tokens.vocabulary, *new_words])

@@ -48,9 +48,9 @@ def call_of(signature: str) -> MetricCall:
     IGNORED_FIELDS. Raise UnknownName if the signature names an unknown metric, tokenizer or option, InvalidInput if an
     option has a wrong value, and BadSignature if a field is missing, unknown, or different from what the metric writes.
     """
-    parsed = parse_version(signature, VERSION).without_fields(*IGNORED_FIELDS)
-    signature = str(parsed)
-    metric = metric_named(parsed.name)
+    parsed_signature = parse_version(signature, VERSION).without_fields(*IGNORED_FIELDS)
+    signature = str(parsed_signature)
+    metric, fields = metric_named(parsed_signature.name), parsed_signature.fields
     # The fields that are no options (`scoring._signature`).
     data_fields = [
         name
@@ -58,19 +58,19 @@ def call_of(signature: str) -> MetricCall:
         if is_stated
     ]
     for name in data_fields:
-        if name not in parsed.fields:
+        if name not in fields:
             raise BadSignature(f"{signature!r} has no field {name!r}, expected one from {metric.name}")
-    options = {name: value for name, value in parsed.fields.items() if name not in data_fields}
+    options = {name: value for name, value in fields.items() if name not in data_fields}
     for name in options.keys() - metric.options.keys() - set(metric.shown) - set(metric.computed):
         raise BadSignature(f"{signature!r} has a field {name!r} that {metric.name} does not know")
     # A metric that cuts no words does not use the tokenizer.
-    tokenizer = tokenizer_labelled(parsed.fields["tok"]) if metric.cuts_words else tokenizer_named("ptb")
+    tokenizer = tokenizer_labelled(fields["tok"]) if metric.cuts_words else tokenizer_named("ptb")
     fixed_values: dict[str, Value] = dict(metric.shown)  # those of `metric.computed` are not known here
     if metric.tokenizer:
         fixed_values["tok"] = tokenizer_named(metric.tokenizer).label
     for name, value in fixed_values.items():
-        if parsed.fields.get(name, value) != value:
+        if fields.get(name, value) != value:
             raise BadSignature(
-                f"{signature!r} has {name}:{parsed.fields[name]}, expected {name}:{value} from {metric.name}"
+                f"{signature!r} has {name}:{fields[name]}, expected {name}:{value} from {metric.name}"
             )
     return MetricCall(metric.name, tokenizer.name, metric.settings(options), signature)

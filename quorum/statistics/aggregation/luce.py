@@ -183,16 +183,16 @@ class _ChoiceLists:
         It has one if chains of wins lead from each item to every other one (Hunter 2004, section 2), as with a prior,
         which lets all items win against each other.
         """
-        items = len(self.items)
-        if items < 2:
+        item_count = len(self.items)
+        if item_count < 2:
             return TOO_FEW_ITEMS
         if prior > 0:
             return ""
         # (K, K) numbers of lists from which the row's item was chosen, and not the column's
-        beat = np.asarray((self.wins.sign().T @ self.weights.sign()).toarray(), dtype=np.float64)
-        np.fill_diagonal(beat, 0)
-        no_counts = np.zeros_like(beat)
-        group_count, groups = connected_groups(OutcomeCounts(beat, no_counts, no_counts))
+        win_counts = np.asarray((self.wins.sign().T @ self.weights.sign()).toarray(), dtype=np.float64)
+        np.fill_diagonal(win_counts, 0)
+        no_counts = np.zeros_like(win_counts)
+        group_count, groups = connected_groups(OutcomeCounts(win_counts, no_counts, no_counts))
         if group_count == 1:
             return ""
         return UNBOUNDED_REASON.format(group_count, group_names(groups, self.items))
@@ -217,16 +217,16 @@ def _chances(rows: _ChoiceLists, theta: Floats) -> tuple[scipy.sparse.csr_array,
     Strengths are divided by the largest of all items. If those of a list underflow nevertheless, their sum stays above
     zero.
     """
-    top = float(theta.max())
-    scaled = rows.weights.multiply(np.exp(theta - top)[np.newaxis, :]).tocsr()
-    sums = np.maximum(np.asarray(scaled.sum(axis=1)).ravel(), np.finfo(np.float64).tiny)
-    chances = scipy.sparse.csr_array(scaled.multiply((1 / sums)[:, np.newaxis]))
-    return chances, np.log(sums) + top
+    largest_theta = float(theta.max())
+    scaled_weights = rows.weights.multiply(np.exp(theta - largest_theta)[np.newaxis, :]).tocsr()
+    sums = np.maximum(np.asarray(scaled_weights.sum(axis=1)).ravel(), np.finfo(np.float64).tiny)
+    chances = scipy.sparse.csr_array(scaled_weights.multiply((1 / sums)[:, np.newaxis]))
+    return chances, np.log(sums) + largest_theta
 
 
-def _log_likelihood(rows: _ChoiceLists, theta: Floats, sums: Floats, prior: float) -> float:
-    """Return the log-likelihood, with the prior, up to a constant. `sums` (N,) are as in `_chances`."""
-    log_likelihood = float((rows.wins @ theta).sum() - sums.sum())
+def _log_likelihood(rows: _ChoiceLists, theta: Floats, log_sums: Floats, prior: float) -> float:
+    """Return the log-likelihood, with the prior, up to a constant. `log_sums` (N,) are as in `_chances`."""
+    log_likelihood = float((rows.wins @ theta).sum() - log_sums.sum())
     if prior:
         # Each item wins `prior` times against each other. Leave out the diagonal of the table, which has log(0.5).
         difference = theta[:, np.newaxis] - theta
@@ -237,17 +237,17 @@ def _log_likelihood(rows: _ChoiceLists, theta: Floats, sums: Floats, prior: floa
 
 
 def _derivatives(
-    theta: Floats, chances: scipy.sparse.csr_array, won: Floats, prior: float
+    theta: Floats, chances: scipy.sparse.csr_array, win_counts: Floats, prior: float
 ) -> tuple[Floats, Floats]:
-    """Return the (K,) slope of the log-likelihood in theta, and the (K, K) information. `won` (K,) counts wins."""
+    """Return the (K,) slope of the log-likelihood in theta, and the (K, K) information. `win_counts` is (K,)."""
     expected_wins = np.asarray(chances.sum(axis=0)).ravel()
-    slope = won - expected_wins
+    slope = win_counts - expected_wins
     information = np.diag(expected_wins) - (chances.T @ chances).toarray()
     if prior:
         # The prior compares each two items 2 prior times. The row's item wins half of them.
-        first = scipy.special.expit(theta[:, np.newaxis] - theta)
-        slope = slope + prior * (1 - 2 * first).sum(axis=1)
-        spread = 2 * prior * first * (1 - first)
+        win_chances = scipy.special.expit(theta[:, np.newaxis] - theta)
+        slope = slope + prior * (1 - 2 * win_chances).sum(axis=1)
+        spread = 2 * prior * win_chances * (1 - win_chances)
         np.fill_diagonal(spread, 0)
         information = information + np.diag(spread.sum(axis=1)) - spread
     return slope, np.asarray(information, dtype=np.float64)
@@ -255,17 +255,17 @@ def _derivatives(
 
 def _fit_choices(rows: _ChoiceLists, prior: float, stopping_rule: StoppingRule) -> Fit:
     """Return the strengths that maximise the likelihood, which must have a maximum."""
-    items = len(rows.items)
-    won = np.asarray(rows.wins.sum(axis=0), dtype=np.float64).ravel()
+    count = len(rows.items)
+    win_counts = np.asarray(rows.wins.sum(axis=0), dtype=np.float64).ravel()
 
     def evaluate(theta: Floats) -> TrialFit:
         theta = theta - theta.mean()
-        chances, sums = _chances(rows, theta)
-        return TrialFit(theta, _log_likelihood(rows, theta, sums, prior), chances)
+        chances, log_sums = _chances(rows, theta)
+        return TrialFit(theta, _log_likelihood(rows, theta, log_sums, prior), chances)
 
     def derivatives(candidate: TrialFit) -> tuple[Floats, Floats]:
-        return _derivatives(candidate.parameters, candidate.chances, won, prior)
+        return _derivatives(candidate.parameters, candidate.chances, win_counts, prior)
 
-    is_free = np.ones(items, dtype=np.bool_)
+    is_free = np.ones(count, dtype=np.bool_)
     # Remove the variance of the mean log-strength, which `maximise` adds so that the information can be inverted.
-    return remove_fixed_level(maximise(evaluate, derivatives, np.zeros(items), is_free, items, stopping_rule))
+    return remove_fixed_level(maximise(evaluate, derivatives, np.zeros(count), is_free, count, stopping_rule))

@@ -28,8 +28,8 @@ def read_observations(missing: str, **columns: ArrayLike) -> tuple[list[Floats],
     read_vector = score_vector if missing == "refuse" else score_vector_with_gaps
     vectors = {name: read_vector(values, name) for name, values in columns.items()}
     same_length(**vectors)
-    complete: Flags = ~np.any([np.isnan(vector) for vector in vectors.values()], axis=0)
-    return list(vectors.values()), complete
+    is_complete: Flags = ~np.any([np.isnan(vector) for vector in vectors.values()], axis=0)
+    return list(vectors.values()), is_complete
 
 
 def observation_weights(weights: ArrayLike | None, complete: Flags) -> Floats:

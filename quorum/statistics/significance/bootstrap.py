@@ -129,21 +129,21 @@ def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) 
     return np.concatenate(chunks)
 
 
-def _median_draws(ordered: Floats, resamples: int, generator: np.random.Generator) -> Floats:
-    """Return the (resamples,) medians of resamples of (N,) `ordered` values, without resampling.
+def _median_draws(sorted_values: Floats, resamples: int, generator: np.random.Generator) -> Floats:
+    """Return the (resamples,) medians of resamples of (N,) `sorted_values`, without resampling.
 
     A uniform number u stands for the value at position floor(u N) of the ordered values. So the k-th smallest value of
     a resample is given by the k-th smallest of N uniform numbers, whose distribution is Beta(k, N + 1 - k).
     """
-    n = len(ordered)
-    middle = (n + 1) // 2
-    lower = generator.beta(middle, n + 1 - middle, resamples)
-    upper = lower
+    n = len(sorted_values)
+    middle_rank = (n + 1) // 2
+    lower_uniform = generator.beta(middle_rank, n + 1 - middle_rank, resamples)
+    upper_uniform = lower_uniform
     if n % 2 == 0:
         # The next draw is the smallest of the N - k draws above the k-th.
-        upper = lower + (1 - lower) * generator.beta(1, n - middle, resamples)
-    positions = np.minimum((np.stack([lower, upper]) * n).astype(np.int64), n - 1)
-    return np.asarray(ordered[positions].mean(axis=0), dtype=np.float64)
+        upper_uniform = lower_uniform + (1 - lower_uniform) * generator.beta(1, n - middle_rank, resamples)
+    positions = np.minimum((np.stack([lower_uniform, upper_uniform]) * n).astype(np.int64), n - 1)
+    return np.asarray(sorted_values[positions].mean(axis=0), dtype=np.float64)
 
 
 def _leave_one_out_values(sample: Floats, name: str, function: RowStatistic) -> Floats:
@@ -152,13 +152,13 @@ def _leave_one_out_values(sample: Floats, name: str, function: RowStatistic) -> 
     if name == "mean":
         return np.asarray((sample.sum() - sample) / (n - 1), dtype=np.float64)
     if name == "median":
-        ordered, half = np.sort(sample), n // 2
+        sorted_values, half = np.sort(sample), n // 2
         if n % 2 == 0:
             # Without a value of the lower half, the median is the lowest of the upper half, and conversely.
-            return np.repeat([ordered[half], ordered[half - 1]], half)
+            return np.repeat([sorted_values[half], sorted_values[half - 1]], half)
         # Without a value below the middle, the middle one, or a value above it, take the mean of the two in the middle.
-        below, middle, above = ordered[half - 1 : half + 2]
-        return np.repeat([(middle + above) / 2, (below + above) / 2, (below + middle) / 2], [half, 1, half])
+        low, middle, high = sorted_values[half - 1 : half + 2]
+        return np.repeat([(middle + high) / 2, (low + high) / 2, (low + middle) / 2], [half, 1, half])
     values_without_one = np.empty(n)
     chunk_size = max(1, CELLS // n)
     for start in range(0, n, chunk_size):
@@ -185,12 +185,12 @@ def _corrected_levels(draws: Floats, value: float, values_without_one: Floats, l
     deviations = deviations / largest if largest > rounding else np.zeros(1)
     squares = float((deviations**2).sum())
     acceleration = float((deviations**3).sum()) / (6 * squares**1.5) if squares else 0.0
-    shifted = bias + scipy.special.ndtri(levels)
-    denominator = 1 - acceleration * shifted
+    shifted_quantiles = bias + scipy.special.ndtri(levels)
+    denominator = 1 - acceleration * shifted_quantiles
     # If the denominator is not positive, the corrected level is 0 or 1.
-    corrected = np.copysign(np.inf, shifted)
-    np.divide(shifted, denominator, out=corrected, where=denominator > 0)
-    return np.asarray(scipy.special.ndtr(bias + corrected), dtype=np.float64)
+    corrected_quantiles = np.copysign(np.inf, shifted_quantiles)
+    np.divide(shifted_quantiles, denominator, out=corrected_quantiles, where=denominator > 0)
+    return np.asarray(scipy.special.ndtr(bias + corrected_quantiles), dtype=np.float64)
 
 
 def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:

@@ -103,8 +103,8 @@ def read_sqs(body: str | bytes) -> Set[str]:
 
 def string_to_sign(message: Mapping[str, Any]) -> bytes:
     """Return the text that is signed: the name and the value of each signed member, each on a line of its own."""
-    present = [name for name in SIGNED_FIELDS[message["Type"]] if message.get(name) is not None]
-    text = "".join(f"{name}\n{message[name]}\n" for name in present)
+    present_fields = [name for name in SIGNED_FIELDS[message["Type"]] if message.get(name) is not None]
+    text = "".join(f"{name}\n{message[name]}\n" for name in present_fields)
     # JSON may hold lone surrogates; no valid signature covers them
     return text.encode(errors="surrogatepass")
 

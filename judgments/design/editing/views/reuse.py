@@ -117,19 +117,19 @@ def mark_differences(first_text: str, second_text: str) -> tuple[SafeString, Saf
     Words that only the first text has are in ``<del>``, and those that only the second text has are in ``<ins>``.
     Long texts are marked as a whole, since the time to compare words grows with the product of the texts' lengths.
     """
-    first, second = WORDS_AND_GAPS.findall(first_text), WORDS_AND_GAPS.findall(second_text)
-    if len(first) * len(second) > MAX_WORD_PAIRS:
-        first, second = [first_text], [second_text]
+    first_words, second_words = WORDS_AND_GAPS.findall(first_text), WORDS_AND_GAPS.findall(second_text)
+    if len(first_words) * len(second_words) > MAX_WORD_PAIRS:
+        first_words, second_words = [first_text], [second_text]
     first_parts: list[SafeString] = []
     second_parts: list[SafeString] = []
-    changes = difflib.SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
+    changes = difflib.SequenceMatcher(None, first_words, second_words, autojunk=False).get_opcodes()
     for change, start, end, second_start, second_end in changes:
         is_equal = change == "equal"
         if start < end:
-            words = "".join(first[start:end])
+            words = "".join(first_words[start:end])
             first_parts.append(format_html("{}" if is_equal else "<del>{}</del>", words))
         if second_start < second_end:
-            words = "".join(second[second_start:second_end])
+            words = "".join(second_words[second_start:second_end])
             second_parts.append(format_html("{}" if is_equal else "<ins>{}</ins>", words))
     return _join_html(first_parts), _join_html(second_parts)
 

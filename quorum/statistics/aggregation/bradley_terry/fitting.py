@@ -116,16 +116,16 @@ def bradley_terry_of_comparisons(
     (first-order).
     """
     names, first_item, second_item, outcome, counts = encode_comparisons(first, second, winners)
-    tied, won, lost = counts.astype(np.float64)
+    ties, first_wins, second_wins = counts.astype(np.float64)
     settings = FitSettings(tie_model, order_effect, prior, confidence, max_iterations, tolerance)
-    plain, deletions = columns_and_deletions(clusters)
-    columns, n, rows = cluster_columns(plain), len(first_item), None
+    plain_clusters, deletions = columns_and_deletions(clusters)
+    columns, n, rows = cluster_columns(plain_clusters), len(first_item), None
     if deletions is not None:
         deletions.check(n, "comparison")
         columns = columns or {"comparison": range(n)}  # each comparison is a cluster
     if columns:
         rows = ComparisonRows(first_item, second_item, outcome, Clusters.from_columns(columns, n), deletions)
-    return _fit_result(OutcomeCounts(won, lost, tied), names, settings, rows)
+    return _fit_result(OutcomeCounts(first_wins, second_wins, ties), names, settings, rows)
 
 
 def _fit_result(
@@ -175,9 +175,9 @@ def _result(
     freedom: Floats,
 ) -> BradleyTerryResult:
     """Return the result of a fit, or of None if there is no maximum."""
-    nu = order = _UNDEFINED
+    nu = order_effect = _UNDEFINED
     if fit is not None:
-        nu, order = _estimate_nu_and_order(fit, len(strengths.items), settings, freedom)
+        nu, order_effect = _estimate_nu_and_order(fit, len(strengths.items), settings, freedom)
     note = "; ".join(filter(None, (NO_TIES if nu.value == 0 else "", strengths.note)))
     known_freedom = strengths.freedom if strengths.clusters else np.empty(0)
     return BradleyTerryResult(
@@ -189,9 +189,9 @@ def _result(
         nu=nu.value,
         nu_low=nu.low,
         nu_high=nu.high,
-        order_effect=order.value,
-        order_effect_low=order.low,
-        order_effect_high=order.high,
+        order_effect=order_effect.value,
+        order_effect_low=order_effect.low,
+        order_effect_high=order_effect.high,
         **{**strengths.fields_by_name(), "note": note, "freedom": known_freedom},
     )
 
