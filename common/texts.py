@@ -68,8 +68,8 @@ def move_offset(offset: int, text: str, other: str) -> int:
     # Offsets in the normal form never fall as those in `other` rise. So binary search finds the last offset in
     # `other` whose offset in the normal form is not greater, and normalises few beginnings of `other`.
     other_offsets = range(len(other.rstrip()) + 1)
-    following = bisect_right(other_offsets, normal_offset, key=lambda index: _normal_offset(other, index))
-    return max(0, following - 1)
+    position = bisect_right(other_offsets, normal_offset, key=lambda index: _normal_offset(other, index))
+    return max(0, position - 1)
 
 
 def _normal_offset(text: str, offset: int) -> int:

@@ -67,9 +67,9 @@ class Flickr8kDataset(DatasetSource):
         images: set[str] = set()
         columns, expected = ("caption id", "caption"), "image.jpg#number, a tab, the caption"
         for record in _read_records(self.path, self._encoding, columns, expected):
-            image, position, stray = record.read("caption id", read_caption_key)
-            if stray:
-                self.notes.count("repaired-key", detail=f"{image}{stray}")
+            image, position, stray_suffix = record.read("caption id", read_caption_key)
+            if stray_suffix:
+                self.notes.count("repaired-key", detail=f"{image}{stray_suffix}")
             if image not in images:
                 images.add(image)
                 if splits and image not in splits:
@@ -119,10 +119,10 @@ class _AnonymousJudgments(JudgmentSource):
         lines_by_unit: dict[int, int | None] = {}  # by hashes of units, which need less memory
         for record in _read_records(self.path, self._encoding, self.columns, self.expected):
             image = record.read("image", read_image)
-            image_of_caption, position, stray = record.read("caption id", read_caption_key)
+            image_of_caption, position, stray_suffix = record.read("caption id", read_caption_key)
             caption = f"{image_of_caption}#{position}"
-            if stray:
-                self.notes.count("repaired-key", detail=f"{image_of_caption}{stray}")
+            if stray_suffix:
+                self.notes.count("repaired-key", detail=f"{image_of_caption}{stray_suffix}")
             if images is not None and image not in images:
                 raise record.problem("image", quote_value(image), "an image of the dataset")
             if captions is not None and caption not in captions:

@@ -80,7 +80,7 @@ def simulate_power(study: Study, findings: PairFindings, seed: int) -> list[dict
         (estimate,) = power_of(question, people, [size], simulations=SIMULATIONS, seed=seed)
         figures = {key: as_json(value) for key, value in asdict(estimate).items() if key != "size"}
         is_main = comparison.difference == MAIN_DIFFERENCES[comparison.what]
-        needed = needed_pairs(question, people, size, estimate.power, seed) if is_main else None
+        needed_count = needed_pairs(question, people, size, estimate.power, seed) if is_main else None
         rows.append(
             {
                 "what": comparison.what,
@@ -92,7 +92,7 @@ def simulate_power(study: Study, findings: PairFindings, seed: int) -> list[dict
             }
             | asdict(size)
             | figures
-            | {"needed": needed, "alike": comparison.what == "systems" and are_alike}
+            | {"needed": needed_count, "alike": comparison.what == "systems" and are_alike}
         )
     return rows
 

@@ -100,8 +100,8 @@ class Table:
         first_width, *other_widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
         lines = []
         for first_cell, *other_cells in rows:
-            aligned_right = [cell.rjust(width) for cell, width in zip(other_cells, other_widths, strict=True)]
-            lines.append("  ".join([first_cell.ljust(first_width), *aligned_right]).rstrip())
+            right_cells = [cell.rjust(width) for cell, width in zip(other_cells, other_widths, strict=True)]
+            lines.append("  ".join([first_cell.ljust(first_width), *right_cells]).rstrip())
         return lines
 
     def translated_headings(self) -> list[tuple[str, bool]]:
@@ -442,12 +442,12 @@ def _format_number(value: str | int | float | None, shows: str) -> str:
 
 def join_names(names: Sequence[str]) -> str:
     """Return names joined as "a, b and c". If there are many, the last ones are replaced by their number."""
-    listed, hidden_count = list(names[:MAX_NAMED]), len(names) - MAX_NAMED
+    parts, hidden_count = list(names[:MAX_NAMED]), len(names) - MAX_NAMED
     if hidden_count > 0:
-        listed.append(gettext("%(n)s more") % {"n": hidden_count})
-    if len(listed) == 1:
-        return listed[0]
-    return gettext("%(names)s and %(last)s") % {"names": ", ".join(listed[:-1]), "last": listed[-1]}
+        parts.append(gettext("%(n)s more") % {"n": hidden_count})
+    if len(parts) == 1:
+        return parts[0]
+    return gettext("%(names)s and %(last)s") % {"names": ", ".join(parts[:-1]), "last": parts[-1]}
 
 
 def estimate_of(figure: Mapping[str, Any] | None, *, with_n: bool = True) -> Estimate:

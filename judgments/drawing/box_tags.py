@@ -39,15 +39,15 @@ def box_key(index: int) -> str:
 def place_tags(boxes: Sequence[Mapping[str, Any]]) -> list[Tag]:
     """Place each box's tag inside its box and away from other tags, if possible. Place tags of small boxes first."""
     corners: dict[int, tuple[float, float]] = {}
-    smallest_first = sorted(
+    indices_by_size = sorted(
         range(len(boxes)), key=lambda index: (boxes[index]["width"] * boxes[index]["height"], index)
     )
-    for index in smallest_first:
-        placed = list(corners.values())
+    for index in indices_by_size:
+        tags = list(corners.values())
         # min() returns the first of several corners without overlap; rounding makes equal sums equal
         corners[index] = min(
             _possible_corners(boxes[index]),
-            key=lambda corner: round(sum(_overlap(corner, other) for other in placed), 9),
+            key=lambda corner: round(sum(_overlap(corner, tag) for tag in tags), 9),
         )
     return [Tag(box_key(index), *corners[index]) for index in range(len(boxes))]
 
@@ -69,8 +69,8 @@ def _clamp_position(x: float, y: float) -> tuple[float, float]:
     return round(min(max(x, 0.0), 1 - TAG_SIZE), 4), round(min(max(y, 0.0), 1 - TAG_SIZE), 4)
 
 
-def _overlap(corner: tuple[float, float], other: tuple[float, float]) -> float:
+def _overlap(corner: tuple[float, float], other_corner: tuple[float, float]) -> float:
     """Return the area that two tags at these corners share."""
-    width = TAG_SIZE - abs(corner[0] - other[0])
-    height = TAG_SIZE - abs(corner[1] - other[1])
+    width = TAG_SIZE - abs(corner[0] - other_corner[0])
+    height = TAG_SIZE - abs(corner[1] - other_corner[1])
     return width * height if width > 0 and height > 0 else 0.0

@@ -64,12 +64,11 @@ def pattern_weights(
         batch_size = max(1, UNITS_PER_BATCH // max(unit_count, pattern_count))
         for row in range(0, size, batch_size):
             row_count = min(batch_size, size - row)
-            drawn = generator.integers(0, unit_count, size=(row_count, unit_count))
-            if not is_unit_pattern:
-                drawn = pattern_of_unit[drawn]
+            units = generator.integers(0, unit_count, size=(row_count, unit_count))
+            patterns = units if is_unit_pattern else pattern_of_unit[units]
             # Count the patterns of all rows at once, with other numbers in each row.
-            drawn += np.arange(0, row_count * pattern_count, pattern_count)[:, np.newaxis]
-            counts = np.bincount(drawn.ravel(), minlength=row_count * pattern_count)
+            patterns += np.arange(0, row_count * pattern_count, pattern_count)[:, np.newaxis]
+            counts = np.bincount(patterns.ravel(), minlength=row_count * pattern_count)
             weights[row : row + row_count] = counts.reshape(row_count, pattern_count)
         yield weights
 

@@ -153,7 +153,7 @@ def released_scores(study: Study, evaluation: EvaluationResult) -> Iterator[dict
     # Use the order in which metrics were requested, which tied metrics keep in all tables.
     order = {name: position for position, name in enumerate(evaluation.settings["metrics"])}
     for metric in sorted(evaluation.scores, key=lambda name: (order.get(name, len(order)), name)):
-        for index, (first, *others) in enumerate(evaluation.scores[metric].tolist()):
+        for index, (first_score, *other_scores) in enumerate(evaluation.scores[metric].tolist()):
             key = None if evaluation.scored_ids is None else keys[evaluation.scored_ids[index]]
             image, caption = evaluation.captions[index] if key is None else (None, None)
             yield {
@@ -162,8 +162,8 @@ def released_scores(study: Study, evaluation: EvaluationResult) -> Iterator[dict
                 "unit": None if compares_pairs else key,
                 "image": None if image is None else images[image],
                 "caption": caption,
-                "first": first,
-                "second": others[0] if compares_pairs else None,
+                "first": first_score,
+                "second": other_scores[0] if compares_pairs else None,
             }
 
 

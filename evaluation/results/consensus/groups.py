@@ -22,9 +22,9 @@ def first_of_groups(values: Floats, group: Ints, unit: Ints, group_count: int) -
         group, unit: (K,) memberships.
     """
     has_value = ~np.isnan(values[unit])
-    groups_with_value, first = np.unique(group[has_value], return_index=True)
+    groups_with_value, first_positions = np.unique(group[has_value], return_index=True)
     group_values = np.full(group_count, np.nan)
-    group_values[groups_with_value] = values[unit[has_value][first]]
+    group_values[groups_with_value] = values[unit[has_value][first_positions]]
     return group_values
 
 

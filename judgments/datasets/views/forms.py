@@ -246,9 +246,9 @@ class InspectedUploadForm(forms.Form):
 
     def parts(self) -> list[dict[str, Any]]:
         """Return the parts to import as arguments of the job, without preview rows; people's captions first."""
-        cleaned = self.cleaned_data
+        values = self.cleaned_data
         corrected_parts = [
-            replace(part, role=cleaned[f"role-{number}"], system=cleaned[f"system-{number}"].strip(), rows=())
+            replace(part, role=values[f"role-{number}"], system=values[f"system-{number}"].strip(), rows=())
             for number, part in enumerate(self.inspection.parts)
         ]
         system_parts = [part for part in corrected_parts if part.role == SYSTEM]

@@ -88,9 +88,9 @@ class PairChoiceKind(ChoiceKind):
         return None
 
     def apply_wording(self, design: StudyDesign) -> PairChoiceKind:
-        worded = with_wording(self, design.judged, design.labels)
-        assert isinstance(worded, PairChoiceKind)
-        return worded
+        kind = with_wording(self, design.judged, design.labels)
+        assert isinstance(kind, PairChoiceKind)
+        return kind
 
     def for_design(self, design: StudyDesign) -> Kind:
         return self.apply_wording(design).with_setting(self.setting(design))
@@ -141,16 +141,16 @@ class PairChoiceKind(ChoiceKind):
 
     def _choices(self, further_answers: Sequence[str]) -> list[Choice]:
         """Return the choices of a design with these further answers, in the order of the page."""
-        first, second = self.choices
+        first_choice, second_choice = self.choices
         neutral_choices = [choice for name, choice in NEUTRAL_CHOICES.items() if name in further_answers]
         if "strength" not in further_answers:
-            return [first, *neutral_choices, second]
+            return [first_choice, *neutral_choices, second_choice]
         return [
-            Choice(MUCH + FIRST, BY_FAR, "1", first.letter),
-            Choice(FIRST, SLIGHTLY, "2", first.letter),
+            Choice(MUCH + FIRST, BY_FAR, "1", first_choice.letter),
+            Choice(FIRST, SLIGHTLY, "2", first_choice.letter),
             *neutral_choices,
-            Choice(SECOND, SLIGHTLY, "3", second.letter),
-            Choice(MUCH + SECOND, BY_FAR, "4", second.letter),
+            Choice(SECOND, SLIGHTLY, "3", second_choice.letter),
+            Choice(MUCH + SECOND, BY_FAR, "4", second_choice.letter),
         ]
 
     @property
@@ -191,8 +191,8 @@ class PairChoiceKind(ChoiceKind):
             return super().describe_answer(answer)
         confidence = answer // SURE * SURE  # without the digits of side and strength
         label = next(choice.text for choice in CONFIDENCE_CHOICES if choice.value == confidence)
-        described = super().describe_answer(answer % SURE)
-        return gettext("%(answer)s (%(confidence)s)") % {"answer": described, "confidence": label}
+        answer_text = super().describe_answer(answer % SURE)
+        return gettext("%(answer)s (%(confidence)s)") % {"answer": answer_text, "confidence": label}
 
     def is_right(self, answer: Any, expected: Any) -> bool:
         """Return whether the sides are the same. Strength and confidence do not count, since they are opinions."""

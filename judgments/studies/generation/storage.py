@@ -54,11 +54,11 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
         drawn_units += group.units
     _store_units(study, drawn_units, images, captions)
     progress(0.6, "storing HITs")
-    required = design.judgments_per_unit
+    slot_count = design.judgments_per_unit
     insert_rows(
         HIT,
         ("study_id", "key", "position", "required", "open_slots"),
-        ((study.pk, hit.key, position, required, required) for position, hit in enumerate(batch.hits)),
+        ((study.pk, hit.key, position, slot_count, slot_count) for position, hit in enumerate(batch.hits)),
     )
     unit_ids = _ids_in_order(Unit, study)[: sum(hit_sizes)]
     _store_places(study, unit_ids, hit_sizes)

@@ -67,7 +67,7 @@ class Clusters:
     ) -> Clusters:
         """Return the clusters of one or two columns. Raise BadOption if there are more.
 
-        A column with a single cluster is not used if there is another column.
+        A column with a single cluster is not used if there is another column. `keep` (N,) is true for the rows to keep.
         """
         if not 1 <= len(columns) <= 2:
             raise BadOption(f"clusters has {len(columns)} columns, expected one or two (item, rater)")
@@ -221,10 +221,10 @@ def joint_clusters(columns: Mapping[str, Iterable[Any]], row_count: int) -> Clus
         raise BadOption(
             f"clusters has {len(columns)} columns, expected one kind of rows that change sides together"
         )
-    joint = Clusters.from_columns(columns, row_count)
-    if joint.reason:
-        raise BadValue(f"clusters cannot change sides: {joint.reason}")
-    return joint
+    clusters = Clusters.from_columns(columns, row_count)
+    if clusters.reason:
+        raise BadValue(f"clusters cannot change sides: {clusters.reason}")
+    return clusters
 
 
 def spread_of_mean(values: Floats, columns: Mapping[str, Iterable[Any]]) -> tuple[Spread, Clusters]:

@@ -277,15 +277,15 @@ def _result(
     else:
         is_first_better = question.first - question.second > 0
     better_side = 1 if is_first_better else -1
-    hits = int((outcomes.decision == better_side).sum())
-    misses = int((outcomes.decision == -better_side).sum())
-    low, high = wilson_interval(hits, simulations)
+    successes = int((outcomes.decision == better_side).sum())
+    reversals = int((outcomes.decision == -better_side).sum())
+    low, high = wilson_interval(successes, simulations)
     return PowerResult(
         size=size,
-        power=hits / simulations,
+        power=successes / simulations,
         low=low,
         high=high,
-        type_s=misses / (hits + misses) if hits + misses else math.nan,
+        type_s=reversals / (successes + reversals) if successes + reversals else math.nan,
         wrong=float((outcomes.leader == -better_side).mean()),
         right_consensus=(
             float(outcomes.right.sum() / outcomes.decided.sum()) if outcomes.decided.any() else math.nan
