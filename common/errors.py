@@ -114,8 +114,8 @@ def shorten_details(value: Any) -> Any:
 def sentence_of(detail: Any) -> str:
     """Return a sentence about the first mistake in ``ValidationError.detail``, with the name of the parameter."""
     if isinstance(detail, Mapping):
-        name, inner = next(iter(detail.items()))
-        sentence = sentence_of(inner)
+        name, inner_detail = next(iter(detail.items()))
+        sentence = sentence_of(inner_detail)
         return sentence if name in ("", "non_field_errors") else f"{name}: {sentence}"
     if isinstance(detail, list):
         return sentence_of(detail[0])

@@ -122,7 +122,7 @@ def store_rule(
         check_action(make_study_rule(study, rule, settings), action)
     except ValueError as error:
         raise WrongState(_("Nothing was changed: %(error)s.") % {"error": error}) from None
-    row, _made = QualityRule.objects.update_or_create(
+    row, _is_new = QualityRule.objects.update_or_create(
         study=study,
         rule=rule,
         defaults={

@@ -74,7 +74,7 @@ def _as_json_value(value: Any) -> Any:
         case date() | datetime() | clock():
             return value.isoformat()
         case dict():
-            return {name: _as_json_value(inner) for name, inner in value.items()}
+            return {name: _as_json_value(member) for name, member in value.items()}
         case list() | tuple():
             return list(map(_as_json_value, value))
     return str(value)

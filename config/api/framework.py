@@ -88,14 +88,14 @@ class StrictJSONParser(JSONParser):
         refuse_compressed(parser_context)
         body: bytes = (parser_context or {})["request"].body  # not the stream, which has no size limit
         try:
-            parsed = load_json(
+            document = load_json(
                 body.decode(),
                 object_pairs_hook=_distinct_members,
                 parse_constant=_refuse_constant,
                 parse_float=_finite_float,
             )
             # Text that cannot be stored needs an escape, and few bodies have escapes.
-            has_unstorable_text = b"\\" in body and not can_be_stored(parsed)
+            has_unstorable_text = b"\\" in body and not can_be_stored(document)
         except UnicodeDecodeError as error:
             raise exceptions.ParseError(f"The body is not UTF-8 at byte {error.start}.") from None
         except TooDeep:
@@ -104,7 +104,7 @@ class StrictJSONParser(JSONParser):
             raise exceptions.ParseError(f"The body is no JSON: {str(error)[:200]}.") from None
         if has_unstorable_text:
             raise exceptions.ParseError("A text in the body holds U+0000 or half of a surrogate pair.")
-        return parsed
+        return document
 
 
 def _distinct_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "has_scores": design.spans.score,
         "own_weights": design.spans.weights,
         "ranks": ranks_table(rank_systems(segments)) if len(domains) > 1 else None,
-        "source": design.source,
+        "source": design.source,  # settings of the source texts, such as their language
         "figures": figures,
         "agreement": _labelled_agreement(figures) if figures else [],
     }

@@ -261,13 +261,13 @@ class FiftyDataset(_FiftyReader, DatasetSource):
         references = {(image, one_text(text)) for _, image, texts in self._folder.images() for text in texts}
         contents_read: set[tuple[str, frozenset[str]]] = set()
         for _, row in self._folder.pairs():
-            first, second = one_text(row.first_text), one_text(row.second_text)
-            for candidate in (first, second):
+            first_text, second_text = one_text(row.first_text), one_text(row.second_text)
+            for candidate in (first_text, second_text):
                 self.notes.count("candidate-is-reference", (row.image, candidate) in references)
-            content = (row.image, frozenset((first, second)))
+            content = (row.image, frozenset((first_text, second_text)))
             self.notes.count("repeated-pair", content in contents_read)
             contents_read.add(content)
-            self.notes.count("equal-candidates", first == second)
+            self.notes.count("equal-candidates", first_text == second_text)
             yield row
 
 

@@ -232,10 +232,10 @@ class ImportedScores:
             )
         return scores
 
-    def _refusal(self, name: str, judged: str) -> EvaluationError:
+    def _refusal(self, name: str, judged_noun: str) -> EvaluationError:
         """Return an EvaluationError, which says that the metric has no scores of what the study judges.
 
-        ``judged`` is a plural noun for what the study judges.
+        ``judged_noun`` is a plural noun for what the study judges.
         """
         subjects = ", ".join(Subject(subject).value for subject in self.columns[name])
         if Subject.SYSTEMS in self.columns[name]:
@@ -243,7 +243,7 @@ class ImportedScores:
         else:
             hint = "expected scores of captions"
         return EvaluationError(
-            f"Metric {name!r} has scores of {subjects}, and this study judges {judged}: {hint}."
+            f"Metric {name!r} has scores of {subjects}, and this study judges {judged_noun}: {hint}."
         )
 
 
@@ -277,10 +277,10 @@ def check_imported(dataset: Dataset, names: Iterable[str]) -> None:
     from quorum.metrics.registry import package_metric_names
 
     packages = package_metric_names()
-    missing = [name for name in names_of_others if name not in packages]
-    if missing:
+    missing_names = [name for name in names_of_others if name not in packages]
+    if missing_names:
         raise EvaluationError(
-            f"Metric {missing[0]!r} has no scores for dataset {dataset.name!r}; expected them to be imported first."
+            f"Metric {missing_names[0]!r} has no scores for dataset {dataset.name!r}; expected them to be imported first."
         )
 
 

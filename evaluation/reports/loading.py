@@ -101,7 +101,7 @@ def _aggregation_result(study: Study, consensus: StudyConsensus) -> AnalysisResu
     """Return the stored aggregation, or a new one if judgments or outputs of systems have changed."""
     analyses = _stored_analyses(study, Analysis.Kind.AGGREGATION, consensus.data_hash)
     # "outputs" is the row id of the last output; None for a kind without outputs. Older results lack the key.
-    analysis = next((newest for newest in analyses[:1] if "outputs" in newest.result), None)
+    analysis = next((row for row in analyses[:1] if "outputs" in row.result), None)
     if analysis is not None and (analysis.result["outputs"] or 0) == newest_output_id(study):
         return AnalysisResult(analysis.result, analysis.settings, analysis.signature)
     computed = compute_aggregation(study=study)

@@ -105,8 +105,8 @@ def verdict_of_systems(
 
 def verdict_on_systems(standings: Standings) -> SystemsVerdict:
     """Return the verdict from t tests of the first system's differences to the others, with Holm's correction."""
-    names, best = list(standings.names), standings.compare()
-    leader, leaders, worse_systems = best.names[0], best.leaders, best.significantly_worse
+    names, comparison = list(standings.names), standings.compare()
+    leader, leaders, worse_systems = comparison.names[0], comparison.leaders, comparison.significantly_worse
     is_settled, size_fields = len(leaders) == 1, NO_LARGER_STUDY
     if not is_settled:
         open_contrasts = [
@@ -117,10 +117,10 @@ def verdict_on_systems(standings: Standings) -> SystemsVerdict:
         settled=is_settled,
         leaders=leaders,
         rest=worse_systems,
-        p=json_float(best.p_of_rest if is_settled else best.p_of_leaders),
-        compared=best.compared,
+        p=json_float(comparison.p_of_rest if is_settled else comparison.p_of_leaders),
+        compared=comparison.compared,
         measure=standings.measure,
-        systems=[{"system": name, **standings.figures[name]} for name in best.names],
+        systems=[{"system": name, **standings.figures[name]} for name in comparison.names],
         value=standings.figures[leader]["value"],
         low=standings.figures[leader]["low"],
         high=standings.figures[leader]["high"],

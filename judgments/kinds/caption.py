@@ -114,8 +114,8 @@ class CaptionRehearsal(Rehearsal):
             return FALLBACK_CAPTION
         text = tidy_text(truth[int(rng.integers(len(truth)))])
         draft = _vary_caption(text, rng) if right else " ".join(text.split(" ")[:4])
-        accepted = (caption for caption in (draft, text) if not first_refusal(broken_rules(caption, "en")))
-        return next(accepted, FALLBACK_CAPTION)
+        captions = (caption for caption in (draft, text) if not first_refusal(broken_rules(caption, "en")))
+        return next(captions, FALLBACK_CAPTION)
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
         """Return whether more than half of the captions share half of their words with a reference."""
@@ -214,11 +214,11 @@ class CaptionWriting(OpenKind):
 
 def _vary_caption(text: str, rng: np.random.Generator) -> str:
     """Return the text with one random replacement of ``REPLACEMENTS``, or unchanged if none applies."""
-    applicable = [(old, new) for old, new in REPLACEMENTS if old in text]
-    if not applicable:
+    matches = [(words, replacement) for words, replacement in REPLACEMENTS if words in text]
+    if not matches:
         return text
-    old, new = applicable[int(rng.integers(len(applicable)))]
-    return text.replace(old, new, 1)
+    words, replacement = matches[int(rng.integers(len(matches)))]
+    return text.replace(words, replacement, 1)
 
 
 def _resembles_any(text: str, references: Sequence[str]) -> bool:

@@ -38,9 +38,9 @@ def _used_rules(sheet: str, classes: Collection[str], tags: Collection[str]) -> 
     """Yield the rules that may match elements with these classes and tags, each with the matching selectors only."""
     for prelude, content in _outermost_rules(sheet):
         if prelude.startswith("@media"):
-            inner = "".join(_used_rules(content, classes, tags))
-            if inner:
-                yield f"{prelude}{{{inner}}}"
+            inner_rules = "".join(_used_rules(content, classes, tags))
+            if inner_rules:
+                yield f"{prelude}{{{inner_rules}}}"
             continue
         selectors = [text for text in _split_selectors(prelude) if _may_match(text, classes, tags)]
         if selectors:

@@ -26,8 +26,8 @@ def _studies_taking_work(allow_closed: bool) -> QuerySet[Study]:
         gives_work = Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
     else:
         gives_work = Q(state=Study.State.OPEN, paused_at=None)
-    simulated = query_parameter("simulated", BooleanField())  # whether the worker is
-    return Study.objects.filter(is_admitted, gives_work, pk=STUDY_OF_CLAIM, simulated=simulated).order_by()
+    is_simulated = query_parameter("simulated", BooleanField())  # whether the worker is
+    return Study.objects.filter(is_admitted, gives_work, pk=STUDY_OF_CLAIM, simulated=is_simulated).order_by()
 
 
 def _open_hit(allow_closed: bool) -> QuerySet[HIT]:

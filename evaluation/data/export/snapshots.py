@@ -74,14 +74,14 @@ def take_export_snapshot(study: Study) -> ExportSnapshot:
     )
 
 
-def export_snapshot_from_json(study: Study, stored: Mapping[str, Any]) -> ExportSnapshot:
-    material = stored["material"]
+def export_snapshot_from_json(study: Study, fields: Mapping[str, Any]) -> ExportSnapshot:
+    material = fields["material"]
     return ExportSnapshot(
         study,
-        moment=snapshot_from_json(stored["moment"]),
+        moment=snapshot_from_json(fields["moment"]),
         material=MaterialCounts(**material | {"references": tuple(material["references"])}),
-        uncommon_fields=stored["circumstances"],
-        texts_read=stored["texts_read"],
+        uncommon_fields=fields["circumstances"],
+        texts_read=fields["texts_read"],
     )
 
 

@@ -64,14 +64,14 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
     rows = units.order_by("position", "pk").values_list("pk", *FIELDS_OF_UNITS.values())
     for pk, *values in rows.iterator(ROWS_PER_BATCH):
         row = dict(zip(FIELDS_OF_UNITS, values, strict=True))
-        first, expected = row["first"], row["expected"]
+        first_id, expected = row["first"], row["expected"]
         content = row["repeats"]  # see FIELDS_OF_UNITS
         credits = _names_of_systems(row.pop("systems"), system_names)
         document = document_in(row.pop("document"))
         decision = decisions.get(pk)
-        caption_with_text = first
+        caption_with_text = first_id
         if kind.judges_one_caption and not row["control"]:
-            caption_with_text = first_ids.setdefault(one_text(row["first_text"]), first)
+            caption_with_text = first_ids.setdefault(one_text(row["first_text"]), first_id)
         if not texts:
             row |= dict.fromkeys(TEXTS)
         row |= {
@@ -84,7 +84,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
             "content": (content or None) if kind.is_open else None,
         }
         # Columns that only some units have. "same_words" tells which texts are equal in a bundle without texts.
-        if caption_with_text != first:
+        if caption_with_text != first_id:
             row["same_words"] = caption_with_text
         if credits:
             row["systems"] = credits

@@ -96,5 +96,5 @@ def _panel(
 
 def exact_cut(cut: float) -> float:
     """Return the exact threshold for a printed one. For example, 3.66 is 3 2/3, a mean of three grades."""
-    whole = int(cut)
-    return whole + EXACT_THIRDS.get(round(cut - whole, 2), cut - whole)
+    whole_part = int(cut)
+    return whole_part + EXACT_THIRDS.get(round(cut - whole_part, 2), cut - whole_part)

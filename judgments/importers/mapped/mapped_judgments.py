@@ -283,9 +283,9 @@ class MappedJudgments(TableJudgments):
         for name, answer in answers.items():
             values[name] = kind.sides.to_canonical(int(answer), side=True)  # True: the second was shown first
         for first_column, second_column in (("first_text", "second_text"), tuple(SIDE_BY_SYSTEM_COLUMN)):
-            second, first = values.pop(first_column, None), values.pop(second_column, None)
-            swapped = {first_column: first, second_column: second}
-            values |= {name: value for name, value in swapped.items() if value is not None}
+            second_value, first_value = values.pop(first_column, None), values.pop(second_column, None)
+            swapped_values = {first_column: first_value, second_column: second_value}
+            values |= {name: value for name, value in swapped_values.items() if value is not None}
         self.notes.count("turned-pair")
 
     def _image_name(self, text: str) -> str:

@@ -127,9 +127,9 @@ class TableCandidates(CandidateSource):
         if not isinstance(cell, list) or len(cell) > MAX_NAMES:
             actual = f"{len(cell):,} of them" if isinstance(cell, list) else quote_value(cell)
             raise record.problem(kind, actual, f"a list of at most {MAX_NAMES:,} {kind}, or nothing")
-        read = _read_box_id if kind == "boxes" else _read_keyword
+        read_entry = _read_box_id if kind == "boxes" else _read_keyword
         try:
-            return tuple(dict.fromkeys(map(read, cell)))
+            return tuple(dict.fromkeys(map(read_entry, cell)))
         except BadCell as bad_cell:
             raise record.problem(kind, bad_cell.actual, bad_cell.expected) from None
 

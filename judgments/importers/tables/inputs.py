@@ -63,9 +63,9 @@ class InputTable(DatasetSource):
 def read_pairs(path: Path) -> Iterator[tuple[str, str]]:
     """Yield each pair in JSON lines or CSV: the name of the image, and the id or the text of the caption."""
     first_line = next((line for _, line in read_lines(path) if not line.isspace()), "")
-    read = read_json_lines if first_line.lstrip().startswith("{") else read_csv
+    read_records = read_json_lines if first_line.lstrip().startswith("{") else read_csv
     is_empty = True
-    for record in read(path, PAIR_COLUMNS, ImportNotes(), None):
+    for record in read_records(path, PAIR_COLUMNS, ImportNotes(), None):
         is_empty = False
         caption = record.read("caption", lambda value: read_text(value, "a caption's id or text"))
         yield record.read("image", read_image), caption

@@ -39,21 +39,21 @@ class _ItemNames:
         return self._names.setdefault((text, ordinal), f"text-{len(self._names) + 1}")
 
 
-def with_item_names(read: RecordReader) -> RecordReader:
-    """Return a reader that adds the column `image`, with names of items, to the records that ``read`` yields.
+def with_item_names(read_records: RecordReader) -> RecordReader:
+    """Return a reader that adds the column `image`, with names of items, to the records that ``read_records`` yields.
 
     Records that have this column, or that have no column `text`, are unchanged.
     """
 
     def records(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
-        required = tuple(name for name in columns.required if name != "image")
+        required_columns = tuple(name for name in columns.required if name != "image")
         extended_columns = replace(
-            columns, required=required, optional=(*columns.optional, "image", "text", "system")
+            columns, required=required_columns, optional=(*columns.optional, "image", "text", "system")
         )
         # the columns of systems' outputs in a table without a column `system` (`TablePart.columns`)
         columns_of_systems = [name for name in columns.optional if name not in STANDARD_COLUMNS]
         item_names = _ItemNames()
-        for record in read(path, extended_columns, notes, encoding):
+        for record in read_records(path, extended_columns, notes, encoding):
             if "image" not in record.values and record.get("text") is not None:
                 text, system = one_text(str(record.get("text"))), str(record.get("system") or "")
                 # A caption without a system is a reference, not an output: all references of a text belong to its

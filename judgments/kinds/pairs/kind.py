@@ -255,7 +255,7 @@ class PairChoiceKind(ChoiceKind):
         pool: tuple[UnitSpec, ...] = ()
         if design.arena.pages:
             pool = _arena_pool(pairs, groups, rng_for(design.seed, "arena"))
-            notes[LARGEST_PAGE] = self.hit_size(design)
+            notes[LARGEST_PAGE] = self.hit_size(design)  # for forecasts of time and cost
         if sentences:
             notes["sentences"] = sentences
         return Batch(hits=hits, pairs=tuple(pairs), notes=notes, pool=pool)
