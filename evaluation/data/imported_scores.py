@@ -277,10 +277,10 @@ def check_imported(dataset: Dataset, names: Iterable[str]) -> None:
     from quorum.metrics.registry import package_metric_names
 
     packages = package_metric_names()
-    missing_names = [name for name in names_of_others if name not in packages]
-    if missing_names:
+    other_names = [name for name in names_of_others if name not in packages]
+    if other_names:
         raise EvaluationError(
-            f"Metric {missing_names[0]!r} has no scores for dataset {dataset.name!r}; expected them to be imported first."
+            f"Metric {other_names[0]!r} has no scores for dataset {dataset.name!r}; expected them to be imported first."
         )
 
 
