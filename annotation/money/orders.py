@@ -57,7 +57,7 @@ def with_confirmation(
 
     Args:
         name: the name of the operation.
-        preview: a function that returns the cost that the requester saw. If the cost changes, the order is void.
+        preview: returns the cost that the requester saw; if it changes, the order is void. None if it shows no cost.
         right: the right that the requester must still have when the request is confirmed.
     """
 

@@ -25,7 +25,7 @@ NO_PLAN: dict[str, Any] = {"sha256": None, "hypotheses": [], "deviations": []}
 
 @dataclass(frozen=True, slots=True)
 class _ReleaseSummary:
-    """The parts of a bundle that are compared.
+    """The parts of a bundle, the file of a release, that are compared.
 
     Attributes:
         metrics: the accuracy on pairs or tau-b on captions, by metric.

@@ -120,8 +120,8 @@ def _score_captions(study: Study, metrics: list[str], tokenizer: str) -> _Scored
     # 0.0 stands in place of people's scores, which are not needed
     scored_captions = [CaptionConsensus(*row, 0.0) for row in compress(rows, has_scores.tolist())]
     captions, _ = caption_texts(study, scored_captions, references)
-    documents = references.documents()
-    results = score_captions(captions, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
+    corpus = references.documents()  # for the document frequencies of words
+    results = score_captions(captions, corpus, metrics=metrics, tokenizer=tokenizer, imported=imported)
     scores = {name: result.images for name, result in results.scores.items()}  # one score per caption
     return _ScoredRows([(caption.unit, caption.item) for caption in captions], scores)
 

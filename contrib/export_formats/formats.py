@@ -1,4 +1,4 @@
-"""The export formats of this feature.
+"""The export formats of this feature. ``order`` sorts them among the formats of the platform and of other features.
 
 The encodings are imported only when they are called, since importing them here could be circular: the process that
 writes a part of a file begins with the module of the encoding, whose own imports load all formats, and so this module.

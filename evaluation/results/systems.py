@@ -104,7 +104,7 @@ def verdict_of_systems(
 
 
 def verdict_on_systems(standings: Standings) -> SystemsVerdict:
-    """Return the verdict from t tests of the first system's differences to the others, with Holm's correction."""
+    """Return the verdict on systems' results (``Standings``), by t tests of the first system against each other one."""
     names, comparison = list(standings.names), standings.compare()
     leader, leaders, worse_systems = comparison.names[0], comparison.leaders, comparison.significantly_worse
     is_settled, size_fields = len(leaders) == 1, NO_LARGER_STUDY

@@ -1,4 +1,4 @@
-"""Where bundles are stored on this server, and the rows of the database that record releases."""
+"""Where bundles, the files of releases, are stored here, and the rows of the database that record releases."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def posted_arguments(
 
 
 def _posted_fixes(table: UploadTable, values: Mapping[str, str]) -> dict[str, Fixes]:
-    """Return the corrections of a posted form, by file."""
+    """Return the corrections of a posted form, by file. Only problems of cells that can be corrected have a line."""
     fixes: dict[str, Fixes] = {}
     for number, problem in enumerate(table.problems):
         text = values.get(f"fix-{number}")

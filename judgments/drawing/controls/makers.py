@@ -31,7 +31,7 @@ class ControlSlot:
     Attributes:
         position: a text that distinguishes this place from others, such as "3.0" for the first control item of page 3;
             it is a part of the item's key.
-        images: the images of the control split.
+        images: the images of the control split, which are not judged.
         rng: the random stream for the texts of the item.
     """
 

@@ -57,8 +57,8 @@ class MappedJudgments(TableJudgments):
     The constructor's ``worker_name`` returns the name to store for a worker's id in the file.
 
     Attributes:
-        text_of: returns the output of a system for an image, by both names, for files without texts. Without a
-            dataset it is None, and so is ``items_of``.
+        text_of: returns the output of a system for an image by both names, or None, for files without texts. Without
+            a dataset, this attribute is None, and so is ``items_of``.
         uses_former_ids: whether ids of units and captions are derived from texts as written, and not from their normal
             form. Earlier versions did this, so files that they imported have such ids.
         items_of: returns the names of the dataset's items with a source text in normal form, for files without images.

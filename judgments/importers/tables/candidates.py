@@ -42,7 +42,7 @@ class TableCandidates(CandidateSource):
     this text are about these items in turn.
 
     Attributes:
-        items_of: returns the names of the dataset's items with a source text in normal form.
+        items_of: returns the names of the dataset's items with a source text in normal form; None without a dataset.
         boxes_of: returns the ids of an image's boxes in the dataset; None to accept any id.
     """
 
@@ -179,7 +179,7 @@ class CandidateRegister:
     """Finds a second caption of an image at the same rank. Memory holds 64-bit digests of captions.
 
     Args:
-        text_of: returns the first caption of an image at a rank, by reading the file again. It is called at most once.
+        text_of: returns the first caption of an image at a rank, or None, by reading the file again, at most once.
     """
 
     def __init__(self, notes: ImportNotes, text_of: Callable[[str, int], str | None]) -> None:

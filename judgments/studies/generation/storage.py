@@ -147,9 +147,9 @@ def _store_outcome_bounds(design: StudyDesign, batch: Batch, unit_ids: npt.NDArr
 
 
 def store_system_pairs(study: Study, batch: Batch, systems: RowIds, *, start: int) -> None:
-    """Store the system pairs of an arena, each with the positions of its units in the pool, from ``start``.
+    """Store the system pairs of an arena, each with the positions of its units among the study's units.
 
-    The pool must list the units of a system pair one after another.
+    They are in the pool, from which pages are drawn later. It begins at ``start``, with the units of a pair together.
     """
     names = {pair.key: system_names(pair) for pair in batch.pairs}
     pool_counts = Counter(names[unit.pair] for unit in batch.pool)
