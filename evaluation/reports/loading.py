@@ -55,11 +55,11 @@ def load_inputs(
         evaluation=evaluation,
         no_evaluation_reason=why_not,
         unit_weights=loaders.weights_of_units(study) if is_weighted else {},
-        full_depth_units=loaders.full_depth_units(study),
+        full_depth_units=loaders.full_depth_units(study),  # units that early stopping leaves alone
         names={worker.pk: worker.name for worker in loaders.worker_rows(study)},
         systems=loaders.systems_of_pairs(study) if compares_pairs else {},
         images=dict(pairs.values_list("pk", "item_id")) if compares_pairs else {},
-        unit_images=loaders.clusters_of_units(study, consensus.units),
+        unit_images=loaders.clusters_of_units(study, consensus.units),  # or their documents
         documents=loaders.documents_of(study) if compares_pairs else {},
         proposals=None if compares_pairs or kind.is_open else proposals_of(study),  # systems' ranked outputs
         pair_material=lambda: judged_pairs(study, consensus, loaders.load_references(study)),

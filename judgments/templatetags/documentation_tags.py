@@ -17,7 +17,6 @@ def help_address(context: RequestContext) -> str:
 
 @register.simple_tag(takes_context=True)
 def button_when_empty(context: RequestContext) -> dict[str, str]:
-    """Return the label and the address of a button."""
     from judgments.admin.base import button_for_empty_list  # late: it loads the admin's theme
 
-    return button_for_empty_list(context["cl"].model_admin, context.request)
+    return button_for_empty_list(context["cl"].model_admin, context.request)  # its label and address
