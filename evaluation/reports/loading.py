@@ -104,8 +104,8 @@ def _aggregation_result(study: Study, consensus: StudyConsensus) -> AnalysisResu
     analysis = next((row for row in analyses[:1] if "outputs" in row.result), None)
     if analysis is not None and (analysis.result["outputs"] or 0) == newest_output_id(study):
         return AnalysisResult(analysis.result, analysis.settings, analysis.signature)
-    computed = compute_aggregation(study=study)
-    return AnalysisResult(computed.result, computed.settings, computed.signature)
+    aggregation = compute_aggregation(study=study)
+    return AnalysisResult(aggregation.result, aggregation.settings, aggregation.signature)
 
 
 def _evaluation_result(

@@ -56,9 +56,9 @@ def _possible_corners(box: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
     """Yield positions for a tag's corner, the best first: inside the box, then around the box's upper left corner."""
     left, top = box["x"], box["y"]
     free_width, free_height = max(0.0, box["width"] - TAG_SIZE), max(0.0, box["height"] - TAG_SIZE)
-    for down in range(_STEPS + 1):
-        for along in range(_STEPS + 1):
-            yield _clamp_position(left + free_width * along / _STEPS, top + free_height * down / _STEPS)
+    for row in range(_STEPS + 1):
+        for column in range(_STEPS + 1):
+            yield _clamp_position(left + free_width * column / _STEPS, top + free_height * row / _STEPS)
     for ring in range(1, _STEPS + 1):
         for dx, dy in ((0, -1), (1, 0), (-1, 0), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1)):
             yield _clamp_position(left + dx * ring * TAG_SIZE, top + dy * ring * TAG_SIZE)

@@ -96,10 +96,10 @@ def bootstrap(
     depend on which process computes a block, or in which order.
     """
     check_positive_int(resamples, "resamples")
-    shared = statistic, frequency, width
+    setup = statistic, frequency, width
     bits = generator.bit_generator
     if resamples <= BLOCK or not hasattr(bits, "jumped"):  # numpy's SFC64 cannot jump
-        return _draw_block(shared, (generator, resamples))
+        return _draw_block(setup, (generator, resamples))
     sizes = [min(BLOCK, resamples - start) for start in range(0, resamples, BLOCK)]
     blocks = list(zip(streams(generator, len(sizes)), sizes, strict=True))
     bits.state = bits.jumped(len(sizes)).state  # the caller's next numbers come after those of all blocks
@@ -107,7 +107,7 @@ def bootstrap(
         int(frequency.sum()) if _is_faster_by_unit(frequency) else len(frequency), width
     )
     map_blocks = map_parts if drawn_numbers > MIN_PARALLEL_NUMBERS else Serial().map
-    return np.concatenate(list(map_blocks(_draw_block, shared, blocks)))
+    return np.concatenate(list(map_blocks(_draw_block, setup, blocks)))
 
 
 def streams(generator: np.random.Generator, count: int) -> list[np.random.Generator]:
@@ -117,8 +117,8 @@ def streams(generator: np.random.Generator, count: int) -> list[np.random.Genera
 
 
 @declare
-def _draw_block(shared: tuple[Estimator, Ints, int], block: tuple[np.random.Generator, int]) -> Floats:
-    statistic, frequency, width = shared
+def _draw_block(setup: tuple[Estimator, Ints, int], block: tuple[np.random.Generator, int]) -> Floats:
+    statistic, frequency, width = setup
     generator, resamples = block
     return np.concatenate(
         [statistic(weights) for weights in pattern_weights(frequency, resamples, generator, width)]

@@ -184,37 +184,37 @@ def outcome_sentence(outcome: HypothesisOutcome, wording: int = WORDING_VERSION)
     return render_sentence("outcome", wording=wording, claim=claim, outcome=outcome, low=low, high=high)
 
 
-def registration_section(registered: RegisteredPlan, inputs: ReportInputs) -> Section:
+def registration_section(registered_plan: RegisteredPlan, inputs: ReportInputs) -> Section:
     rows = [
         (outcome.text, outcome.claim, outcome.verdict, outcome_sentence(outcome, inputs.method.wording))
-        for outcome in registered_outcomes(registered, inputs)
+        for outcome in registered_outcomes(registered_plan, inputs)
     ]
     tables = [
         table("hypotheses", rows, clustered=inputs.method.is_clustered, raters=inputs.covers_new_raters)
     ]
-    deviations = registered.deviations
+    deviations = registered_plan.deviations
     if deviations:
         tables.append(table("deviations", [(deviation.what, deviation.words) for deviation in deviations]))
     sentence = render_sentence(
-        "registration", on=registered.registered_on, sha256=registered.sha256, n=len(deviations)
+        "registration", on=registered_plan.registered_on, sha256=registered_plan.sha256, n=len(deviations)
     )
     return section("registration", [sentence], tables=tables)
 
 
-def registration_as_json(registered: RegisteredPlan, inputs: ReportInputs) -> dict[str, Any]:
+def registration_as_json(registered_plan: RegisteredPlan, inputs: ReportInputs) -> dict[str, Any]:
     return {
-        "sha256": registered.sha256,
-        "registered_on": registered.registered_on,
-        "hypotheses": [as_json(outcome) for outcome in registered_outcomes(registered, inputs)],
-        "deviations": [as_json(deviation) for deviation in registered.deviations],
+        "sha256": registered_plan.sha256,
+        "registered_on": registered_plan.registered_on,
+        "hypotheses": [as_json(outcome) for outcome in registered_outcomes(registered_plan, inputs)],
+        "deviations": [as_json(deviation) for deviation in registered_plan.deviations],
     }
 
 
-def registered_outcomes(registered: RegisteredPlan, inputs: ReportInputs) -> list[HypothesisOutcome]:
+def registered_outcomes(registered_plan: RegisteredPlan, inputs: ReportInputs) -> list[HypothesisOutcome]:
     """Return the outcomes of the plan's hypotheses for the report's metrics and pairs."""
     if not inputs.kind.compares_pairs or not inputs.scores:
-        return hypothesis_outcomes(registered.plan, {}, None, [])
+        return hypothesis_outcomes(registered_plan.plan, {}, None, [])
     winners_by_metric = winners_of_metrics(inputs.scores)
     return hypothesis_outcomes(
-        registered.plan, winners_by_metric, inputs.people_winners, inputs.kinds.tolist()
+        registered_plan.plan, winners_by_metric, inputs.people_winners, inputs.kinds.tolist()
     )

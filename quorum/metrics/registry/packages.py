@@ -141,10 +141,10 @@ def _score_empty_as_zero(metric: Metric) -> Compute:
         candidate_scores = np.zeros(comparison.candidate_count)
         if comparison.is_empty.all():
             return ComputedScores(0.0, candidate_scores)
-        computed = metric.compute(comparison.without_empty(), tokenization, settings)
-        candidate_scores[~comparison.is_empty] = computed.images  # one score of each candidate
+        scores = metric.compute(comparison.without_empty(), tokenization, settings)
+        candidate_scores[~comparison.is_empty] = scores.images  # one score of each candidate
         # Empty candidates are part of the mean.
-        corpus_score = float(candidate_scores.mean()) if metric.has_mean_as_corpus_score else computed.corpus
-        return replace(computed, corpus=corpus_score, images=candidate_scores)
+        corpus_score = float(candidate_scores.mean()) if metric.has_mean_as_corpus_score else scores.corpus
+        return replace(scores, corpus=corpus_score, images=candidate_scores)
 
     return compute

@@ -116,9 +116,9 @@ def power_of(
     batch_size = max(1, VOTES_PER_BATCH // (units * largest_size.votes))
     batch_sizes = [min(batch_size, simulations - start) for start in range(0, simulations, batch_size)]
     batches = list(zip(streams(np.random.default_rng(seed), len(batch_sizes)), batch_sizes, strict=True))
-    shared = question, people, largest_size, distinct_sizes, alpha
+    setup = question, people, largest_size, distinct_sizes, alpha
     done_count = 0
-    for count, batch_outcomes in zip(batch_sizes, map_parts(_simulate_batch, shared, batches), strict=True):
+    for count, batch_outcomes in zip(batch_sizes, map_parts(_simulate_batch, setup, batches), strict=True):
         for size, outcomes_of_size in zip(distinct_sizes, batch_outcomes, strict=True):
             outcomes[size].append(outcomes_of_size)
         done_count += count
@@ -132,13 +132,13 @@ def power_of(
 
 @declare
 def _simulate_batch(
-    shared: tuple[Question, VoterModel, Size, Sequence[Size], float], batch: tuple[np.random.Generator, int]
+    setup: tuple[Question, VoterModel, Size, Sequence[Size], float], batch: tuple[np.random.Generator, int]
 ) -> list[Outcomes]:
-    """Return the outcomes of each size, in the order of the sizes in `shared`.
+    """Return the outcomes of each size, in the order of the sizes in `setup`.
 
     `batch` has the random generator and the number of simulations.
     """
-    question, people, largest_size, sizes, alpha = shared
+    question, people, largest_size, sizes, alpha = setup
     rng, count = batch
     votes = _draw_votes(question, people, count, largest_size, rng)
     return [votes.outcomes(size, alpha) for size in sizes]

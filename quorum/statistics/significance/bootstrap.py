@@ -181,8 +181,8 @@ def _corrected_levels(draws: Floats, value: float, values_without_one: Floats, l
     bias = scipy.special.ndtri(share_below)
     deviations = values_without_one.mean() - values_without_one
     # Scale, so that no power overflows. If the values do not vary, the acceleration is zero.
-    largest = float(np.abs(deviations).max())
-    deviations = deviations / largest if largest > rounding else np.zeros(1)
+    largest_deviation = float(np.abs(deviations).max())
+    deviations = deviations / largest_deviation if largest_deviation > rounding else np.zeros(1)
     squares = float((deviations**2).sum())
     acceleration = float((deviations**3).sum()) / (6 * squares**1.5) if squares else 0.0
     shifted_quantiles = bias + scipy.special.ndtri(levels)
