@@ -54,7 +54,7 @@ def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     many seconds its lease lasts ("left"). "change" is the address to revise the answers.
     """
     assignment = own_assignment_of(request, slug, assignment_id)
-    if frame_of(request) is not None:  # Mechanical Turk's frame shows only one assignment
+    if frame_of(request) is not None:  # the page is in Mechanical Turk's iframe, which shows one assignment
         submit_answers(request, assignment, answers_of_request(request))
         return JsonResponse({"next": None, "where": resolve_url("annotation:finish", slug)})
     submission, claim = submit_and_claim(assignment=assignment, answers=answers_of_request(request))

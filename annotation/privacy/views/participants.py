@@ -45,7 +45,7 @@ def show_new_consent(request: HttpRequest, study: Study, worker: Worker) -> Http
 
 @worker_page(GET_POST)
 def leave_study(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show what leaving a study means; erase the participant (and show the receipt) or store their request."""
+    """Show what leaving a study means; then store the person's request, or erase them and show a receipt as proof."""
     study = find_study(slug)
     worker = member_of(request, study)
     if worker is None:

@@ -22,7 +22,7 @@ from contrib.error_spans.kind.options import SpanOptions
 from judgments.kinds.base import Rehearsal
 from judgments.kinds.consensus import Consensus
 
-RECOVERY_TOLERANCE = 10  # points by which a consensus may differ from the true score and counts as recovered
+RECOVERY_TOLERANCE = 10  # points by which a consensus may differ from the true score and still recover it
 # Probabilities that a careful simulated worker misses a span, moves its end, or invents a span.
 MISS_CHANCE, MOVE_CHANCE, INVENTION_CHANCE = 0.15, 0.2, 0.1
 

@@ -29,8 +29,8 @@ from quorum.statistics.aggregation.pair_answers import (
 )
 from quorum.statistics.stopping import majority_range, plurality_range
 
-# The keys of a design's table ``answers`` that allow further answers, in the order in which the setting of a
-# kind, such as "no_difference,strength", names those that the design allows.
+# The keys of a design's table ``answers`` that allow further answers. The setting of a kind, such as
+# "no_difference,strength", has those that the design allows, in this order.
 FURTHER_ANSWERS = ("no_difference", "neither", "strength", "confidence")
 # The choices (value, label, keyboard key) that name no side, by the design's key that adds them.
 NEUTRAL_CHOICES = {
