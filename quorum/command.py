@@ -103,7 +103,7 @@ def _run_line(line: list[str]) -> None:
         # The command's name in `manage.py`. Django's own commands, such as `migrate`, keep their names.
         name, asks_for_help = table.names.get(command, command), bool(HELP_OPTIONS.intersection(args))
         # `prepare` may create the folder, and `without_data` has the commands that need none.
-        with _using_data_folder(make=name == "prepare" and not asks_for_help) as missing_folder:
+        with _using_data_folder(may_create=name == "prepare" and not asks_for_help) as missing_folder:
             if name not in table.paths:
                 _check_known(name)
             if missing_folder and not asks_for_help and name not in table.without_data:
@@ -122,14 +122,14 @@ def split_words(line: list[str]) -> tuple[str, list[str]]:
 
 
 @contextmanager
-def _using_data_folder(*, make: bool = False) -> Iterator[Path | None]:
+def _using_data_folder(*, may_create: bool = False) -> Iterator[Path | None]:
     """Set DATA_DIR to an absolute path if Quorum is installed. The default is `quorum-data` in the current folder.
 
-    Yield None if the folder exists, or if the command may create it (`make`). Otherwise yield the path of the missing
+    Yield None if the folder exists, or if the command may create it. Otherwise yield the path of the missing
     folder, and set DATA_DIR to a temporary folder, so that `--help` creates no files.
     """
     folder = _set_data_folder() if IS_INSTALLED else None
-    if folder is None or folder.is_dir() or make:
+    if folder is None or folder.is_dir() or may_create:
         yield None
         return
     with tempfile.TemporaryDirectory(prefix="quorum-") as temporary_folder:

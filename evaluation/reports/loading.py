@@ -87,12 +87,12 @@ def load_evaluation(
         return None, str(error)
 
 
-def _stored_analyses(study: Study, what: str, data_hash: str) -> list[Analysis]:
+def _stored_analyses(study: Study, kind: str, data_hash: str) -> list[Analysis]:
     """Return the analyses of the present judgments by this version of Quorum, newest first.
 
     Analyses with naive intervals are left out. Only they have the setting "clusters", whose value is "naive".
     """
-    analyses = Analysis.objects.newest_first(study, what).filter(data_hash=data_hash)
+    analyses = Analysis.objects.newest_first(study, kind).filter(data_hash=data_hash)
     analyses = analyses.filter(signature__endswith=f"|v:{quorum_version()}")
     return [analysis for analysis in analyses if "clusters" not in analysis.settings]
 

@@ -83,7 +83,7 @@ def page_units_of(assignment: Assignment) -> list[PageUnit]:
 
 
 def screens_of(page_units: Sequence[PageUnit], kind: Kind) -> Iterator[list[PageUnit]]:
-    """Yield the units of each screen: adjacent units with the same screen or picture, or a single unit."""
+    """Yield the units that are shown together: adjacent ones of the same ``screen_of`` or picture, or a single one."""
 
     def screen_key(page_unit: PageUnit) -> object:
         if kind.grouped:

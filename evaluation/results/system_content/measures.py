@@ -70,7 +70,7 @@ class BoxMeasures:
         return [positions[name] for name in names if name in positions]
 
     def scores(self, selections: Selections, people: People) -> Scores:
-        # To name no box, where people name some, has the precision 0.
+        """Return the scores of each image's boxes against people's. No box, where people name some, has precision 0."""
         return self._scores_by_measure(content_selection(selections, people, empty=ZERO))
 
     def scores_of_people(self, people: People) -> Scores:

@@ -251,7 +251,7 @@ class PairChoiceKind(ChoiceKind):
         if hits_with_repeats := count_hits_with_an_image_twice(hits):
             notes["hits_with_an_image_twice"] = hits_with_repeats
         sentences = [NOTE_SENTENCES[name].format(count) for name, count in notes.items()]
-        # in an arena, the HITs have no judged units until a worker accepts them
+        # in an arena, a HIT gets its judged units from this pool when a worker accepts it
         pool: tuple[UnitSpec, ...] = ()
         if design.arena.pages:
             pool = _arena_pool(pairs, groups, rng_for(design.seed, "arena"))
