@@ -46,20 +46,18 @@ def reserve_again(*, call: CrowdCall, cents: int) -> None:
 
 
 def _book_for_call(
-    call: CrowdCall, entry_kind: str, cents: int, budget: Budget, *, account_id: int | None = None
+    call: CrowdCall, action: str, cents: int, budget: Budget, *, account_id: int | None = None
 ) -> bool:
     """Add ``cents`` to the reservation of a call, or subtract negative ones. Return False if another process just did.
 
     The key of the entry contains its number, since a retried call reserves money again.
     """
-    number = LedgerEntry.objects.filter(call=call, what=entry_kind).count() + 1
-    key = f"{entry_kind}:{call.key}:{number}"
+    number = LedgerEntry.objects.filter(call=call, what=action).count() + 1
+    key = f"{action}:{call.key}:{number}"
     if cents < 0:  # released money goes to the account of the last reservation
         reservations = LedgerEntry.objects.filter(call=call, what="reserve").order_by("-pk")
         account_id = reservations.values_list("by", flat=True).first()
-    return book_money(
-        budget=budget, key=key, what=entry_kind, reserved=cents, call=call, account_id=account_id
-    )
+    return book_money(budget=budget, key=key, what=action, reserved=cents, call=call, account_id=account_id)
 
 
 def _set_reservation(call: CrowdCall, cents: int) -> None:
