@@ -236,7 +236,7 @@ def _move_rows(study: Study, substitution: Substitution) -> None:
             for key, value in call.payload.items()
             if key == "qualification" or not isinstance(value, str | list | dict)
         }
-        # Keep the number of the bonus's list, so that the bonus does not appear in another one.
+        # Keep the number of the list of bonuses for a panel that has this bonus, so that no second list has it.
         call.answer = {"list": call.answer["list"]} if "list" in call.answer else {}
         call.why = ""
         call.save(update_fields=["payload", "answer", "why"])

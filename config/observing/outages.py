@@ -1,6 +1,6 @@
 """Recognise outages: errors that occur because the database is not available or a disk is full.
 
-The logging settings import this module in every command, so it must not import the metrics.
+The logging settings import this module in every command, before models can be imported.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class JudgmentLog:
 
         Return 0, and do not reset it, if no examination is due.
         """
-        is_due = pages_since_look(self._page_counts[worker]) > 0
+        is_due = pages_since_look(self._page_counts[worker]) > 0  # 0 says that none is due
         if not is_due:
             return 0
         return self._unexamined_counts.pop(worker, 0)

@@ -164,10 +164,10 @@ def _metric_columns(record: Record, metrics: Sequence[str]) -> list[str]:
 
 
 def _read_scores_of_row(record: Record, columns: Sequence[str]) -> list[float]:
-    """Return the scores of a row.
+    """Return the scores of a row; nan for an empty cell.
 
-    All cells are converted at once. Only if one is missing or invalid, they are read one by one, for an error that
-    names the cell.
+    All cells are converted at once. Only if one is empty or invalid, they are read one by one, so that an error names
+    the cell.
     """
     try:
         cells = [record.values[name] for name in columns]

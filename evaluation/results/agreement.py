@@ -120,11 +120,11 @@ def _fleiss(
     exchange: Exchange | None,
 ) -> dict[str, Any]:
     """Return Fleiss' kappa of the units with two or more judgments, undefined if not all have equally many."""
-    compared = patterned.patterns.comparable_patterns()
-    if len(np.unique(compared.sizes())) > 1:
+    comparable_patterns = patterned.patterns.comparable_patterns()
+    if len(np.unique(comparable_patterns.sizes())) > 1:
         return {
             "statistic": "fleiss-kappa", "value": None, "low": None, "high": None,
-            "n": int(compared.frequency.sum()), "weights": "nominal", "reason": UNEQUAL_JUDGMENTS,
+            "n": int(comparable_patterns.frequency.sum()), "weights": "nominal", "reason": UNEQUAL_JUDGMENTS,
         }  # fmt: skip
     kappa = coefficient_in_both_orders(FleissKappa(), exchange)
     return _coefficient_as_json(

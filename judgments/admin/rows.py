@@ -69,6 +69,7 @@ class SystemAdmin(ReadOnlyAdmin):
         "name",
         "dataset",
         "human",
+        # the counts do not depend on the person who looks at the list
         CountColumn(
             "captions", "n", lambda _person: count_rows_by_key(Output.objects.annotations(), "system")
         ),

@@ -95,7 +95,7 @@ def is_in_range(answer: float, expected: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ScaleAnswerProbabilities:
-    """A function that returns the probability of each point of a scale, by the quality of the caption.
+    """A function that returns the probability of each point of a scale, by the quality of the only caption.
 
     The probability falls with the distance of the point from the quality. Quality 1 is the lowest point, and quality 4
     is the highest.

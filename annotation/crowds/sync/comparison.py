@@ -149,7 +149,7 @@ class CrowdComparison:
         read_at = timezone.now()
         if self.must_read_work(publication, reported):
             self.record_all_work(publication)
-            end_superseded_sessions(publication)  # whose id the crowd confirmed for others
+            end_superseded_sessions(publication)  # the crowd confirmed their ids for other workers
         if reported.is_over and reported.readable:
             end_publication(publication, read_at=read_at, asked_at=self.asked_at)
         Publication.objects.filter(pk=publication.pk).update(seen=dict(reported.facts), looked_at=read_at)

@@ -85,7 +85,7 @@ def may_repeat_controls(study: Study) -> bool:
 def seen_control_items(study: Study, worker: Worker) -> dict[int, set[RecognitionKey]]:
     """Return the recognition keys of the control items of each HIT that the worker ever claimed, by HIT row id.
 
-    A control item has the same recognition key in all HITs.
+    A control item has the same recognition key in all HITs: its image and, unless a HIT groups captions, its captions.
     """
     own_assignments = Assignment.objects.filter(study=study, worker=worker, hit__isnull=False)
     return _control_items_by_hit(study, HITUnit.objects.filter(hit__in=own_assignments.values("hit")))

@@ -157,8 +157,6 @@ def compute_evaluation(
 
 @dataclass(frozen=True, slots=True)
 class _EvaluationInputs:
-    """The data and options of an evaluation."""
-
     study: Study
     table: JudgmentTable
     consensus: StudyConsensus
@@ -222,6 +220,7 @@ def _results_on_pairs(
     agreement_of_people = one_against_rest(
         table,
         consensus.units,
+        # units that early stopping ends when people agree would bias agreement
         flag_judgments_for_agreement(table, loaders.full_depth_units(study)),
         images=loaders.clusters_of_units(study, consensus.units) if inputs.is_clustered else None,
         anonymous=loaders.is_anonymous(study),

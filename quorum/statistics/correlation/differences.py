@@ -58,8 +58,8 @@ def correlation_difference(
 ) -> CorrelationDifference:
     """Return the correlation of the first metric's (N,) scores with people's, minus that of the second metric's scores.
 
-    The variance is computed from the differences of influences, so the metrics may be correlated. `clusters` and
-    `weights` are as in `correlation`.
+    The variance is computed from the differences of influences, so the metrics may be correlated. `missing`,
+    `clusters` and `weights` are as in `correlation`.
     """
     checked_options, deletions = Options.with_raters(resamples=0, **options)
     checked_options = replace(checked_options, seed=None)  # nothing is random

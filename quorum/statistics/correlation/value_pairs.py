@@ -38,8 +38,8 @@ class ValuePairs:
         self.pattern: Ints = pattern.astype(np.int64, copy=False)
         self.frequency: Ints = frequency.astype(np.int64, copy=False)
         self._coefficient = coefficient
-        self._bounds = np.array([0, len(keys)])
-        self._levels = np.array([len(y_levels)])
+        self._group_starts = np.array([0, len(keys)])  # all pairs are one group of `kendall_groups`
+        self._column_levels = np.array([len(y_levels)])
         self._x = _centre_and_scale(x_levels, x)[self.rows]
         self._y = _centre_and_scale(y_levels, y)[self.columns]
 
@@ -48,11 +48,11 @@ class ValuePairs:
             return _weighted_pearson(weights, self._x, self._y)
         if self._coefficient == "spearman":
             return np.array([self._spearman(row) for row in weights], dtype=np.float64)
-        sums = [self.kendall(row) for row in weights]
+        sums = [self._kendall_sums(row) for row in weights]
         return taus(np.concatenate(sums), self._coefficient)
 
-    def kendall(self, weights: Floats) -> Floats:
-        return kendall_groups(self.rows, self.columns, weights, self._bounds, self._levels)
+    def _kendall_sums(self, weights: Floats) -> Floats:
+        return kendall_groups(self.rows, self.columns, weights, self._group_starts, self._column_levels)
 
     def _spearman(self, weights: Floats) -> float:
         centred_ranks = []

@@ -55,10 +55,10 @@ def all_distances(kind: int, positions: Floats, amounts: Floats) -> float:
     elif kind in (ABSOLUTE, STEPS):
         # A gap between neighbours is in every distance from a lower to a higher position. The distance of s steps is
         # s (s + 1) / 2, which is half of s plus half of the square of s.
-        below = 0.0
+        lower_amounts = 0.0
         for value in range(len(positions) - 1):
-            below += amounts[value]
-            total += 2.0 * below * (size - below) * (positions[value + 1] - positions[value])
+            lower_amounts += amounts[value]
+            total += 2.0 * lower_amounts * (size - lower_amounts) * (positions[value + 1] - positions[value])
         if kind == STEPS:
             total = (total + all_squares(positions, amounts, size)) / 2.0
     else:
@@ -87,5 +87,5 @@ def fill_value_distances(kind: int, positions: Floats, amounts: Floats, sums: Fl
             sums[code] = squares + size * (positions[code] - mean) ** 2
         else:
             sums[code] = 0.0
-            for other in range(len(positions)):
-                sums[code] += amounts[other] * distance(kind, positions[code], positions[other])
+            for other_code in range(len(positions)):
+                sums[code] += amounts[other_code] * distance(kind, positions[code], positions[other_code])
