@@ -79,10 +79,10 @@ def import_dataset_upload(
         for part in system_parts:
             path = files.root / part.file
             with pending_imports.storing_problems(job, path):
-                added = import_candidates(
+                added_system = import_candidates(
                     path=path, dataset=name, system=part.system, **part.source, **common_arguments
                 )
-            summary = summary.with_system(added)
+            summary = summary.with_system(added_system)
         summary.counts["systems"] = find_dataset(name).systems.count()
         result |= asdict(summary)
 

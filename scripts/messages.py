@@ -416,10 +416,10 @@ def problems(language: str, *, staff: bool = False) -> list[str]:
             f"{message.id!r}: {problem}"
             for problem in placeholder_problems(message, c2py(catalog.plural_expr))
         ]
-    compiled = _catalogue_path(language, staff=staff).with_suffix(".mo")
+    compiled_path = _catalogue_path(language, staff=staff).with_suffix(".mo")
     newly_compiled = _messages_of_compiled(_compile_catalog(catalog))
-    if not compiled.exists() or _messages_of_compiled(compiled.read_bytes()) != newly_compiled:
-        sentences.append(f"{compiled.relative_to(ROOT)} is not made of its catalogue; run the update")
+    if not compiled_path.exists() or _messages_of_compiled(compiled_path.read_bytes()) != newly_compiled:
+        sentences.append(f"{compiled_path.relative_to(ROOT)} is not made of its catalogue; run the update")
     return [f"{language}: {sentence}" for sentence in sentences]
 
 

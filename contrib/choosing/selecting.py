@@ -107,14 +107,14 @@ def compute_choice(
             }
         )
     if method == UNIFORM:
-        scored, floor = None, 1.0
+        scores, floor = None, 1.0
     else:
         progress(0.2, "scoring captions")
-        scored = score_population(study, population, metrics, tokenizer)
+        scores = score_population(study, population, metrics, tokenizer)
         floor = FLOOR if floor is None else floor
     progress(0.7, "choosing")
     try:
-        chance = inclusion_probabilities(usefulness_of(method, population, scored), budget, floor=floor)
+        chance = inclusion_probabilities(usefulness_of(method, population, scores), budget, floor=floor)
     except StatisticsError as error:
         raise EvaluationError(as_sentence(error)) from None
     drawn_indices = set(draw_items(chance, seed=rng_for(seed, "chosen items")).tolist())
@@ -134,7 +134,7 @@ def compute_choice(
         )
     choice = {
         "method": method,
-        "scores": dict(scored.signatures) if scored else {},
+        "scores": dict(scores.signatures) if scores else {},
         "seed": seed,
         "floor": floor,
         "per": population.per,
@@ -160,7 +160,7 @@ def store_choice(*, study: Study, choice: dict[str, Any] | None, by: User | None
         values["chosen"] = choice["chosen"]
     elif study.design.get("chosen") is None:
         return study
-    changed = change_design(study=study, design=make_design(values))
+    changed_study = change_design(study=study, design=make_design(values))
     sentence = "All items are judged again."
     if choice:
         record = choice["chosen"]
@@ -168,8 +168,8 @@ def store_choice(*, study: Study, choice: dict[str, Any] | None, by: User | None
             f"Chosen {record['per']}: {record['budget']:,} of {record['population']:,} (by {record['method']}, seed "
             f"{record['seed']})."
         )
-    note_event(study=changed, what="items-chosen", sentence=sentence, by=by)
-    return changed
+    note_event(study=changed_study, what="items-chosen", sentence=sentence, by=by)
+    return changed_study
 
 
 def describe_choice(choice: dict[str, Any] | None) -> str:

@@ -19,7 +19,7 @@ def answers_of_judges(study: Study) -> Iterator[tuple[str, int, float | None]]:
 
 
 def reason_against_discarding(study: Study, **_signal: Any) -> str:
-    """Return why the study's pages of work cannot be discarded, or "" if it has no judge."""
+    """Return why the study's pages of work cannot be discarded, or "" if it has no judge. This receives a signal."""
     if not Judge.objects.filter(study=study).exists():
         return ""
     return _(

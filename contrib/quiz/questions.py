@@ -97,7 +97,7 @@ def questions_of(quiz: Quiz) -> dict[str, Question]:
 
 
 def questions_per_attempt(quiz: Quiz) -> int:
-    """Return the number of questions of an attempt, without known items."""
+    """Return the number of questions of an attempt, without the study's own items that it may also have."""
     return min(quiz.ask, len(questions_of(quiz)))
 
 

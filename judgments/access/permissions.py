@@ -46,9 +46,9 @@ def limited_token_of(request: Request) -> ApiToken | None:
 
 def studies_of(request: Request) -> QuerySet[Study]:
     """Return the studies that both the request's account and its token may see."""
-    visible = Study.objects.visible_to(staff_of(request))
+    visible_studies = Study.objects.visible_to(staff_of(request))
     token = limited_token_of(request)
-    return visible if token is None else visible.filter(pk__in=token.studies.values("pk"))
+    return visible_studies if token is None else visible_studies.filter(pk__in=token.studies.values("pk"))
 
 
 def study_for(request: Request, slug: str, right: Right = Right.VIEW) -> Study:

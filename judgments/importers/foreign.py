@@ -140,10 +140,10 @@ def selected_labels(schemes: object) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for scheme, labels in schemes.items() if isinstance(schemes, dict) else ():
         states = labels.items() if isinstance(labels, dict) else ()
-        selected = {label: state for label, state in states if state not in _UNSELECTED_STATES}
-        if selected:
-            columns[scheme] = ANSWER_SEPARATOR.join(selected)
-            columns[f"{scheme}.value"] = unwrap_value(list(selected.values()))
+        selected_states = {label: state for label, state in states if state not in _UNSELECTED_STATES}
+        if selected_states:
+            columns[scheme] = ANSWER_SEPARATOR.join(selected_states)
+            columns[f"{scheme}.value"] = unwrap_value(list(selected_states.values()))
     return columns
 
 

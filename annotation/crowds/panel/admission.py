@@ -254,11 +254,11 @@ def _get_or_create_session(
     session = _create_session(study, publication, design, ids)
     worker = session.worker
     earlier_sessions = list(panel_sessions(study).filter(worker=worker).exclude(pk=session.pk))
-    for previous in earlier_sessions:
-        # the panel gave the person a new submission, so the previous session is over
-        if previous.status == Status.WORKING:
+    for earlier_session in earlier_sessions:
+        # the panel gave the person a new submission, so the earlier session is over
+        if earlier_session.status == Status.WORKING:
             why = "The panel sent the person again, with another submission."
-            end_panel_session(session=previous, status=Status.RETURNED, why=why)
+            end_panel_session(session=earlier_session, status=Status.RETURNED, why=why)
     _end_unless_admitted(
         session,
         design,
@@ -309,10 +309,10 @@ def _end_unless_admitted(
     ``replace_silent`` is as for ``_get_or_create_session``.
     """
     worker = session.worker
-    if any(previous.status in PARTICIPANT_STATUSES for previous in earlier_sessions):
+    if any(earlier_session.status in PARTICIPANT_STATUSES for earlier_session in earlier_sessions):
         end_session_with_status(session=session, status=Status.RETURNED, why=TOOK_PART_BEFORE)
         return
-    if any(previous.status == Status.SCREENED_OUT for previous in earlier_sessions):
+    if any(earlier_session.status == Status.SCREENED_OUT for earlier_session in earlier_sessions):
         end_session_with_status(
             session=session, status=Status.SCREENED_OUT, why="The person was screened out before."
         )

@@ -188,5 +188,5 @@ def _last_sync(study: Study) -> dict[str, object] | None:
     discrepancies = [
         discrepancy for discrepancy in job.result.get("discrepancies", []) if discrepancy["kind"] != "parked"
     ]
-    shown = discrepancies[:MAX_LINES_SHOWN]
-    return {"finished_at": job.finished_at, "discrepancies": shown, "discrepancy_count": len(discrepancies)}
+    lines = discrepancies[:MAX_LINES_SHOWN]
+    return {"finished_at": job.finished_at, "discrepancies": lines, "discrepancy_count": len(discrepancies)}

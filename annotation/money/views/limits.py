@@ -106,13 +106,13 @@ class SpendingLimitAdmin(QuorumAdmin):
         if not self.has_view_permission(request):
             raise PermissionDenied
         orders = SpendingRequest.objects.select_related("study", "asked_by", "decided_by").order_by("-pk")
-        waiting = orders.filter(state="waiting").order_by("pk")
+        waiting_orders = orders.filter(state="waiting").order_by("pk")
         context = {
             **self.admin_site.each_context(request),
             "title": _("Money"),
             "spending_by_account": account_limits.spending_by_account(),
-            "waiting_orders": list(waiting[:MAX_REQUESTS_SHOWN]),
-            "waiting_order_count": waiting.count(),
+            "waiting_orders": list(waiting_orders[:MAX_REQUESTS_SHOWN]),
+            "waiting_order_count": waiting_orders.count(),
             "decided_orders": list(orders.exclude(state="waiting")[:MAX_REQUESTS_SHOWN]),
             "may_change": self.has_change_permission(request),
             "may_add": self.has_add_permission(request),

@@ -120,7 +120,5 @@ def collect_findings(
         judgments: the number of all judgments of the worker, for the findings. A history of control items has only
             the number of these.
     """
-    examined = ((rule, rule.examine(history)) for rule in rules)
-    return [
-        (rule, replace(finding, judgments=judgments)) for rule, finding in examined if finding is not None
-    ]
+    results = ((rule, rule.examine(history)) for rule in rules)
+    return [(rule, replace(finding, judgments=judgments)) for rule, finding in results if finding is not None]

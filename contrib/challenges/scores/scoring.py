@@ -64,14 +64,14 @@ def compute_scores(*, submission_id: int, progress: Progress) -> ScoredSubmissio
     challenge = content.submission.challenge
     progress(0.1, "preparing the references")
     try:
-        prepared = prepared_references(challenge)
+        references = prepared_references(challenge)
         captions: list[str] = json.loads(zlib.decompress(content.captions))
         progress(0.3, "scoring")
-        result = prepared.score(captions)
+        result = references.score(captions)
     except MetricsError as error:
         log.warning("Submission %s could not be scored: %s", submission_id, error)
         return ScoredSubmission(submission_id, challenge.slug, Submission.State.FAILED, SCORING_FAILURE)
-    except WrongState as error:
+    except WrongState as error:  # the references have changed since the challenge was made
         return ScoredSubmission(submission_id, challenge.slug, Submission.State.FAILED, str(error)[:500])
     progress(0.7, "computing intervals")
     scores: dict[str, dict[str, float]] = {}
@@ -109,7 +109,7 @@ def store_scores(scored: ScoredSubmission) -> None:
 
 def image_scores(submission_id: int, metric: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return the scores of each image by one metric, only for paired tests: shown, they would tell of references."""
-    packed = SubmissionContent.objects.values_list("images", flat=True).get(submission_id=submission_id)
-    with np.load(io.BytesIO(bytes(packed or b"")), allow_pickle=False) as arrays:
+    npz = SubmissionContent.objects.values_list("images", flat=True).get(submission_id=submission_id)
+    with np.load(io.BytesIO(bytes(npz or b"")), allow_pickle=False) as arrays:
         scores: np.ndarray[Any, np.dtype[np.float64]] = arrays[metric]
     return scores

@@ -179,8 +179,8 @@ def _find_choices(
         names = [name.casefold() for name in names_of(value)]
         choice_id = next((ids_by_text[name] for name in names if name in ids_by_text), None)
         if choice_id is None:
-            nearest = nearest_name(names[0], ids_by_text)
-            hint = f"; did you mean {listed_filter.choices[ids_by_text[nearest]]!r}?" if nearest else ""
+            suggestion = nearest_name(names[0], ids_by_text)
+            hint = f"; did you mean {listed_filter.choices[ids_by_text[suggestion]]!r}?" if suggestion else ""
             raise _availability_error(
                 f"{setting} names {names_of(value)[0]!r}, which is not among its answers{hint}"
             )

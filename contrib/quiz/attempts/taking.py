@@ -1,7 +1,7 @@
 """Start, answer and end attempts at the quiz.
 
-The items of an attempt, questions and known items, are drawn by the study's seed, the worker's name and the attempt's
-number. An answer cannot be changed, since the right answer may be explained after it.
+The items of an attempt, questions and known items (units of the study with a right answer), are drawn by the study's
+seed, the worker's name and the attempt's number. An answer cannot be changed: the right one may be explained after it.
 """
 
 from __future__ import annotations

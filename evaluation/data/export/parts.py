@@ -199,22 +199,22 @@ def _divide_into_parts(work: ExportWork, encoding: Encoding) -> Iterator[ExportP
     part_number = 0
     for stage_number, stage in _stages(work, encoding).items():
         pieces = stage.pieces(work.study)
-        remaining = pieces.count()
+        remaining_count = pieces.count()
         size = max(1, UNITS_PER_PART // stage.units_per_piece)
         after = None
-        while remaining > 0:
+        while remaining_count > 0:
             part_number += 1
-            size = min(size, remaining)
+            size = min(size, remaining_count)
             last = _pieces_between(pieces, after).values_list("position", "pk")[size - 1]
             yield ExportPart(part_number, stage_number, after, last, size)
-            remaining -= size
+            remaining_count -= size
             after = last
 
 
 def _stages(work: ExportWork, encoding: Encoding) -> dict[int, Stage]:
     """Return the stages by number, with READING_STAGE if it is needed."""
-    reading = {} if encoding.tallies else {READING_STAGE_NUMBER: READING_STAGE}
-    return reading | dict(enumerate(encoding.stages(work)))
+    reading_stages = {} if encoding.tallies else {READING_STAGE_NUMBER: READING_STAGE}
+    return reading_stages | dict(enumerate(encoding.stages(work)))
 
 
 def _pieces_between(

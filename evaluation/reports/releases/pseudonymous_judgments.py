@@ -64,8 +64,8 @@ def released_judgments(
 
     ``texts`` and ``comments`` are those of ``ReleaseTerms``.
     """
-    anonymous = set(Worker.objects.filter(study=study, anonymous=True).values_list("name", flat=True))
-    source = _ReleaseSource(study, pseudonyms, anonymous, texts, comments, moment=take_snapshot(study))
+    anonymous_names = set(Worker.objects.filter(study=study, anonymous=True).values_list("name", flat=True))
+    source = _ReleaseSource(study, pseudonyms, anonymous_names, texts, comments, moment=take_snapshot(study))
     units = Unit.objects.filter(study=study).order_by("position", "pk").values_list("pk", flat=True)
     batches = list(batched(units.iterator(ROWS_PER_BATCH), ROWS_PER_BATCH))
     for rows in map_parts(_read_batch, source, batches):
@@ -77,12 +77,12 @@ def released_judgments(
 class _ReleaseSource:
     """The judgments to release, and how their rows are changed. All processes share it.
 
-    ``anonymous`` are names that identify nobody. ``moment`` is the snapshot of the judgments.
+    ``anonymous_names`` are names that identify nobody. ``moment`` is the snapshot of the judgments.
     """
 
     study: Study
     pseudonyms: Pseudonyms
-    anonymous: set[str]
+    anonymous_names: set[str]
     texts: bool
     comments: bool
     moment: Snapshot
@@ -104,7 +104,7 @@ def _read_batch(source: _ReleaseSource, unit_ids: Sequence[int]) -> list[dict[st
 def _released_judgment(row: dict[str, Any], source: _ReleaseSource) -> dict[str, Any]:
     """Change a row of ``JudgmentRows`` into a row of the release, and return it."""
     name = row["worker"]
-    row["worker"] = source.pseudonyms.worker(name, anonymous=name in source.anonymous)
+    row["worker"] = source.pseudonyms.worker(name, anonymous=name in source.anonymous_names)
     row["assignment"] = source.pseudonyms.assignment(row["assignment"])
     row |= {column: to_the_minute(row[column]) for column in TIMES}
     row["comment"] = scrub_comment(row["comment"], name) if source.comments and row["comment"] else None

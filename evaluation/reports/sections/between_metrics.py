@@ -48,7 +48,7 @@ def between_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
     rows = _correlate_all(flat_scores, people if with_people else None, inputs.weights)
     metric_pairs = [row for row in rows if row.tau_b is not None and row.other != PEOPLE_LABEL]
     taus = [row.tau_b for row in metric_pairs if row.tau_b is not None]
-    alike = render_sentence(
+    likeness = render_sentence(
         "metrics-alike",
         wording=inputs.method.wording,
         most=[row for row in metric_pairs if row.tau_b == max(taus)],
@@ -57,10 +57,10 @@ def between_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
     data = table("metric-correlation", rows, with_people=with_people)
     metrics = list(flat_scores)
     plots = [
-        _matrix_plot(inputs, coefficient, metrics, rows, one_judge, alike if coefficient == TAU else "")
+        _matrix_plot(inputs, coefficient, metrics, rows, one_judge, likeness if coefficient == TAU else "")
         for coefficient in COEFFICIENT_NAMES
     ]
-    sentence = alike if one_judge else f"{alike} {no_ceiling_sentence(inputs)}"
+    sentence = likeness if one_judge else f"{likeness} {no_ceiling_sentence(inputs)}"
     return section("between-metrics", [sentence], plots, [data])
 
 
@@ -101,9 +101,9 @@ def _matrix_plot(
     names: list[str],
     rows: list[MetricPair],
     one_judge: JudgeEstimates,
-    alike: str,
+    likeness: str,
 ) -> Plot:
-    """Return a heatmap of a coefficient of all metrics. ``alike`` is the sentence on the most and least alike ones."""
+    """Return a heatmap of a coefficient of all metrics. ``likeness`` says which ones are the most and least alike."""
     field, suffix, label = COEFFICIENT_NAMES[coefficient]
     value_by_pair: dict[tuple[str, str], float | None] = {}
     for row in rows:
@@ -119,7 +119,7 @@ def _matrix_plot(
     ceiling = one_judge.get(coefficient, Estimate(None))  # correlation of one judge with the others
     levels = [Level("unrelated", 0.0), *levels_of(ONE_JUDGE, ceiling)]
     sentence = render_sentence(
-        "metric-correlation", coefficient=label, with_people=with_people, ceiling=ceiling, alike=alike,
+        "metric-correlation", coefficient=label, with_people=with_people, ceiling=ceiling, alike=likeness,
         no_ceiling=no_ceiling_sentence(inputs),
     )  # fmt: skip
     data = table(

@@ -198,15 +198,15 @@ class _PairDrawer:
 
     def available_count(self, accepted_pairs: AcceptedPairs, kind: str) -> int:
         """Return the number of available pairs of the kind, including unusable published pairs."""
-        unusable = len(unusable_pairs(self.material, self.images, kind)) if self.uses_published else 0
-        return len(accepted_pairs.by_kind[kind]) + unusable
+        unusable_count = len(unusable_pairs(self.material, self.images, kind)) if self.uses_published else 0
+        return len(accepted_pairs.by_kind[kind]) + unusable_count
 
     def shortages_of(self, accepted_pairs: AcceptedPairs) -> dict[str, int]:
         """Return the number of available pairs, by kind, of those kinds of which the design needs more."""
         if not self.pair_counts:
             return {}
-        available = {kind: self.available_count(accepted_pairs, kind) for kind in accepted_pairs.by_kind}
-        return {kind: count for kind, count in available.items() if count < self.pair_counts[kind]}
+        counts = {kind: self.available_count(accepted_pairs, kind) for kind in accepted_pairs.by_kind}
+        return {kind: count for kind, count in counts.items() if count < self.pair_counts[kind]}
 
     def is_enough(self, accepted_pairs: AcceptedPairs) -> bool:
         """Return whether pairs were drawn, as many of each kind as the design needs."""
@@ -263,7 +263,7 @@ class _PairDrawer:
                 field="sampling.references",
             )
         counts = ", ".join(f"{kind} = {count}" for kind, count in shortages.items())
-        lost = sum(self.pair_counts[kind] - count for kind, count in shortages.items())
+        missing_count = sum(self.pair_counts[kind] - count for kind, count in shortages.items())
         return DesignError(
             ngettext(
                 "Too few candidate pairs of dataset %(name)r have the %(least)s references that "
@@ -272,13 +272,13 @@ class _PairDrawer:
                 "Too few candidate pairs of dataset %(name)r have the %(least)s references that "
                 "the design needs for each pair. Ask for at most %(fitting)s references for each "
                 "pair, or for %(lost)s pairs fewer. Numbers of pairs that have enough references: %(listed)s.",
-                lost,
+                missing_count,
             )
             % {
                 "least": min_references,
                 "name": self.material.name,
                 "fitting": possible_references,
-                "lost": thousands(lost),
+                "lost": thousands(missing_count),
                 "listed": counts,
             },
             field="sampling.references",

@@ -92,7 +92,8 @@ def mace(
     def solution_at(point: Floats) -> tuple[Floats, ...]:
         return _expected_counts(answers, *objective.weights(point))[0], *objective.means(point)
 
-    # Numbers that are still equal soon after the symmetric first start can be exchanged without changing the fit.
+    # Numbers that are equal soon after the first start, which favours none, can be exchanged without changing the fit.
+    # Where the optimum has exchanged ones, the mean over all exchanges is returned.
     (posterior, competence, guesses), has_several = average_equal_solutions(
         solution_at(optimum.point), solution_at(optimum.early)
     )
