@@ -45,11 +45,11 @@ def check_database_is_of_0_5_0_or_newer(
     """Report an error for a database with migrations that no longer exist."""
     if not databases:  # Celery runs all checks when it starts, and the database may not be available then
         return
-    applied = set(MigrationRecorder(connection).applied_migrations())
+    applied_migrations = set(MigrationRecorder(connection).applied_migrations())
     for app in ("judgments", "annotation", "evaluation"):
         replaced_migrations = set(import_module(f"{app}.migrations.{FIRST_MIGRATION}").Migration.replaces)
         # only some of them were applied: the database was set up by a release before 0.5.0, which had fewer
-        if applied & replaced_migrations and replaced_migrations - applied:
+        if applied_migrations & replaced_migrations and replaced_migrations - applied_migrations:
             yield checks.Error(
                 "This database is older than Quorum 0.5.0: upgrade it to 0.5.0 first, then to this version.",
                 hint="docs/install.md, Updates.",
@@ -63,10 +63,10 @@ def check_needs_of_features(**_: object) -> Iterator[checks.CheckMessage]:
     """Warn of chosen features that are off because features that they need are not chosen."""
     for name in settings.CONTRIB_APPS:
         if name not in settings.FEATURES:
-            inactive = [need for need in all_features()[name].needs if need not in settings.FEATURES]
+            inactive_needs = [need for need in all_features()[name].needs if need not in settings.FEATURES]
             yield checks.Warning(
-                f"CONTRIB_APPS names {name}, which is off: it needs {', '.join(inactive)}.",
-                hint=f"Add {', '.join(inactive)} to CONTRIB_APPS, or leave {name} out.",
+                f"CONTRIB_APPS names {name}, which is off: it needs {', '.join(inactive_needs)}.",
+                hint=f"Add {', '.join(inactive_needs)} to CONTRIB_APPS, or leave {name} out.",
                 id="quorum.W005",
             )
 

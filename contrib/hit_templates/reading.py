@@ -58,9 +58,9 @@ def read_template(source: str) -> TemplateForm:
         raise TemplateProblem(
             f"The template has {len(source):,} characters; expected at most {MAX_CHARACTERS:,}."
         )
-    clean = clean_page(source)
+    clean_html = clean_page(source)
     reader = _TreeReader()
-    reader.feed(clean)
+    reader.feed(clean_html)
     reader.close()
     if reader.max_depth > MAX_DEPTH:
         raise TemplateProblem(
@@ -82,7 +82,7 @@ def read_template(source: str) -> TemplateForm:
     return TemplateForm(
         page=tuple(page),
         questions=questions,
-        fields=tuple(dict.fromkeys(fields_in(clean))),
+        fields=tuple(dict.fromkeys(fields_in(clean_html))),
         omission_notes=(*describe_omissions(source), *radio_notes, *control_notes),
     )
 

@@ -16,7 +16,7 @@ from judgments.studies.studies import find_study
 
 class MakeRelease(OperationCommand):
     operation = operation_at("evaluation.reports.releases.operations.start_release")
-    workers_option = "--workers"
+    workers_option = "--workers"  # the number of processes
     help = (
         "Write a closed study's judgments, what they say together, its design and its papers as one zip file that\n"
         "`verify` can check without a database (docs/releases.md). People get pseudonyms of this release alone."
@@ -111,7 +111,7 @@ class Verify(QuorumCommand):
 
 
 class MakeReport(OperationCommand):
-    workers_option = "--workers"
+    workers_option = "--workers"  # the number of processes
     operation = operation_at("evaluation.reports.storage.make_report")
     help = (
         "Write a report of a study into a folder: index.html, report.md, report.tex, methods, references.bib, figures "
@@ -158,7 +158,7 @@ class MakeReport(OperationCommand):
 
 class ExportJudgments(OperationCommand):
     operation = operation_at("evaluation.data.export.operations.start_export")
-    workers_option = "--workers"
+    workers_option = "--workers"  # the number of processes
     help = "Write a study's judgments to a file, and a manifest beside it, PATH.manifest.json (docs/exports.md). "
     example = "manage.py export_judgments triplets-50 --format jsonl --output triplets-50.jsonl"
 

@@ -172,11 +172,11 @@ def _compare_with_consensus(model_input: ModelInput, model: Any, parameters: Seq
     is_comparable = has_consensus & is_not_adjudicated & ~np.isnan(model_values)
     is_tied = np.isnan(consensus_values)
     indices = np.flatnonzero(is_comparable & ~is_tied & (consensus_values != model_values))
-    differing = []
+    differing_rows = []
     for index in _largest_positions(rows.probability, indices, MAX_DIFFERING_ITEMS).tolist():
         outcome = consensus.of_unit[int(model.units[index])]
-        differing.append(rows.row_at(index) | {"consensus": outcome.value, "votes": dict(outcome.votes)})
-    differing.sort(key=lambda row: (-row["probability"], row["unit"]))
+        differing_rows.append(rows.row_at(index) | {"consensus": outcome.value, "votes": dict(outcome.votes)})
+    differing_rows.sort(key=lambda row: (-row["probability"], row["unit"]))
     return {
         "reason": "",
         "units": rows,
@@ -184,7 +184,7 @@ def _compare_with_consensus(model_input: ModelInput, model: Any, parameters: Seq
         "compared": int(is_not_adjudicated.sum()),
         "differ": len(indices),
         "breaks_ties": int((is_comparable & is_tied).sum()),
-        "differing": differing[:MAX_DIFFERING_ITEMS],
+        "differing": differing_rows[:MAX_DIFFERING_ITEMS],
         **as_json(model, "iterations", "converged", "note", "signature"),
     }
 

@@ -58,11 +58,11 @@ class DatasetOperation:
         """Carry out the operation, and log it: in the admin's history or, for a command, in the server's log."""
         sentence = self.function(dataset=dataset, by=by, **values)
         with translation.override("en"):
-            english = str(sentence)
+            english_sentence = str(sentence)
         if by is None:
-            log.info("A command: %s", english)
+            log.info("A command: %s", english_sentence)
         else:
-            LogEntry.objects.log_actions(by.pk, [dataset], CHANGE, english, single_object=True)
+            LogEntry.objects.log_actions(by.pk, [dataset], CHANGE, english_sentence, single_object=True)
         return str(sentence)
 
 

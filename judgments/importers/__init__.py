@@ -39,27 +39,23 @@ TABLE_FORMATS: dict[str, RecordReader] = {
     "xlsx": read_workbook,
     "parquet": read_parquet,
 }
-IMPORT_FORMATS: list[ImportFormat] = lazy_registry(lambda: of_features("import_formats"))
-DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = lazy_registry(
-    lambda: {
-        **{format.name: format.dataset for format in IMPORT_FORMATS if format.dataset},
-        **{name: partial(TableDataset, records=read) for name, read in TABLE_FORMATS.items()},
-        **{
-            name: partial(TableDataset, records=dataset_reader(layout, read_table))
-            for name, layout in read_layouts().items()
-            if layout.dataset
-        },
-        "inputs": InputTable,
-    }
-)
+IMPORT_FORMATS: list[ImportFormat] = of_features("import_formats")
+DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
+    **{format.name: format.dataset for format in IMPORT_FORMATS if format.dataset},
+    **{name: partial(TableDataset, records=reader) for name, reader in TABLE_FORMATS.items()},
+    **{
+        name: partial(TableDataset, records=dataset_reader(layout, read_table))
+        for name, layout in read_layouts().items()
+        if layout.dataset
+    },
+    "inputs": InputTable,  # the cells that fill the fields of a HIT template
+}
 
 HEADER_FORMATS = ("csv", "tsv", "xlsx")  # formats of tables that may have a title above their header
-CANDIDATE_FORMATS: dict[str, Callable[[Path, str | None], CandidateSource]] = lazy_registry(
-    lambda: {
-        **{format.name: format.candidates for format in IMPORT_FORMATS if format.candidates},
-        **{name: partial(TableCandidates, records=read) for name, read in TABLE_FORMATS.items()},
-    }
-)
+CANDIDATE_FORMATS: dict[str, Callable[[Path, str | None], CandidateSource]] = {
+    **{format.name: format.candidates for format in IMPORT_FORMATS if format.candidates},
+    **{name: partial(TableCandidates, records=reader) for name, reader in TABLE_FORMATS.items()},
+}
 
 # functions that open the judgments of published datasets, by format and protocol; the first protocol is the default
 JUDGMENT_FORMATS: dict[str, Mapping[str, Callable[[Path, str | None], JudgmentSource]]] = lazy_registry(
@@ -160,11 +156,11 @@ def open_judgments(
     path = checked_path(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
     # other mappings only correct cells of a table that has Quorum's columns
     if format in read_layouts() or (mapping is not None and mapping.reads_rows and format in TABLE_FORMATS):
-        whole_mapping, read = fill_layout(format, path, mapping)
+        whole_mapping, reader = fill_layout(format, path, mapping)
         return MappedJudgments(
             path,
             whole_mapping,
-            read,
+            reader,
             worker_name,
             protocol=protocol,
             encoding=encoding,
@@ -172,9 +168,9 @@ def open_judgments(
             scale=scale,
         )
     if format in TABLE_FORMATS:
-        read = TABLE_FORMATS[format] if mapping is None else mapped_reader(mapping, TABLE_FORMATS[format])
+        reader = TABLE_FORMATS[format] if mapping is None else mapped_reader(mapping, TABLE_FORMATS[format])
         return TableJudgments(
-            path, read, protocol=protocol, encoding=encoding, custom_kind=custom_kind, scale=scale
+            path, reader, protocol=protocol, encoding=encoding, custom_kind=custom_kind, scale=scale
         )
     if scale:
         raise ImportProblem(path, None, "--scale", f"it for {format}", "it for tables alone")

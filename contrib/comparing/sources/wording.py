@@ -15,8 +15,8 @@ def describe_compared_sources(result: dict[str, Any]) -> str:
     It is kappa of the consensus, kappa at the given or the best thresholds, or the correlation of scores: the first of
     these that is defined.
     """
-    shared = result["units"]["shared"]
-    if not shared:
+    shared_count = result["units"]["shared"]
+    if not shared_count:
         return _("The two studies have no item in common, so their agreement is unknown.")
     consensus, grid = result["consensus"], result["thresholds"]
     if consensus["n"]:
@@ -38,15 +38,15 @@ def describe_compared_sources(result: dict[str, Any]) -> str:
         }
         return f"{sentence}{_describe_kappa(cell['kappa'])}."
     if cells:
-        best = grid["best"]
+        best_cell = grid["best"]
         return _(
             "The highest kappa is %(kappa)s, at thresholds %(first)s of the first study and %(second)s of the second. "
             "The highest of several values (%(n)s) overestimates agreement. To report a kappa, choose the thresholds "
             "in advance."
         ) % {
-            "kappa": _in_two_digits(best["kappa"]["value"]),
-            "first": f"{best['first_at_least']:g}",
-            "second": f"{best['second_at_least']:g}",
+            "kappa": _in_two_digits(best_cell["kappa"]["value"]),
+            "first": f"{best_cell['first_at_least']:g}",
+            "second": f"{best_cell['second_at_least']:g}",
             "n": len(grid["cells"]),
         }
     tau = result["correlation"]["kendall-tau-b"]

@@ -74,13 +74,13 @@ def judgment_columns(study: Study) -> dict[str, NDArray[Any]]:
     left (0 for none), SET_ASIDE and OPEN.
     """
     block_kind = ColumnBlock.Kind.JUDGMENTS
-    stored, after = _usable_blocks(study, block_kind)
-    newer = _read_rows(study, block_kind, after, None)
-    row_count = sum(block.rows for block in stored) + len(newer)
+    blocks, after = _usable_blocks(study, block_kind)
+    newer_rows = _read_rows(study, block_kind, after, None)
+    row_count = sum(block.rows for block in blocks) + len(newer_rows)
     columns = {name: np.empty(row_count, dtype=data_type) for name, data_type in COLUMNS[block_kind].items()}
     start = 0
     # Copy the values of one block after the other, because a table of all blocks would take as much memory again.
-    for table in chain((deserialize_table(block.columns) for block in stored), [newer]):
+    for table in chain((deserialize_table(block.columns) for block in blocks), [newer_rows]):
         for name, column in columns.items():
             column[start : start + len(table)] = table[name].to_numpy()
         start += len(table)
@@ -103,37 +103,38 @@ def last_judgment_bound(study: Study) -> int:
 
     The bound for the rows in blocks is stored with them, so only newer rows are read.
     """
-    last = _read_totals(study, ColumnBlock.Kind.JUDGMENTS).last_row
-    newer = _rows_after(study, ColumnBlock.Kind.JUDGMENTS, last).aggregate(last=Max("pk"))["last"]
-    return newer or last
+    bound = _read_totals(study, ColumnBlock.Kind.JUDGMENTS).last_row
+    newest_id = _rows_after(study, ColumnBlock.Kind.JUDGMENTS, bound).aggregate(last=Max("pk"))["last"]
+    return newest_id or bound
 
 
 def extend_blocks(study: Study) -> None:
     """Store new rows as a block if there are enough of them, and rebuild incomplete blocks."""
     for block_kind, model in MODELS.items():
-        newest = model._default_manager.aggregate(last=Max("pk"))["last"] or 0
-        if newest < IDS_PER_BLOCK:
+        newest_id = model._default_manager.aggregate(last=Max("pk"))["last"] or 0
+        if newest_id < IDS_PER_BLOCK:
             continue
         # Check without the lock, because submissions would have to wait for it.
-        stored = _read_totals(study, block_kind)
-        if newest - stored.last_row < IDS_PER_BLOCK:
+        totals = _read_totals(study, block_kind)
+        if newest_id - totals.last_row < IDS_PER_BLOCK:
             continue
-        last = stored.last_row if _are_complete(study, block_kind, stored) else 0  # 0: store all rows again
+        # 0: store all rows again
+        last_id = totals.last_row if _are_complete(study, block_kind, totals) else 0
         upto = _last_row(model)
         if upto is None:  # the next call will store the rows
             continue
-        table = _read_rows(study, block_kind, last, upto)
+        table = _read_rows(study, block_kind, last_id, upto)
         if not (np.diff(table["pk"].to_numpy()) > 0).all():
             table = table.sort_by("pk")
-        blocks = _make_blocks(study, block_kind, table, last, upto)
+        blocks = _make_blocks(study, block_kind, table, last_id, upto)
         with transaction.atomic():
             Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-            stored_rows = stored.rows if last else 0
-            is_unchanged = _read_totals(study, block_kind) == stored
+            stored_rows = totals.rows if last_id else 0
+            is_unchanged = _read_totals(study, block_kind) == totals
             is_complete = _are_complete(study, block_kind, _BlockTotals(upto, stored_rows + len(table)))
             # Since the rows were read, another job may have stored blocks, or a person may have been erased.
             if is_unchanged and is_complete and _workers_are_present(study, table):
-                if not last:
+                if not last_id:
                     ColumnBlock.objects.filter(study=study, what=block_kind).delete()
                 ColumnBlock.objects.bulk_create(blocks, batch_size=1)
 
@@ -168,10 +169,10 @@ def extend_recent_blocks() -> None:
     Celery beat calls this function, so that a study's first analysis reads few rows one by one. Without it, the
     analysis takes twice as long.
     """
-    newest = Judgment.objects.aggregate(last=Max("pk"))["last"] or 0
-    recent = Judgment.objects.filter(pk__gt=newest - IDS_PER_BLOCK).order_by()
+    newest_id = Judgment.objects.aggregate(last=Max("pk"))["last"] or 0
+    recent_judgments = Judgment.objects.filter(pk__gt=newest_id - IDS_PER_BLOCK).order_by()
     with many_objects():  # without passes of the garbage collector
-        for study in Study.objects.filter(pk__in=recent.values("assignment__study")):
+        for study in Study.objects.filter(pk__in=recent_judgments.values("assignment__study")):
             extend_blocks(study)
 
 
@@ -239,22 +240,22 @@ def _agrees_with_rows(block: ColumnBlock) -> bool:
 
     rows = _read_rows(block.study, block.what, block.first, block.last).sort_by("pk")
     try:
-        stored = deserialize_table(block.columns)
+        stored_rows = deserialize_table(block.columns)
     except (pa.ArrowException, OSError):
         return False
     return (
-        block.rows == len(stored)
-        and stored.schema == rows.schema
-        and all(_equal_columns(stored[name], rows[name]) for name in rows.column_names)
+        block.rows == len(stored_rows)
+        and stored_rows.schema == rows.schema
+        and all(_equal_columns(stored_rows[name], rows[name]) for name in rows.column_names)
     )
 
 
-def _equal_columns(column: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+def _equal_columns(column: pa.ChunkedArray, other_column: pa.ChunkedArray) -> bool:
     import pyarrow as pa
 
     if pa.types.is_floating(column.type):  # in Arrow, nan is not equal to nan
-        return np.array_equal(column.to_numpy(), other.to_numpy(), equal_nan=True)
-    return bool(column.equals(other))
+        return np.array_equal(column.to_numpy(), other_column.to_numpy(), equal_nan=True)
+    return bool(column.equals(other_column))
 
 
 def _last_row(model: type[Model]) -> int | None:
@@ -284,20 +285,20 @@ def _blocks(study: Study, block_kind: str) -> QuerySet[ColumnBlock]:
     return ColumnBlock.objects.filter(study=study, what=block_kind, format=FORMAT).order_by("first")
 
 
-def _are_complete(study: Study, block_kind: str, stored: _BlockTotals) -> bool:
+def _are_complete(study: Study, block_kind: str, totals: _BlockTotals) -> bool:
     """Return whether the blocks have all rows of the study up to their last row id.
 
     They have fewer if a later row got a lower id: on SQLite, a migration that recreates a table frees the ids of
     deleted rows after the last row.
     """
-    if not stored.last_row:
+    if not totals.last_row:
         return True
     rows = (
         Unit.objects.filter(study=study)
         if block_kind == ColumnBlock.Kind.UNITS
         else Judgment.objects.of_study(study)
     )
-    return rows.filter(pk__lte=stored.last_row).count() == stored.rows
+    return rows.filter(pk__lte=totals.last_row).count() == totals.rows
 
 
 def serialize_table(table: pa.Table) -> bytes:
@@ -342,8 +343,8 @@ def _usable_blocks(study: Study, block_kind: str) -> tuple[list[ColumnBlock], in
     # A row of the study after the last stored one, but within the range of the blocks, got its low id later (see
     # `_are_complete`). `_rows_after` looks the rows up by row id, or, with 0, by study. If the blocks cover many ids
     # after the last stored row, most of them belong to other studies, so looking up by study is faster.
-    later = _rows_after(study, block_kind, last_stored if last_covered - last_stored < IDS_PER_BLOCK else 0)
-    if not are_consecutive or (blocks and later.filter(pk__gt=last_stored, pk__lte=last_covered).exists()):
+    rows = _rows_after(study, block_kind, last_stored if last_covered - last_stored < IDS_PER_BLOCK else 0)
+    if not are_consecutive or (blocks and rows.filter(pk__gt=last_stored, pk__lte=last_covered).exists()):
         return [], 0
     return filled_blocks, last_covered
 
@@ -407,9 +408,11 @@ def _judgment_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
     columns = rows.values_list(F("pk"), F("unit_id"), worker_and_flags, value, seconds, replaces)
     types = COLUMNS[ColumnBlock.Kind.JUDGMENTS].values()
     column_count = len(types) - 1  # worker and flags are one
-    for pk, unit, packed, value_part, seconds_part, replaced in column_parts(columns, column_count):
+    for pk, unit, workers_and_flags, value_part, seconds_part, replaced_id in column_parts(
+        columns, column_count
+    ):
         value_part[value_part == NO_VALUE] = float("nan")
         seconds_part[seconds_part < 0] = float("nan")
-        worker, flag_part = np.divmod(packed, FLAGS_BASE)
-        in_order = pk, unit, worker, value_part, seconds_part, flag_part, replaced  # of COLUMNS
+        worker, flag_part = np.divmod(workers_and_flags, FLAGS_BASE)
+        in_order = pk, unit, worker, value_part, seconds_part, flag_part, replaced_id  # of COLUMNS
         yield [column.astype(data_type) for column, data_type in zip(in_order, types, strict=True)]

@@ -32,9 +32,9 @@ def forget_person(*, study: Study, replacements: Mapping[str, str], **_signal: A
     """
     delete_columns(study=study)
     for analysis in Analysis.objects.filter(study=study).iterator(1):
-        renamed = replace_worker_names([analysis.result, analysis.settings], replacements)
-        if renamed != [analysis.result, analysis.settings]:
-            Analysis.objects.filter(pk=analysis.pk).update(result=renamed[0], settings=renamed[1])
+        new_values = replace_worker_names([analysis.result, analysis.settings], replacements)
+        if new_values != [analysis.result, analysis.settings]:
+            Analysis.objects.filter(pk=analysis.pk).update(result=new_values[0], settings=new_values[1])
 
 
 def why_pages_of_work_must_stay(*, study: Study, **_signal: Any) -> str:

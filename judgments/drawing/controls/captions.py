@@ -27,16 +27,16 @@ def degraded_text(
     text: Text, image: Image, images: Sequence[Image], rng: np.random.Generator, *, replace_all: bool
 ) -> Text | None:
     """Return a caption damaged with words of other ``images``; None if that is impossible."""
-    other_images = [other for other in images if other.name != image.name and other.references]
+    other_images = [donor for donor in images if donor.name != image.name and donor.references]
     donors = shuffle(other_images, rng)[:MAX_DONORS]
-    damaged = degrade(
+    damaged_text = degrade(
         text.text,
         references=[reference.text for reference in image.references],
         donors=[donor.references[int(rng.integers(len(donor.references)))].text for donor in donors],
         rng=rng,
         replace_all=replace_all,
     )
-    return Text(candidate_key(damaged), damaged) if damaged is not None else None
+    return Text(candidate_key(damaged_text), damaged_text) if damaged_text is not None else None
 
 
 def degrade(
@@ -109,9 +109,10 @@ def _replacement_words(
 
 def _replace_word(piece: str, word: str) -> str:
     """Replace the first word of a piece of text, and keep its capital letter and punctuation."""
-    old = _first_word(piece)
-    new = word.lower()
-    return piece.replace(old, new[:1].upper() + new[1:] if old[:1].isupper() else new, 1)
+    old_word, new_word = _first_word(piece), word.lower()
+    if old_word[:1].isupper():
+        new_word = new_word[:1].upper() + new_word[1:]
+    return piece.replace(old_word, new_word, 1)
 
 
 def _shuffle_words(pieces: Sequence[str], rng: np.random.Generator) -> str | None:
@@ -132,28 +133,28 @@ def foreign_captions(
     Take one caption of each image or, if there are too few images, several.
     """
     used_texts = {text.text for text in image.references}
-    foreign: list[Text] = []
+    captions: list[Text] = []
     for index in rng.permutation(len(images)):
-        other = images[int(index)]
-        if len(foreign) == count:
+        other_image = images[int(index)]
+        if len(captions) == count:
             break
-        if other.name == image.name:
+        if other_image.name == image.name:
             continue
-        for text in shuffle(other.references, rng):
+        for text in shuffle(other_image.references, rng):
             if text.text not in used_texts:
                 used_texts.add(text.text)
-                foreign.append(text)
+                captions.append(text)
                 break
-    if len(foreign) == count:  # do not draw the further captions, which would change later draws
-        return foreign
-    other_images = [other for other in images if other.name != image.name]
-    for text in shuffle([text for other in other_images for text in other.references], rng):
-        if len(foreign) == count:
+    if len(captions) == count:  # do not draw the further captions, which would change later draws
+        return captions
+    other_images = [other_image for other_image in images if other_image.name != image.name]
+    for text in shuffle([text for other_image in other_images for text in other_image.references], rng):
+        if len(captions) == count:
             break
         if text.text not in used_texts:
             used_texts.add(text.text)
-            foreign.append(text)
-    return foreign
+            captions.append(text)
+    return captions
 
 
 def right_caption_count(image: Image, group_size: int, rng: np.random.Generator) -> int:

@@ -139,39 +139,39 @@ def _best_references(
     data: MatchingData, group_of: Ints, group_starts: Ints, stage_weights: Floats
 ) -> NDArray[np.int64]:
     """Return the (candidates, FIELDS) statistics of each candidate with the reference of the highest score."""
-    best = np.zeros((group_of.size, FIELDS), dtype=np.int64)
-    longest = longest_reference = 1
+    best_counts = np.zeros((group_of.size, FIELDS), dtype=np.int64)
+    max_length = max_reference_length = 1
     for text in range(data.starts.size - 1):
         length = data.starts[text + 1] - data.starts[text]
         if text < group_of.size:
-            longest = max(longest, length)
+            max_length = max(max_length, length)
         else:
-            longest_reference = max(longest_reference, length)
+            max_reference_length = max(max_reference_length, length)
     # At most MAX_PHRASE_LENGTH phrases begin at a word, one of each length.
     candidate = CandidateWords(
         first_position=np.full(data.is_function.size, -1, dtype=np.int32),
-        next_position=np.empty(longest, dtype=np.int32),
+        next_position=np.empty(max_length, dtype=np.int32),
         first_occurrence=np.full(data.phrases.lengths.size, -1, dtype=np.int32),
-        next_occurrence=np.empty(longest * MAX_PHRASE_LENGTH, dtype=np.int32),
-        occurrence_positions=np.empty(longest * MAX_PHRASE_LENGTH, dtype=np.int32),
+        next_occurrence=np.empty(max_length * MAX_PHRASE_LENGTH, dtype=np.int32),
+        occurrence_positions=np.empty(max_length * MAX_PHRASE_LENGTH, dtype=np.int32),
         text_with_target=np.full(data.phrases.lengths.size, -1, dtype=np.int32),
         text_with_source=np.full(data.phrases.lengths.size, -1, dtype=np.int32),
     )
-    buffers = allocate_buffers(longest, longest_reference)
+    buffers = allocate_buffers(max_length, max_reference_length)
     matches = np.empty((64, MATCH_COLUMNS), dtype=np.int64)  # enlarged where needed
     statistics = np.zeros(FIELDS, dtype=np.int64)
     for text in range(group_of.size):
         write_candidate(data, candidate, text)
-        highest = -1.0
+        highest_score = -1.0
         for reference in range(group_starts[group_of[text]], group_starts[group_of[text] + 1]):
             matches = align(data, candidate, buffers, text, reference, matches, statistics)
             score = _score(_terms(statistics, stage_weights))
-            if score > highest:
-                highest = score
+            if score > highest_score:
+                highest_score = score
                 for column in range(FIELDS):
-                    best[text, column] = statistics[column]
+                    best_counts[text, column] = statistics[column]
         clear_candidate(data, candidate, text)
-    return best
+    return best_counts
 
 
 @compiled
@@ -194,27 +194,27 @@ class _Terms(NamedTuple):
 @compiled
 def _terms(counts: Ints, stage_weights: Floats) -> _Terms:
     """Return P, R, F and Pen from the (FIELDS,) statistics of an alignment."""
-    weighted = np.zeros(2)
-    matched = np.zeros(2)
+    weighted_counts = np.zeros(2)
+    match_counts = np.zeros(2)
     for kind in range(2):  # content words, then function words: add in the program's order
         for stage in range(stage_weights.size):
             for side in range(2):  # candidate, then reference
                 count = counts[MATCHED + PER_STAGE * stage + 2 * kind + side]
-                weighted[side] += count * stage_weights[stage] * (DELTA if kind == 0 else 1.0 - DELTA)
-                matched[side] += count
-    if weighted[0] == 0.0 or weighted[1] == 0.0:
+                weighted_counts[side] += count * stage_weights[stage] * (DELTA if kind == 0 else 1.0 - DELTA)
+                match_counts[side] += count
+    if weighted_counts[0] == 0.0 or weighted_counts[1] == 0.0:
         return _Terms(0.0, 0.0, 0.0, 0.0)
     functions = (counts[CANDIDATE_FUNCTION], counts[REFERENCE_FUNCTION])
     content = (counts[CANDIDATE_LENGTH] - functions[0], counts[REFERENCE_LENGTH] - functions[1])
-    precision = weighted[0] / (DELTA * content[0] + (1.0 - DELTA) * functions[0])
-    recall = weighted[1] / (DELTA * content[1] + (1.0 - DELTA) * functions[1])
+    precision = weighted_counts[0] / (DELTA * content[0] + (1.0 - DELTA) * functions[0])
+    recall = weighted_counts[1] / (DELTA * content[1] + (1.0 - DELTA) * functions[1])
     f = 1.0 / ((1.0 - ALPHA) / precision + ALPHA / recall)
     is_perfect = (
-        matched[0] == counts[CANDIDATE_LENGTH]
-        and matched[1] == counts[REFERENCE_LENGTH]
+        match_counts[0] == counts[CANDIDATE_LENGTH]
+        and match_counts[1] == counts[REFERENCE_LENGTH]
         and counts[CHUNKS] == 1
     )
-    fragmentation = 0.0 if is_perfect else counts[CHUNKS] / ((matched[0] + matched[1]) / 2)
+    fragmentation = 0.0 if is_perfect else counts[CHUNKS] / ((match_counts[0] + match_counts[1]) / 2)
     return _Terms(precision, recall, f, GAMMA * fragmentation**BETA)
 
 

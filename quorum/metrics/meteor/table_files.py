@@ -53,9 +53,9 @@ class TableFiles:
                 if VERSION_CONSTANT not in jar.read(VERSION_CLASS):
                     raise InvalidFile(f"{self.jar} is another version of METEOR, expected version 1.5")
                 return {name: jar.read(name) for name in names}
-        except KeyError as missing:
+        except KeyError as error:
             raise InvalidFile(
-                f"{self.wheel or self.jar}: {missing.args[0]}; expected the program METEOR 1.5"
+                f"{self.wheel or self.jar}: {error.args[0]}; expected the program METEOR 1.5"
             ) from None
         except (BadZipFile, zlib.error, EOFError, OSError):
             raise InvalidFile(
@@ -70,9 +70,9 @@ class TableFiles:
         if self.paraphrases is None:
             return b""
         try:
-            with self.open(self.paraphrases) as packed:
-                packed.seek(-8, os.SEEK_END)
-                return packed.read()
+            with self.open(self.paraphrases) as gzip_file:
+                gzip_file.seek(-8, os.SEEK_END)
+                return gzip_file.read()
         except (OSError, KeyError):
             raise InvalidFile(
                 f"{self.paraphrases} cannot be read, expected METEOR's paraphrases in a gzip file"

@@ -98,10 +98,10 @@ class JudgmentRows:
         """
         study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
         is_imported = study.source == Study.Source.IMPORTED
-        left_out, setting, scale = columns_left_out(study), answers_setting(study), study_scale(study)
+        omitted_columns, setting, scale = columns_left_out(study), answers_setting(study), study_scale(study)
         # Units have a probability that was stored when a page drew them, or that comes from a sample of the items.
         has_draws, sample = has_chances(study), design_of(study).chosen
-        has_documents = DOCUMENT not in left_out
+        has_documents = DOCUMENT not in omitted_columns
         # By pair, or by unit if units have no pairs.
         sample_chances: Mapping[str, float] = sample.chances if sample else {}
         replaced_ids = self._replaced_ids(unit_ids)
@@ -167,7 +167,7 @@ class JudgmentRows:
                 SCALE: scale,
                 DOCUMENT: document_in(fields) or None,
             }
-            for name in left_out:
+            for name in omitted_columns:
                 del row[name]
             yield row
 
@@ -187,9 +187,9 @@ class JudgmentRows:
         if has_draws:
             optional_columns.append(Subquery(DRAW_CHANCE))
         judgments = judgments.order_by("unit__position", "unit_id", "pk")
-        stored = judgments.values_list(*STORED_COLUMNS, *optional_columns)
+        stored_rows = judgments.values_list(*STORED_COLUMNS, *optional_columns)
         return sorted_by_unit_and_name(
-            converted_rows(stored),
+            converted_rows(stored_rows),
             unit=STORED_COLUMNS.index("unit_id"),
             worker=STORED_COLUMNS.index("assignment__worker__name"),
         )

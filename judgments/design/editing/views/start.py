@@ -72,9 +72,9 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
 
 def _requested_dataset(request: HttpRequest, datasets: QuerySet[Dataset]) -> Dataset | None:
     """Return the dataset that the address names, or else the only dataset; None if there are several or none."""
-    requested = datasets.filter(name=request.GET.get("dataset", "")).first()
-    if requested is not None:
-        return requested
+    requested_dataset = datasets.filter(name=request.GET.get("dataset", "")).first()
+    if requested_dataset is not None:
+        return requested_dataset
     first_two = list(datasets.order_by("pk")[:2])
     return first_two[0] if len(first_two) == 1 else None
 
@@ -111,7 +111,7 @@ def _show_start(
 
     published_cards = make_cards(PRESETS)
     aims = []
-    for purpose, about in PURPOSES.items():
+    for purpose, description in PURPOSES.items():
         suitable_cards = [card for card in published_cards if purpose in card["preset"].suits]
         # first the presets for which the dataset lacks nothing, then those for its type of text, then the simplest
         suitable_cards.sort(
@@ -120,7 +120,7 @@ def _show_start(
         usable_count = sum(not card["missing"] for card in suitable_cards[:MAX_PROTOCOLS_SHOWN])
         shown_count = max(1, usable_count)  # show one even if the dataset lacks something for each
         cards = {"shown_cards": suitable_cards[:shown_count], "folded_cards": suitable_cards[shown_count:]}
-        aims.append({"name": purpose, "title": about.title, **cards})
+        aims.append({"name": purpose, "title": description.title, **cards})
     context = page_context(admin, request) | {
         "subtitle": gettext("New study"),
         "aims": aims,

@@ -78,7 +78,7 @@ class ComparisonRows:
             derivatives.append((np.full(n, parameter_count), slope))
             parameter_count += 1
         row = np.tile(np.arange(n), len(derivatives))
-        column, value = (np.concatenate(both) for both in zip(*derivatives, strict=True))
+        column, value = (np.concatenate(parts) for parts in zip(*derivatives, strict=True))
         return scipy.sparse.csr_array((value, (row, column)), shape=(n, parameter_count))
 
 
