@@ -408,11 +408,9 @@ def _judgment_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
     columns = rows.values_list(F("pk"), F("unit_id"), worker_and_flags, value, seconds, replaces)
     types = COLUMNS[ColumnBlock.Kind.JUDGMENTS].values()
     column_count = len(types) - 1  # worker and flags are one
-    for pk, unit, workers_and_flags, value_part, seconds_part, replaced_id in column_parts(
-        columns, column_count
-    ):
+    for pk, unit, worker_flags, value_part, seconds_part, replaced_id in column_parts(columns, column_count):
         value_part[value_part == NO_VALUE] = float("nan")
         seconds_part[seconds_part < 0] = float("nan")
-        worker, flag_part = np.divmod(workers_and_flags, FLAGS_BASE)
+        worker, flag_part = np.divmod(worker_flags, FLAGS_BASE)
         in_order = pk, unit, worker, value_part, seconds_part, flag_part, replaced_id  # of COLUMNS
         yield [column.astype(data_type) for column, data_type in zip(in_order, types, strict=True)]

@@ -56,10 +56,8 @@ class ReleaseSettings:
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings for the manifest, without single values that have their default, as in older bundles."""
-        optional_names = {
-            setting.name for setting in fields(self) if setting.default is not MISSING
-        }  # no mappings
-        return {name: value for name, value in asdict(self).items() if name not in optional_names or value}
+        names = {setting.name for setting in fields(self) if setting.default is not MISSING}  # no mappings
+        return {name: value for name, value in asdict(self).items() if name not in names or value}
 
     @property
     def kind(self) -> Kind:
