@@ -101,11 +101,11 @@ def spending_by_account() -> list[AccountSpending]:
     entries = entries_of_today().filter(by__isnull=False).order_by()
     account_ids = _accounts_to_list(commitments, entries)
     # sums and limits by currency and account, where the account None stands for the installation
-    committed: dict[tuple[str, int | None], int] = {}
+    committed_sums: dict[tuple[str, int | None], int] = {}
     sums = commitments.filter(account__in=account_ids).values_list("budget__currency", "account")
     for currency, account_id, cents in sums.annotate(Sum("cents")):
         if cents:
-            committed[currency, account_id] = cents
+            committed_sums[currency, account_id] = cents
     committed_today: dict[tuple[str, int | None], int] = {}
     sums_of_today = entries.filter(by__in=account_ids).values_list("budget__currency", "by")
     for currency, account_id, cents in sums_of_today.annotate(Sum("committed_cents")):
@@ -120,23 +120,23 @@ def spending_by_account() -> list[AccountSpending]:
     spending = []
     for currency in sorted(currencies):
         # the installation's limits; an empty row has none
-        general = limits.get((currency, None)) or SpendingLimit(currency=currency)
-        committed[currency, None] = committed_cents(currency)
+        general_limits = limits.get((currency, None)) or SpendingLimit(currency=currency)
+        committed_sums[currency, None] = committed_cents(currency)
         committed_today[currency, None] = cents_committed_today(currency)
         for account_id, name in [(None, ""), *sorted(names.items(), key=lambda item: item[1])]:
             key = (currency, account_id)
-            if key not in limits and key not in committed and key not in committed_today:
+            if key not in limits and key not in committed_sums and key not in committed_today:
                 continue
-            limit_row = limits.get(key) if account_id else general
+            limit_row = limits.get(key) if account_id else general_limits
             spending.append(
                 AccountSpending(
                     account=name,
                     currency=currency,
                     today_cents=committed_today.get(key, 0),
-                    day_cents=limit_row.day_cents if limit_row else general.account_day_cents,
-                    committed_cents=committed.get(key, 0),
-                    total_cents=limit_row.total_cents if limit_row else general.account_total_cents,
-                    confirm_cents=None if account_id else general.confirm_cents,
+                    day_cents=limit_row.day_cents if limit_row else general_limits.account_day_cents,
+                    committed_cents=committed_sums.get(key, 0),
+                    total_cents=limit_row.total_cents if limit_row else general_limits.account_total_cents,
+                    confirm_cents=None if account_id else general_limits.confirm_cents,
                     limit=limit_row.pk if limit_row else None,
                 )
             )

@@ -125,9 +125,9 @@ def store_captions(
     Raises:
         LimitReached: the account reached its limit, or uploads too many files at once.
     """
-    encoded = json.dumps(captions, ensure_ascii=False).encode()
-    digest = sha256(encoded).hexdigest()
-    compressed_captions = zlib.compress(encoded)
+    captions_json = json.dumps(captions, ensure_ascii=False).encode()
+    digest = sha256(captions_json).hexdigest()
+    compressed_captions = zlib.compress(captions_json)
     for _attempt in range(MAX_TRIES):
         earlier_submission = Submission.objects.filter(challenge=challenge, user=user, sha256=digest).first()
         if earlier_submission is not None:

@@ -47,8 +47,8 @@ def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpRes
         answered=Count("answers", filter=Q(answers__state=JudgeAnswer.State.ANSWERED)),
         failed=Count("answers", filter=Q(answers__state=JudgeAnswer.State.FAILED)),
     )
-    newest = list(judges.order_by("-pk")[: MAX_SHOWN_JUDGES + 1])  # one more tells whether some are left out
-    has_hidden_judges = len(newest) > MAX_SHOWN_JUDGES
+    rows = list(judges.order_by("-pk")[: MAX_SHOWN_JUDGES + 1])  # one more tells whether some are left out
+    has_hidden_judges = len(rows) > MAX_SHOWN_JUDGES
     analysis = Analysis.objects.newest(study, Analysis.Kind.JUDGES)
     comparisons = analysis.result["judges"] if analysis else []
     context |= {
@@ -59,7 +59,7 @@ def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpRes
                 "unanswered_count": judge.all_answers - judge.answered - judge.failed,
                 "spent_of_budget": _describe_costs(judge),
             }
-            for judge in sorted(newest[:MAX_SHOWN_JUDGES], key=lambda judge: judge.name)
+            for judge in sorted(rows[:MAX_SHOWN_JUDGES], key=lambda judge: judge.name)
         ],
         "max_shown_judges": MAX_SHOWN_JUDGES if has_hidden_judges else None,
         "analysis": analysis,
@@ -108,8 +108,8 @@ def _biases(judge: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]
     biases: list[tuple[str, Mapping[str, Any], str]] = []
     side = judge["side"]
     if side and side["first_shown"]["n"]:
-        unbiased = describe_unbiased_share(side)
-        biases.append((_("chooses the text that is shown first"), side["first_shown"], unbiased))
+        unbiased_share = describe_unbiased_share(side)
+        biases.append((_("chooses the text that is shown first"), side["first_shown"], unbiased_share))
         label = _("gives the same answer if the two texts are swapped")
         biases.append((label, side["consistent"], coefficient(1)))
     if judge["difference"]:

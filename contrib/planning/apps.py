@@ -7,6 +7,7 @@ class PlanningConfig(Feature):
     name = "contrib.planning"
     pages = ("contrib.planning.views",)
     calls = "contrib.planning.calls"
+    # By section and by words of `quorum`: the name for `manage.py`, what the command gives, and its class.
     commands = {
         "Studies": {
             "study plan": (
@@ -16,7 +17,7 @@ class PlanningConfig(Feature):
             )
         }
     }
-    commands_without_data = ("plan_power",)
+    commands_without_data = ("plan_power",)  # it works in a folder without an installation
 
     def start(self) -> None:
         from judgments.jobs.registry import HEAVY, register

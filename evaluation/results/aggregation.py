@@ -258,7 +258,7 @@ def compute_aggregation(
 
     kind, design = kind_of(study), design_of(study)
     progress(0.05, "reading judgments")
-    material = digest_of_material(study, from_blocks=True)  # before judgments are loaded, to save memory
+    digest = digest_of_material(study, from_blocks=True)  # before judgments are loaded, to save memory
     study_units = loaders.study_units(study)
     table = loaders.load_judgments(study, units=study_units)
     judged_units = study_units.judged_units  # a copy, without control items
@@ -328,7 +328,7 @@ def compute_aggregation(
         result=result,
         settings=settings,
         signature=signature("aggregation", settings),
-        judgments=str(signature_of_study(study, table=table, material=material)),
+        judgments=str(signature_of_study(study, table=table, material_digest=digest)),
     )
 
 

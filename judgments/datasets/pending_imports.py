@@ -78,7 +78,7 @@ def storing_problems(job: Job, path: Path) -> Iterator[None]:
         if (mapping := args.get("mapping")) and mapping["columns"]:
             table.chosen = mapping["columns"]
         problems = problem.problems if isinstance(problem, ImportProblems) else (problem,)
-        table.problems = [_describe_problem(listed, path) for listed in problems[:MAX_LISTED_PROBLEMS]]
+        table.problems = [_describe_problem(entry, path) for entry in problems[:MAX_LISTED_PROBLEMS]]
         store_pending_import(job.kind, args, table)
         raise
 

@@ -88,8 +88,9 @@ def carry_out_calls(
         if run.must_stop:
             break
         if progress is not None:
-            done, unsent = run.done_count, _count_unfinished(study)
-            progress(done / max(1, done + unsent), f"{done} done, {unsent} to go")
+            unsent_count = _count_unfinished(study)
+            share = run.done_count / max(1, run.done_count + unsent_count)
+            progress(share, f"{run.done_count} done, {unsent_count} to go")
     return DeliveryResult(
         done_count=run.done_count,
         failed_count=run.failed_count,
@@ -162,8 +163,8 @@ def _describe_missing_funds(study: Study, backend: CrowdBackend) -> str:
     Return "" if they can be sent; this includes crowds without a balance.
     """
     calls = at_crowd(CrowdCall, study).filter(kind__in=PAID_ABILITIES)
-    unsent = calls.filter(state=CrowdCall.State.WAITING, first_started_at__isnull=True)
-    cents_needed = unsent.aggregate(cents=Sum("reserved_cents"))["cents"] or 0
+    unsent_calls = calls.filter(state=CrowdCall.State.WAITING, first_started_at__isnull=True)
+    cents_needed = unsent_calls.aggregate(cents=Sum("reserved_cents"))["cents"] or 0
     if not cents_needed:
         return ""
     try:
@@ -277,11 +278,11 @@ def finish_call(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
             changes.
     """
     # the effect moves the reserved money first: a database constraint demands that a call that is done reserves none
-    locked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state__in=UNDECIDED_STATES).first()
-    if locked is None:
+    locked_call = CrowdCall.objects.select_for_update().filter(pk=call.pk, state__in=UNDECIDED_STATES).first()
+    if locked_call is None:
         return False
-    locked.answer = answer
-    apply_success(locked)
+    locked_call.answer = answer
+    apply_success(locked_call)
     row_count = CrowdCall.objects.filter(pk=call.pk).update(
         state=CrowdCall.State.DONE, done_at=timezone.now(), answer=answer, problem="", reserved_cents=0
     )

@@ -61,10 +61,10 @@ def read_source(
     unit_index: dict[str, int] = {}
     rater_index: dict[str, int] = {}
     contents: list[UnitContent] = []
-    left_out: Counter[str] = Counter()
-    for row in included_rows(source.judgments(), left_out, progress):
+    excluded_counts: Counter[str] = Counter()
+    for row in included_rows(source.judgments(), excluded_counts, progress):
         if row.value is None:
-            left_out[NO_VALUE] += 1
+            excluded_counts[NO_VALUE] += 1
             continue
         if row.unit not in unit_index:
             contents.append(_content_of_row(row))
@@ -79,7 +79,7 @@ def read_source(
         unit=np.array(units, dtype=np.int64),
         rater=np.array(raters, dtype=np.int64),
         value=np.array(values, dtype=np.float64),
-        left_out={why: left_out[why] for why in REASONS if left_out[why]},
+        left_out={why: excluded_counts[why] for why in REASONS if excluded_counts[why]},
         anonymous=source.anonymous,
     )
 

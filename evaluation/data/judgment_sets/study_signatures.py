@@ -39,16 +39,17 @@ UNSIGNED_KEYS = {
 
 
 def signature_of_study(
-    study: Study, *, table: JudgmentTable | None = None, material: str | None = None
+    study: Study, *, table: JudgmentTable | None = None, material_digest: str | None = None
 ) -> Signature:
     """Return the current signature of the study's judgments.
 
     It is computed from ``table`` and from blocks (stored columns) of units, or from rows if no table is given. With a
-    table, ``material`` is the digest of the material, if it is already computed.
+    table, ``material_digest`` is the digest of the material, if it is already computed.
     """
     if table is None:
         return signature_from(study, material_of(study), votes_of(study), uncommon_fields(study))
-    others = uncommon_fields(study, material=material or digest_of_material(study, from_blocks=True))
+    digest = material_digest or digest_of_material(study, from_blocks=True)
+    others = uncommon_fields(study, material_digest=digest)
     return signature_from(study, material_of(study, from_blocks=True), votes_of_table(table), others)
 
 
@@ -59,8 +60,8 @@ def signature_from(
 
     ``others`` are the fields that not every study has (``uncommon_fields``).
     """
-    published = CandidatePair.objects.filter(study=study, published_winner__isnull=False)
-    rows = published.values_list("key", "published_winner").iterator(ROWS_PER_BATCH)
+    published_pairs = CandidatePair.objects.filter(study=study, published_winner__isnull=False)
+    rows = published_pairs.values_list("key", "published_winner").iterator(ROWS_PER_BATCH)
     winners = {key: winner for key, winner in rows if winner is not None}
     return judgment_signature(
         KINDS[study.protocol],
@@ -136,16 +137,16 @@ def controls_field(study: Study) -> Value:
 
 
 def uncommon_fields(
-    study: Study, *, moment: Snapshot | None = None, material: str | None = None
+    study: Study, *, moment: Snapshot | None = None, material_digest: str | None = None
 ) -> dict[str, Value]:
     """Return the signature fields that not every study has, now or at ``moment``.
 
-    They include digests of the design and of the material. If ``material`` is omitted, it is computed from rows.
+    They include digests of the design and of the material. If ``material_digest`` is omitted, it is computed from rows.
     """
     design_values = {name: value for name, value in study.design.items() if name not in UNSIGNED_KEYS}
     fields: dict[str, Value] = {
         "design": hash_with_data("", design_values)[:DIGITS_OF_HASH],
-        "material": material or digest_of_material(study),
+        "material": material_digest or digest_of_material(study),
     }
     kind = KINDS[study.protocol]
     if kind.two_sided or kind.scale:

@@ -72,7 +72,7 @@ def _relevance_table(
             *(_cell(row[f"S@{k}"]) for k in CUTS),
             *(_cell(row["audited"][f"S@{k}"]) for k in CUTS if has_audit),
             _cell(row["R-precision"]),
-            row["R-precision"]["best_case"],
+            row["R-precision"]["best_case"],  # the mean if all items without a judgment were relevant
             row["R-precision"]["n"],
             row["nothing_relevant"],
             row.get("p"),
@@ -98,10 +98,11 @@ def _original_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
         )
         for row in rows
     ]
-    incomplete = any(row["original"]["median_rank"]["value"] is None for row in rows)
+    # a median rank is undefined if at least half of the lists lack the original
+    has_undefined_rank = any(row["original"]["median_rank"]["value"] is None for row in rows)
     return rendering.table(
         "originals", cells, columns, name=f"{words.table_name}-originals", task_title=words.title_suffix,
-        query=words.query, item=words.ranked_item, incomplete=incomplete,
+        query=words.query, item=words.ranked_item, incomplete=has_undefined_rank,
     )  # fmt: skip
 
 

@@ -37,13 +37,15 @@ TITLES = {
     EXAMPLES: gettext_noop("Worked examples"),
     QUESTIONS: gettext_noop("Questions of the quiz"),
 }
-LANGUAGE_COLUMN = RowColumn("language", "Language", "", "choice", True, (("", "Choose"), *settings.LANGUAGES))
+LANGUAGE_CHOICES = (("", "Choose"), *settings.LANGUAGES)
+LANGUAGE_COLUMN = RowColumn("language", "Language", "", "choice", is_needed=True, choices=LANGUAGE_CHOICES)
 MARKDOWN_KEYS = ("question", "instructions", "consent")
 # the largest number of an example or question; empty rows are added for all smaller numbers
 MAX_ROW_NUMBER = 100
+POSITION_HELP = "Position in the design, starting at 1."
 NUMBER_COLUMNS = {
-    EXAMPLES: RowColumn("number", "Example", "Position in the design, starting at 1.", "whole", True),
-    QUESTIONS: RowColumn("number", "Question", "Position in the design, starting at 1.", "whole", True),
+    EXAMPLES: RowColumn("number", "Example", POSITION_HELP, "whole", is_needed=True),
+    QUESTIONS: RowColumn("number", "Question", POSITION_HELP, "whole", is_needed=True),
 }
 
 

@@ -188,7 +188,7 @@ def _check_controls(
 
 def _make_degraded(make: MakeOptionalControl, slot: ControlSlot, image: Image) -> Group:
     """Return a damaged item with the image or, if it cannot be damaged, with another image of the control split."""
-    other_images = [other for other in slot.images if other.name != image.name]
+    other_images = [donor for donor in slot.images if donor.name != image.name]
     for candidate in [image, *shuffle(other_images, slot.rng)]:
         group = make(slot, candidate)
         if group is not None:

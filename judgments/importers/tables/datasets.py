@@ -116,9 +116,9 @@ class TableDataset(DatasetSource):
             self._first_records[image].check(record, columns)
         if self._images_alone:
             return
-        first = self._first_records[image]
+        first_record = self._first_records[image]
         position = self._register.next_position(image)
-        if record.get("caption") is None and first.text:
+        if record.get("caption") is None and first_record.text:
             if position == 0:
                 self._images_without_caption.add(image)
             return
@@ -126,7 +126,7 @@ class TableDataset(DatasetSource):
         text = record.read("caption", read_caption)
         caption_id = columns.caption_id or f"{image}#{position}"
         if self._register.add(record, caption_id, image, text):
-            yield ReferenceRow(image, text, caption_id, position, first.split, first.url)
+            yield ReferenceRow(image, text, caption_id, position, first_record.split, first_record.url)
 
     def _image_row(self, columns: _ImageColumns) -> ImageRow | None:
         """Return the row of an image with a text, boxes or a document; None if its references say all about it."""

@@ -58,10 +58,10 @@ def find_joints(pieces: Numbers, starts: Ints, bits_of_pieces: Numbers) -> Flags
     """
     is_joined = np.zeros(pieces.size, dtype=np.bool_)
     for text in range(starts.size - 1):
-        awaited = 0
+        awaited_bits = 0
         for position in range(starts[text], starts[text + 1]):
             bits = bits_of_pieces[pieces[position]]
-            is_joined[position] = bits & awaited
-            in_tag = awaited & TAG and not bits & BRACKET
-            awaited = bits >> AWAITED_BITS | (TAG | ANY if in_tag else 0)
+            is_joined[position] = bits & awaited_bits
+            in_tag = awaited_bits & TAG and not bits & BRACKET
+            awaited_bits = bits >> AWAITED_BITS | (TAG | ANY if in_tag else 0)
     return is_joined

@@ -210,10 +210,10 @@ def _alpha(
     scale = positions
     if level == ORDINAL:
         scale = np.zeros(len(positions))
-        below = 0.0
+        lower_count = 0.0
         for code in occurring_codes:
-            scale[code] = below + (first_counts[code] + second_counts[code]) / 2.0
-            below += first_counts[code] + second_counts[code]
+            scale[code] = lower_count + (first_counts[code] + second_counts[code]) / 2.0
+            lower_count += first_counts[code] + second_counts[code]
     observed = 0.0
     for unit in range(len(first_codes)):
         observed += 2.0 * distance(kind, scale[first_codes[unit]], scale[second_codes[unit]])

@@ -88,8 +88,8 @@ class BestResult:
 
     @property
     def _is_worse(self) -> Flags:
-        highest = self.values[:1]  # empty if there are no systems
-        return np.asarray((self.p <= LEVEL) & (self.values < highest))
+        highest_value = self.values[:1]  # empty if there are no systems
+        return np.asarray((self.p <= LEVEL) & (self.values < highest_value))
 
 
 def compare_with_best(
@@ -101,7 +101,7 @@ def compare_with_best(
     """
     scores = score_vector(values, "values")
     order = np.argsort(-scores, kind="stable").tolist()
-    p = [math.nan if other == order[0] else test(order[0], other) for other in order]
+    p = [math.nan if position == order[0] else test(order[0], position) for position in order]
     return BestResult(
         tuple(names[position] for position in order),
         scores[order],
@@ -138,15 +138,15 @@ def clusters_of_p_values(
             f"names holds {len(set(systems))} different names, expected one for each of {size} systems"
         )
     # Adjust each pair's p once, using those above the diagonal.
-    upper = np.triu_indices(size, 1)
-    adjusted = np.full((size, size), np.nan)
-    adjusted[upper] = adjusted_p_values(p[upper], correction).values
-    adjusted[upper[::-1]] = adjusted[upper]
+    upper_indices = np.triu_indices(size, 1)
+    adjusted_p = np.full((size, size), np.nan)
+    adjusted_p[upper_indices] = adjusted_p_values(p[upper_indices], correction).values
+    adjusted_p[upper_indices[::-1]] = adjusted_p[upper_indices]
     # Rank the systems, and divide the ranking wherever all systems above beat all systems below.
     order = np.argsort(-means, kind="stable")
-    means, p, adjusted = means[order], p[np.ix_(order, order)], adjusted[np.ix_(order, order)]
+    means, p, adjusted_p = means[order], p[np.ix_(order, order)], adjusted_p[np.ix_(order, order)]
     ranking = tuple(systems[system] for system in order)
-    beats = (adjusted <= level) & (means[:, np.newaxis] > means)
+    beats = (adjusted_p <= level) & (means[:, np.newaxis] > means)
     bounds = [rank for rank in range(1, size) if beats[:rank, rank:].all()]
     clusters = tuple(ranking[start:stop] for start, stop in zip([0, *bounds], [*bounds, size], strict=True))
     return ClusterResult(
@@ -156,7 +156,7 @@ def clusters_of_p_values(
         rank_low=1 + beats.sum(axis=0),
         rank_high=size - beats.sum(axis=1),
         p=p,
-        adjusted_p=adjusted,
+        adjusted_p=adjusted_p,
         correction=correction,
         level=level,
     )

@@ -88,8 +88,8 @@ def _analyse_set(
     run: Run, name: str, title: str, training: BoxImages, test: BoxImages, *, are_published: bool
 ) -> None:
     """Compute the figures of a set. ``are_published`` says whether they are the published numbers."""
-    upper = content_upper_bound(test.descriptions)
-    run.add_signature(f"upper bound, {name}", upper.signature)
+    upper_bound = content_upper_bound(test.descriptions)
+    run.add_signature(f"upper bound, {name}", upper_bound.signature)
     mean_box_count = float(np.mean([len(set(boxes)) for image in training.descriptions for boxes in image]))
     scores = {
         baseline: {
@@ -100,9 +100,9 @@ def _analyse_set(
         for baseline, ranks in _baselines(training, test, run.seed).items()
     }
     if are_published:
-        _record_numbers(run, test, upper, scores)
+        _record_numbers(run, test, upper_bound, scores)
         run.number("mean-boxes", Estimate(mean_box_count))
-    rows = [("people", "", *_estimates_of_score(upper, run.seed))]
+    rows = [("people", "", *_estimates_of_score(upper_bound, run.seed))]
     rows += [
         (baseline, str(k), *_estimates_of_score(by_count[k], run.seed))
         for baseline, by_count in scores.items()
@@ -125,10 +125,10 @@ def _analyse_set(
 BaselineScores = Mapping[str, Mapping[int, ContentScore]]
 
 
-def _record_numbers(run: Run, test: BoxImages, upper: ContentScore, scores: BaselineScores) -> None:
+def _record_numbers(run: Run, test: BoxImages, upper_bound: ContentScore, scores: BaselineScores) -> None:
     """Record the numbers of Table 1: the upper bound, and each baseline with three and with four boxes."""
     for figure in ("precision", "recall", "f1"):
-        bound = getattr(upper, figure)
+        bound = getattr(upper_bound, figure)
         run.number(f"upper/{figure}", Estimate(bound.mean))
         run.number(f"upper/{figure}/sd", Estimate(bound.sd))
         for k in (3, 4):

@@ -25,13 +25,13 @@ class StudyFileForm(forms.Form):
     file = forms.FileField(label=gettext_lazy("or choose a study file"), required=False)
 
     def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or {}
-        upload, text = cleaned.get("file"), cleaned.get("text", "")
+        values = super().clean() or {}
+        upload, text = values.get("file"), values.get("text", "")
         if bool(upload) == bool(text.strip()):
             raise forms.ValidationError(gettext("Paste a study file or choose one."))
         if upload:
             try:
-                cleaned["text"] = uploaded_text(upload)
+                values["text"] = uploaded_text(upload)
             except TextRefused as error:
                 raise forms.ValidationError(str(error)) from None
-        return cleaned
+        return values

@@ -119,9 +119,9 @@ class AdjacentModel(PreferenceModel):
         The term of a level is the entry of ``cuts`` for its magnitude. It is 0 for the lowest positive magnitude, which
         is the reference and has no entry.
         """
-        by_magnitude = np.zeros(len(self.magnitudes))
-        by_magnitude[self.free_positions] = cuts
-        return by_magnitude[np.searchsorted(self.magnitudes, np.abs(self.levels))]
+        terms = np.zeros(len(self.magnitudes))
+        terms[self.free_positions] = cuts
+        return terms[np.searchsorted(self.magnitudes, np.abs(self.levels))]
 
 
 class CumulativeModel(PreferenceModel):
@@ -177,8 +177,8 @@ class CumulativeModel(PreferenceModel):
 
     def _bounds(self, cuts: Floats) -> Floats:
         """Return the (C + 1,) thresholds below, between and above the levels, from -inf to inf."""
-        middle = [] if self.has_ties else [0.0]
-        return np.r_[-np.inf, -cuts[::-1], middle, cuts, np.inf]
+        middle_bound = [] if self.has_ties else [0.0]
+        return np.r_[-np.inf, -cuts[::-1], middle_bound, cuts, np.inf]
 
     def _bound_slopes(self, cut_count: int) -> Floats:
         """Return the (C + 1, M) derivatives of `_bounds` minus d, by d and by each cut."""
