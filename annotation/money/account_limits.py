@@ -49,13 +49,13 @@ def set_limits(*, account: str = "", currency: str, by: User, **limits: int | No
         )
     refuse_installation_limits_of_account(owner, limits)
     lock_limits(currency)
-    row, created = SpendingLimit.objects.update_or_create(
+    row, is_new = SpendingLimit.objects.update_or_create(
         account=owner, currency=currency, defaults={name: limits.get(name) for name in LIMIT_FIELDS}
     )
     limits_text = ", ".join(f"{name} {limits.get(name)}" for name in LIMIT_FIELDS)
     message = f"{limits_text} ({current_act().origin})"
     # the admin page logs its changes, too
-    flag = ADDITION if created else CHANGE
+    flag = ADDITION if is_new else CHANGE
     LogEntry.objects.log_actions(by.pk, [row], flag, message, single_object=True)
     return row
 

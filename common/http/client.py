@@ -248,7 +248,7 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float:
     if text.isascii() and text.isdigit():
         return float(text[:9])  # nine digits are more than thirty years
     try:
-        until = parsedate_to_datetime(text)
+        retry_at = parsedate_to_datetime(text)
     except ValueError:
         return 0.0
-    return max(0.0, until.timestamp() - timezone.now().timestamp())
+    return max(0.0, retry_at.timestamp() - timezone.now().timestamp())

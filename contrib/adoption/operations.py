@@ -40,7 +40,7 @@ def adopt(*, study: Study, by: User | None, system: str) -> Outcome:
     writers = ngettext("%(n)s writer", "%(n)s writers", adoption.writer_count) % {
         "n": thousands(adoption.writer_count)
     }
-    what = _("outputs of system %(name)r") % {"name": adoption.system} if adoption.system else _("references")
+    role = _("outputs of system %(name)r") % {"name": adoption.system} if adoption.system else _("references")
     return Outcome(
         _(
             "Captions that were added to dataset %(dataset)r as %(what)s: %(added)s, by %(writers)s. Captions that "
@@ -49,7 +49,7 @@ def adopt(*, study: Study, by: User | None, system: str) -> Outcome:
         % {
             "added": thousands(adoption.added_count),
             "writers": writers,
-            "what": what,
+            "what": role,
             "dataset": adoption.dataset,
             "there": thousands(adoption.existing_count),
         }

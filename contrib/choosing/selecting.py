@@ -37,25 +37,25 @@ USUAL_METRICS = ("bleu-4", "rouge-l", "cider-d")
 MAX_IDS = 100_000  # number of ids in a design
 
 
-def usefulness_of(method: str, population: Population, scored: ScoredPopulation | None) -> Floats:
+def usefulness_of(method: str, population: Population, scores: ScoredPopulation | None) -> Floats:
     """Return the (I,) usefulness of the items for a method of selection. More useful items are drawn more often.
 
     Args:
-        scored: the scores of the items and of their rows (pairs or captions); None only for a uniform sample.
+        scores: the scores of the items and of their rows (pairs or captions); None only for a uniform sample.
 
     Raises:
         EvaluationError: the scores do not suit the method.
     """
     if method == UNIFORM:
         return np.ones(population.size)
-    assert scored is not None
+    assert scores is not None
     try:
         one_of(method, METHODS, "method")  # the job may come from an earlier version that had another method
         if method == "disagreement":
-            return choosing.order_disagreement(scored.item_scores)
+            return choosing.order_disagreement(scores.item_scores)
         if population.pairs:
-            return choosing.comparison_information(scored.row_scores)
-        return choosing.score_information(scored.item_scores)
+            return choosing.comparison_information(scores.row_scores)
+        return choosing.score_information(scores.item_scores)
     except StatisticsError as error:
         raise EvaluationError(as_sentence(error)) from None
 

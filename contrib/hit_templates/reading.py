@@ -75,9 +75,9 @@ def read_template(source: str) -> TemplateForm:
         raise TemplateProblem(str(error)) from None
     if not any(question.shape != "fixed" for question in questions):  # "fixed" is a hidden constant
         omissions = describe_omissions(source)
-        why = f" ({' '.join(omissions)})" if omissions else ""
+        explanation = f" ({' '.join(omissions)})" if omissions else ""
         raise TemplateProblem(
-            f"The template asks nothing that can be answered here; expected a control with a name{why}."
+            f"The template asks nothing that can be answered here; expected a control with a name{explanation}."
         )
     return TemplateForm(
         page=tuple(page),

@@ -45,8 +45,8 @@ def power_of_means(
     if outputs is None or len(outputs.names) < 2:
         return []
     standings = outputs.standings(MEAN)
-    first, second = np.argsort(-standings.strength, kind="stable")[:2].tolist()
-    contrast = standings.contrast(first, second)
+    best_index, second_index = np.argsort(-standings.strength, kind="stable")[:2].tolist()
+    contrast = standings.contrast(best_index, second_index)
     low, high = relevance.ends
     step = 1.0 if high - low <= MAX_GRADES else (high - low) / MAX_GRADES
     true_means = _true_means(proposals, true_answers)
@@ -55,8 +55,8 @@ def power_of_means(
     return [
         {
             "what": "systems",
-            "first": standings.names[first],
-            "second": standings.names[second],
+            "first": standings.names[best_index],
+            "second": standings.names[second_index],
             "difference": steps * step,
             "main": steps == MAIN_STEPS,
             "n": standings.items,

@@ -134,12 +134,12 @@ def _key_columns(record: Record) -> tuple[str, tuple[str, ...]]:
         name: next((column for column in (id_column, name) if column in present_columns), None)
         for name, id_column in ID_COLUMN_BY_TEXT.items()
     }
-    first, second, caption = text_columns["first"], text_columns["second"], text_columns["caption"]
+    first_column, second_column = text_columns["first"], text_columns["second"]
+    caption_columns = tuple(filter(None, [text_columns["caption"]]))
     has_system = "system" in present_columns
-    if first and second and "image" in present_columns:
-        return Subject.PAIRS, ("image", first, second)
-    if "image" in present_columns and (caption or has_system):
-        caption_columns = (caption,) if caption else ()
+    if first_column and second_column and "image" in present_columns:
+        return Subject.PAIRS, ("image", first_column, second_column)
+    if "image" in present_columns and (caption_columns or has_system):
         system_columns = ("system",) if has_system else ()
         return Subject.CAPTIONS, ("image", *caption_columns, *system_columns)
     if has_system and not present_columns & {"image", *ID_COLUMN_BY_TEXT, *ID_COLUMN_BY_TEXT.values()}:

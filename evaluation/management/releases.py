@@ -187,7 +187,7 @@ class ExportJudgments(OperationCommand):
 
         study, values = self.study_and_values(options)
         with progress_bar() as progress:
-            exported = export_judgments(
+            export = export_judgments(
                 study=study,
                 **values,
                 output=options["output"],
@@ -196,7 +196,7 @@ class ExportJudgments(OperationCommand):
                 progress=progress,
             )
         counts = ", ".join(
-            f"{count:,} {name.replace('_', ' ')}" for name, count in exported.manifest["counts"].items()
+            f"{count:,} {name.replace('_', ' ')}" for name, count in export.manifest["counts"].items()
         )
         simulated = " The answers are simulated." if study.simulated else ""
-        self.say(f"{exported.path}: {counts}. Manifest: {exported.manifest_path.name}.{simulated}")
+        self.say(f"{export.path}: {counts}. Manifest: {export.manifest_path.name}.{simulated}")

@@ -75,9 +75,9 @@ class ShareRequest(Parameters):
 def _share(*, dataset: Dataset, by: User | None, sharing: str) -> Promise:
     """Let only its members, all researchers, or everybody read a dataset. Roles in its studies do not change."""
     share_dataset(dataset=dataset, sharing=sharing)
-    whom = gettext_lazy(Sharing(sharing).label)
+    readers = gettext_lazy(Sharing(sharing).label)
     return format_lazy(
-        gettext_lazy("Dataset {dataset} can now be read by {whom}."), dataset=dataset.name, whom=whom
+        gettext_lazy("Dataset {dataset} can now be read by {whom}."), dataset=dataset.name, whom=readers
     )
 
 

@@ -39,8 +39,8 @@ def release_unfilled(*, publication: Publication) -> int:
 
     At crowds that list their work (``Ability.LIST``), this function does nothing: a sync releases the places.
     """
-    closed = Publication.objects.filter(pk=publication.pk, state=Publication.State.EXPIRED)
-    locked = closed.select_for_update(of=("self",)).select_related("study").first()
+    closed_publications = Publication.objects.filter(pk=publication.pk, state=Publication.State.EXPIRED)
+    locked = closed_publications.select_for_update(of=("self",)).select_related("study").first()
     if locked is None or Ability.LIST in backend_of(locked.study).can:
         return 0
     # these sessions keep their places: neither a payment nor a rejection of them is booked

@@ -257,8 +257,8 @@ def _get_or_create_session(
     for earlier_session in earlier_sessions:
         # the panel gave the person a new submission, so the earlier session is over
         if earlier_session.status == Status.WORKING:
-            why = "The panel sent the person again, with another submission."
-            end_panel_session(session=earlier_session, status=Status.RETURNED, why=why)
+            reason = "The panel sent the person again, with another submission."
+            end_panel_session(session=earlier_session, status=Status.RETURNED, why=reason)
     _end_unless_admitted(
         session,
         design,

@@ -58,9 +58,9 @@ def compute_standing(*, slug: str, progress: Progress) -> ComputedStanding:
     if not ids:
         return ComputedStanding(challenge, [], {}, p, "")
     p_values = np.full((len(ids), len(ids)), np.nan)
-    for row, later in enumerate(ids):
-        for column, earlier in enumerate(ids[:row]):
-            p_values[row, column] = p_values[column, row] = p[_pair_key(earlier, later)]
+    for row, later_id in enumerate(ids):
+        for column, earlier_id in enumerate(ids[:row]):
+            p_values[row, column] = p_values[column, row] = p[_pair_key(earlier_id, later_id)]
     corpus_scores = [submission.scores[metric]["corpus"] for submission in ranked_submissions]
     clusters = clusters_of_p_values(
         corpus_scores, p_values, names=ids, correction=CORRECTION, level=SIGNIFICANCE_LEVEL
@@ -80,20 +80,20 @@ def _add_missing_tests(p: dict[str, float], ids: list[int], metric: str, progres
     def scores_of(submission: int) -> np.ndarray[Any, np.dtype[np.float64]]:
         return image_scores(submission, metric)
 
-    for row, later in enumerate(ids):
+    for row, later_id in enumerate(ids):
         progress(row / max(len(ids), 1), "comparing systems")
-        for earlier in ids[:row]:
-            key = _pair_key(earlier, later)
+        for earlier_id in ids[:row]:
+            key = _pair_key(earlier_id, later_id)
             if key not in p:
-                seed = earlier * SEED_FACTOR + later
+                seed = earlier_id * SEED_FACTOR + later_id
                 test = randomization_test(
-                    scores_of(earlier), scores_of(later), reassignments=REASSIGNMENTS, seed=seed
+                    scores_of(earlier_id), scores_of(later_id), reassignments=REASSIGNMENTS, seed=seed
                 )
                 p[key] = test.p
 
 
-def _pair_key(earlier: int, later: int) -> str:
-    return f"{earlier}-{later}"
+def _pair_key(earlier_id: int, later_id: int) -> str:
+    return f"{earlier_id}-{later_id}"
 
 
 def store_standing(computed: ComputedStanding) -> None:

@@ -79,7 +79,7 @@ def read_source(
         unit=np.array(units, dtype=np.int64),
         rater=np.array(raters, dtype=np.int64),
         value=np.array(values, dtype=np.float64),
-        left_out={why: excluded_counts[why] for why in REASONS if excluded_counts[why]},
+        left_out={reason: excluded_counts[reason] for reason in REASONS if excluded_counts[reason]},
         anonymous=source.anonymous,
     )
 
@@ -153,10 +153,10 @@ def _read_systems(record: Record) -> CreditedSystems:
     if not isinstance(credits, dict):
         return (), ()
     same_texts = record.get("first") == record.get("second")
-    first, second = (
+    first_credits, second_credits = (
         credits.get(side if same_texts and side in credits else record.get(side)) or () for side in SIDES
     )
-    return _system_names(first), _system_names(second)
+    return _system_names(first_credits), _system_names(second_credits)
 
 
 def _system_names(credits: Any) -> tuple[str, ...]:

@@ -60,8 +60,8 @@ def describe_compared_sources(result: dict[str, Any]) -> str:
             "low": _in_two_digits(tau["low"]),
             "high": _in_two_digits(tau["high"]),
         }
-    why = grid["reason"] or consensus["reason"]
-    return _("The figures of this comparison are undefined: %(why)s.") % {"why": _(why)}
+    reason = grid["reason"] or consensus["reason"]
+    return _("The figures of this comparison are undefined: %(why)s.") % {"why": _(reason)}
 
 
 def _describe_kappa(kappa: dict[str, Any]) -> str:

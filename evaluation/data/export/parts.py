@@ -306,12 +306,12 @@ class _PartWriter:
 
 
 @declare
-def _write_part(shared: tuple[ExportWork, Encoding], part: ExportPart) -> dict[str, Any]:
+def _write_part(work_and_encoding: tuple[ExportWork, Encoding], part: ExportPart) -> dict[str, Any]:
     """Write a part, and then its status, which are its counts. Return the status.
 
     A part without a file of its status is regarded as missing.
     """
-    work, encoding = shared
+    work, encoding = work_and_encoding
     stage = _stages(work, encoding)[part.stage]
     pieces = _pieces_between(stage.pieces(work.study), part.after, part.last).values_list("pk", flat=True)
     work = replace(work, stage=part.stage, pieces=list(pieces), counts=dict(encoding.counts))

@@ -111,10 +111,10 @@ def compute_evaluation(
     references = loaders.load_references(study)
     progress(0.3, "scoring captions")
     check_imported(study.dataset, metrics)
-    imported = load_imported(study.dataset, metrics)
+    imported_scores = load_imported(study.dataset, metrics)
     # Values are as in the signature, which joins the names of metrics; the stored settings list them.
     settings: dict[str, Any] = {"protocol": study.protocol, "metrics": ",".join(metrics), "tok": tokenizer}
-    if imported.names:
+    if imported_scores.names:
         settings["imported"] = imported_hashes(study.dataset, metrics)
     inputs = _EvaluationInputs(
         study=study,
@@ -124,7 +124,7 @@ def compute_evaluation(
         options=options,
         metrics=metrics,
         tokenizer=tokenizer,
-        imported_scores=imported,
+        imported_scores=imported_scores,
         is_clustered=is_clustered,
     )
     if kind.compares_pairs:

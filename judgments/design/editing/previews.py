@@ -24,7 +24,7 @@ def store_preview(session: MutableMapping[str, Any], design: StudyDesign) -> str
     previews: dict[str, Any] = session.get(PREVIEWS_KEY, {})
     is_newest = bool(previews) and list(previews)[-1] == key
     if not is_newest:
-        other_previews = [(name, stored) for name, stored in previews.items() if name != key]
+        other_previews = [(name, stored_values) for name, stored_values in previews.items() if name != key]
         newest_others = other_previews[-(MAX_PREVIEWS - 1) :]
         session[PREVIEWS_KEY] = dict([*newest_others, (key, values)])
     return key

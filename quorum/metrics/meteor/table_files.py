@@ -95,16 +95,16 @@ def find_files(location: str) -> TableFiles | None:
     if not path.is_file():
         raise InvalidFile(f"{DATA} is {location}, expected a folder, {JAR} or the wheel of {PACKAGE}")
     if path.suffix == ".whl":
-        inside = f"{PACKAGE}/meteor"
-        return TableFiles(f"{inside}/{JAR}", f"{inside}/data/{PARAPHRASES}", str(path))
+        package_folder = f"{PACKAGE}/meteor"
+        return TableFiles(f"{package_folder}/{JAR}", f"{package_folder}/data/{PARAPHRASES}", str(path))
     return TableFiles(str(path), _paraphrases_near(path.parent))
 
 
 def _files_in_folder(folder: Path) -> TableFiles:
     """Return the files in a folder, which may be that of METEOR, or of a package that contains it."""
-    for inside in (folder, folder / "meteor", folder / PACKAGE / "meteor"):
-        if (inside / JAR).is_file():
-            return TableFiles(str(inside / JAR), _paraphrases_near(inside))
+    for package_folder in (folder, folder / "meteor", folder / PACKAGE / "meteor"):
+        if (package_folder / JAR).is_file():
+            return TableFiles(str(package_folder / JAR), _paraphrases_near(package_folder))
     raise InvalidFile(f"{DATA}: found no {JAR} in the folder {folder}, expected the folder of METEOR 1.5")
 
 

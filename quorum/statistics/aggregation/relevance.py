@@ -73,6 +73,6 @@ def is_relevant(yes: ArrayLike, n: ArrayLike, at_least_share: tuple[int, int] = 
     votes, totals = count_vector(yes, "yes"), count_vector(n, "n")
     same_length(yes=votes, n=totals)
     if np.any(votes > totals):
-        where = int(np.flatnonzero(votes > totals)[0])
-        raise BadValue(f"unit {where} has {votes[where]} yes of {totals[where]}, expected at most all")
+        unit = int(np.flatnonzero(votes > totals)[0])
+        raise BadValue(f"unit {unit} has {votes[unit]} yes of {totals[unit]}, expected at most all")
     return (votes * denominator >= totals * numerator) & (totals > 0)

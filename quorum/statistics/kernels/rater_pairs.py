@@ -139,11 +139,11 @@ def figures_of_pair(
             code_count += 1
         second_counts[code] += 1
     occurring_codes = np.sort(occurring_codes[:code_count])
-    same = 0
+    equal_count = 0
     for unit in range(units):
         if first_codes[unit] == second_codes[unit]:
-            same += 1
-    figures = np.array([same / units, math.nan, math.nan])
+            equal_count += 1
+    figures = np.array([equal_count / units, math.nan, math.nan])
     if code_count > 1:
         figures[1] = _kappa(first_codes, second_codes, occurring_codes, first_counts, second_counts, weights)
         figures[2] = _alpha(

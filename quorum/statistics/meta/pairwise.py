@@ -229,8 +229,8 @@ def _best_epsilon(
     if gaps[1] > scored_groups.tolerance:
         gains[0] = 0.0
     gain_tolerance = ROUNDING * float(weights.sum())
-    best = int(np.flatnonzero(gains >= gains.max() - gain_tolerance)[0])
-    return (float(gaps[best]) if gaps[best] > scored_groups.tolerance else 0.0), len(lower)
+    best_index = int(np.flatnonzero(gains >= gains.max() - gain_tolerance)[0])
+    return (float(gaps[best_index]) if gaps[best_index] > scored_groups.tolerance else 0.0), len(lower)
 
 
 def _pairs(
@@ -250,16 +250,16 @@ def _pairs(
         member = generator.integers(0, scored_groups.sizes[group])
         other_member = generator.integers(0, scored_groups.sizes[group] - 1)
         other_member += other_member >= member
-        first = scored_groups.starts[group]
-        lower, upper = first + np.minimum(member, other_member), first + np.maximum(member, other_member)
+        start = scored_groups.starts[group]
+        lower, upper = start + np.minimum(member, other_member), start + np.maximum(member, other_member)
         return lower, upper, pair_weights[group]
     lower_positions, upper_positions, weights = [], [], []
     # Groups of the same size have the same pairs of members.
     for size in np.unique(scored_groups.sizes[scored_groups.pairs > 0]):
         groups = np.flatnonzero(scored_groups.sizes == size)
         member, other_member = np.triu_indices(size, 1)
-        first = scored_groups.starts[groups][:, np.newaxis]
-        lower_positions.append((first + member).ravel())
-        upper_positions.append((first + other_member).ravel())
+        start = scored_groups.starts[groups][:, np.newaxis]
+        lower_positions.append((start + member).ravel())
+        upper_positions.append((start + other_member).ravel())
         weights.append(np.repeat(pair_weights[groups], len(member)))
     return np.concatenate(lower_positions), np.concatenate(upper_positions), np.concatenate(weights)

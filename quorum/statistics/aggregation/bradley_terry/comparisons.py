@@ -45,13 +45,13 @@ class ComparisonRows:
         # A rater's vote changes how likely each majority of a row's votes is, and thereby the row's expected scores.
         # The probabilities sum to 1, so that of a tie changes by minus the sum of the other two changes.
         if deletions.rater_count >= MIN_CLUSTERS and not self.clusters.reason:
-            tied, first, second = (
+            tie_scores, first_scores, second_scores = (
                 self.with_outcomes(deletions.row, np.full(len(deletions.row), winner)).scores(fit, settings)
                 for winner in (0, 1, 2)
             )
             by_first, by_second = map(scipy.sparse.diags_array, deletions.value.T)
-            parameter_changes = (by_first @ (first - tied) + by_second @ (second - tied)) @ fit.covariance
-            covariance, freedom = deletions.covariance(covariance, freedom, parameter_changes)
+            score_changes = by_first @ (first_scores - tie_scores) + by_second @ (second_scores - tie_scores)
+            covariance, freedom = deletions.covariance(covariance, freedom, score_changes @ fit.covariance)
         return covariance, freedom, deletions.add_raters(self.clusters)
 
     def with_outcomes(self, rows: Ints, outcome: Ints) -> ComparisonRows:
@@ -63,16 +63,20 @@ class ComparisonRows:
         items, n = len(fit.theta), len(self.first)
         peak = StrengthParameters.from_values(fit.parameters)
         chances = [np.exp(chance)[self.first, self.second] for chance in log_chances(peak)]
-        won, lost, tied = ((self.outcome == outcome).astype(np.float64) for outcome in (1, 2, 0))
+        wins, losses, ties = ((self.outcome == outcome).astype(np.float64) for outcome in (1, 2, 0))
         if settings.tie_model == "half":
-            won, lost, tied = won + tied / 2, lost + tied / 2, np.zeros(n)
-        first, second, tie = chances
+            wins, losses, ties = wins + ties / 2, losses + ties / 2, np.zeros(n)
+        p_first, p_second, p_tie = chances
         # By theta of the first item, of which the derivative by theta of the second is the opposite.
-        slope = (won * (2 * second + tie) - lost * (2 * first + tie) - tied * (first - second)) / 2
+        slope = (
+            wins * (2 * p_second + p_tie) - losses * (2 * p_first + p_tie) - ties * (p_first - p_second)
+        ) / 2
         derivatives = [(self.first, slope), (self.second, -slope)]
         parameter_count = items
         if peak.log_nu > -math.inf:  # nu was fitted
-            derivatives.append((np.full(n, parameter_count), tied * (first + second) - (won + lost) * tie))
+            derivatives.append(
+                (np.full(n, parameter_count), ties * (p_first + p_second) - (wins + losses) * p_tie)
+            )
             parameter_count += 1
         if settings.order_effect:
             derivatives.append((np.full(n, parameter_count), slope))
@@ -116,6 +120,6 @@ def square_counts(counts: ArrayLike, name: str) -> Floats:
     if table.size and not (np.isfinite(table).all() and table.min() >= 0):
         raise BadValue(f"{name} holds a negative or infinite number, expected counts from zero on")
     if np.diag(table).any():
-        where = int(np.flatnonzero(np.diag(table))[0])
-        raise BadValue(f"{name}[{where}, {where}] is above zero, expected no item to meet itself")
+        position = int(np.flatnonzero(np.diag(table))[0])
+        raise BadValue(f"{name}[{position}, {position}] is above zero, expected no item to meet itself")
     return table

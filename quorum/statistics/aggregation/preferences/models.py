@@ -137,11 +137,11 @@ class CumulativeModel(PreferenceModel):
 
     def chances(self, difference: Floats, cuts: Floats) -> Floats:
         bounds = self._bounds(cuts) - difference[:, np.newaxis]
-        lower, upper = bounds[:, :-1], bounds[:, 1:]
+        lower_bounds, upper_bounds = bounds[:, :-1], bounds[:, 1:]
         # Near 1, differences of F lose digits. So take them from the other tail if the middle of the bounds is above 0.
-        is_above_middle = lower + np.where(np.isinf(upper), 0.0, upper) > 0
-        from_lower_tail = scipy.special.expit(upper) - scipy.special.expit(lower)
-        from_upper_tail = scipy.special.expit(-lower) - scipy.special.expit(-upper)
+        is_above_middle = lower_bounds + np.where(np.isinf(upper_bounds), 0.0, upper_bounds) > 0
+        from_lower_tail = scipy.special.expit(upper_bounds) - scipy.special.expit(lower_bounds)
+        from_upper_tail = scipy.special.expit(-lower_bounds) - scipy.special.expit(-upper_bounds)
         # If thresholds are out of order, differences are negative. Return tiny chances instead, so that the step of
         # the optimiser is halved.
         return np.maximum(np.where(is_above_middle, from_upper_tail, from_lower_tail), _MIN_PROBABILITY)
