@@ -26,9 +26,7 @@ def recognise_set(part: UploadPart, file: Path, head: Callable[[], str]) -> Uplo
     """
     folder, name = str(PurePosixPath(part.file).parent), unpacked_name(file.name)
     fifty_files = (REFERENCES_FILE, PAIRS_FILE)
-    if file.name in fifty_files and all(
-        (file.parent / name_of_pair).exists() for name_of_pair in fifty_files
-    ):
+    if file.name in fifty_files and all((file.parent / set_file).exists() for set_file in fifty_files):
         if file.name == PAIRS_FILE:
             return part
         # Both sets have the same two files, so only a folder's name tells them apart.

@@ -215,7 +215,7 @@ class Graded(ImageCaptionKind):
             Choice(point, self.point_names.get(number_text(point), number_text(point)), key)
             for point, key in zip(scale.points, keyboard_keys_of(scale.points), strict=True)
         )
-        self.page = replace(self.page, template="annotation/kinds/scale.html", keys=())
+        self.page = replace(self.page, template="annotation/kinds/scale.html")
         self.aggregation = MeanGrade(scale.points)
         self.comparison = replace(self.comparison, cuts=scale.points[:0:-1])  # all but the lowest, descending
         self.rehearsal = ScaleRehearsal(scale, 1 / 3, is_in_range)

@@ -153,7 +153,7 @@ def _check_attention(launch: Launch) -> Iterable[ChecklistItem]:
     if not pass_mark_sentences:
         yield launch.point(title, Readiness.READY, sentence)
         return
-    check_count = checks_until_mark(launch.design)
+    check_count = checks_until_mark(launch.design)  # answered when the pass mark first applies
     usual_count, max_checks = usual_least(controls.threshold), launch.max_distinct_checks
     sentences, key = [sentence, pass_mark_sentences], ""
     if chance_of_exclusion(launch.design, CAREFUL_ACCURACY) > MAX_EXCLUSION_CHANCE:

@@ -62,6 +62,7 @@ def correlation_difference(
     `clusters` and `weights` are as in `correlation`.
     """
     checked_options, deletions = Options.with_raters(resamples=0, **options)
+    # `deletions` say how people's mean scores change without each rater; None if clusters do not have them
     checked_options = replace(checked_options, seed=None)  # nothing is random
     one_of(coefficient, COEFFICIENTS, "coefficient")
     columns, complete = read_observations(missing, first=first, second=second, people=people)
