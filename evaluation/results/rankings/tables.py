@@ -1,4 +1,8 @@
-"""Tables of the rankings of systems, from the figures that ``evaluation.results.rankings.measures`` computes."""
+"""Tables of the rankings of systems, from the figures that ``evaluation.results.rankings.measures`` computes.
+
+S@k is the share of queries with a relevant item among the first k, and R@k that with the query's original. A row has
+the figures of a system, such as ``{"system": "A", "S@1": {"value": 0.5, "low": 0.4, "high": 0.6}, ...}``.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +102,7 @@ def _original_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
         )
         for row in rows
     ]
-    # a median rank is undefined if at least half of the lists lack the original
+    # undefined if at least half of the lists lack the original
     has_undefined_rank = any(row["original"]["median_rank"]["value"] is None for row in rows)
     return rendering.table(
         "originals", cells, columns, name=f"{words.table_name}-originals", task_title=words.title_suffix,
