@@ -21,7 +21,6 @@ MAX_SHOWN = 30  # maximum number of accounts that are listed for each reason
 # limits that only the installation may have; its row of limits has no account
 INSTALLATION_FIELDS = ("account_day_cents", "account_total_cents", "confirm_cents")
 LIMIT_FIELDS = ("day_cents", "total_cents", *INSTALLATION_FIELDS)
-# permissions
 VIEW_LIMITS = "annotation.view_spendinglimit"
 SET_LIMITS = (VIEW_LIMITS, "annotation.add_spendinglimit", "annotation.change_spendinglimit")
 

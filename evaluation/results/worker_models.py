@@ -42,7 +42,6 @@ WORKER_MODELS = {
     "response": gettext_noop("Two-parameter item response model"),
     "confidence": gettext_noop("Votes weighted by confidence"),
 }
-# Why a model has no results.
 NO_CONFIDENCES = "Nobody was asked how sure they are."
 NO_COMPARABLE_ITEM = "No item has enough judgments to compare one judgment with the majority of the others."
 

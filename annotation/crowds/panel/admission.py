@@ -113,8 +113,6 @@ def start_session(*, study: Study, ids: PanelIds, consent: bool, country: str = 
 
 
 class FreeingOutcome(Enum):
-    """The outcome of an attempt to free a place."""
-
     FREED = "the session of somebody whom the panel does not know was ended"
     NONE_FREED = (
         "nobody with a place proved unknown, or the panel was not asked, as signed ids cannot be invented"

@@ -66,17 +66,13 @@ class ComparisonRows:
         wins, losses, ties = ((self.outcome == outcome).astype(np.float64) for outcome in (1, 2, 0))
         if settings.tie_model == "half":
             wins, losses, ties = wins + ties / 2, losses + ties / 2, np.zeros(n)
-        p_first, p_second, p_tie = chances
+        first, second, tie = chances  # of the outcomes
         # By theta of the first item, of which the derivative by theta of the second is the opposite.
-        slope = (
-            wins * (2 * p_second + p_tie) - losses * (2 * p_first + p_tie) - ties * (p_first - p_second)
-        ) / 2
+        slope = (wins * (2 * second + tie) - losses * (2 * first + tie) - ties * (first - second)) / 2
         derivatives = [(self.first, slope), (self.second, -slope)]
         parameter_count = items
         if peak.log_nu > -math.inf:  # nu was fitted
-            derivatives.append(
-                (np.full(n, parameter_count), ties * (p_first + p_second) - (wins + losses) * p_tie)
-            )
+            derivatives.append((np.full(n, parameter_count), ties * (first + second) - (wins + losses) * tie))
             parameter_count += 1
         if settings.order_effect:
             derivatives.append((np.full(n, parameter_count), slope))
