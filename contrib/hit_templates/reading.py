@@ -25,8 +25,6 @@ FIRST_HEADING_LEVEL = 3  # a form uses h1, and h2 for each step
 
 
 class TemplateProblem(QuorumError):
-    """Raised if a template cannot become a form."""
-
     title = "The template cannot be used"
 
 

@@ -49,7 +49,6 @@ class CrowdComparison:
     asked_at: datetime = field(init=False)
 
     def note(self, kind: str, sentence: str, **ids: str) -> None:
-        """Add a discrepancy."""
         self.discrepancies.append(Discrepancy(kind, sentence, ids))
 
     def run(self, progress: Progress | None) -> None:

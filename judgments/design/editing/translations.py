@@ -57,7 +57,6 @@ class TranslationRows:
 
     @property
     def max_rows(self) -> int:
-        """The number of rows of the longest part."""
         return max(map(len, self.rows_by_part.values()), default=0)
 
 
