@@ -75,7 +75,7 @@ class ControlItemResource(Resource):
         )
 
 
-class FaredSerializer(bodies.Schema):
+class ControlAnswersSerializer(bodies.Schema):
     """The numbers of answers and of right answers to one kind of check questions."""
 
     kind = serializers.CharField()
@@ -86,7 +86,7 @@ class FaredSerializer(bodies.Schema):
 class ControlsSerializer(bodies.Schema):
     """The answers to all check questions of a study."""
 
-    by_kind = FaredSerializer(many=True)
+    by_kind = ControlAnswersSerializer(many=True)
     suspects = serializers.ListField(
         child=serializers.CharField(),
         help_text="Ids of check questions that careful participants often miss, the most certain first.",
