@@ -50,13 +50,13 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, for_existing_answers: 
         RequirementNotMet: the worker has done as many HITs as one person may.
     """
     for _attempt in range(MAX_ATTEMPTS):
-        earlier = Assignment.objects.filter(session=session, hit=hit).order_by("-accepted_at").first()
-        if earlier is not None and earlier.state in LIVE_STATES and not _has_expired(earlier):
-            return Claim(assignment=earlier, is_new=False, page_units=page_units_of(earlier))
+        last_lease = Assignment.objects.filter(session=session, hit=hit).order_by("-accepted_at").first()
+        if last_lease is not None and last_lease.state in LIVE_STATES and not _has_expired(last_lease):
+            return Claim(assignment=last_lease, is_new=False, page_units=page_units_of(last_lease))
         _refuse_second_claim(session, hit)
         if not for_existing_answers:
             refuse_paused_study(session.study)
-        if earlier is None and not for_existing_answers:
+        if last_lease is None and not for_existing_answers:
             _refuse_beyond_limit(session)
         candidate = _make_candidate(session, hit)
         max_extra_slots: int | None = 0  # a HIT that is not full needs no slot beyond its places at the crowd
@@ -107,7 +107,7 @@ def _max_extra_slots(session: CrowdSession) -> int | None:
                 "Otherwise, please return the HIT."
             )
         )
-    return None if is_confirmed else MAX_EXTRA_SLOTS
+    return None if is_confirmed else MAX_EXTRA_SLOTS  # `is_confirmed` is None if the crowd does not say
 
 
 def _refuse_beyond_limit(session: CrowdSession) -> None:

@@ -159,16 +159,16 @@ def spending_bounds(currency: str, account: User | None) -> list[SpendingBound]:
     """Return the limits of the installation and of an account, with their current commitments."""
     account_id = account.pk if account else None
     limit_rows = SpendingLimit.objects.filter(Q(account=None) | Q(account=account_id), currency=currency)
-    limits = {row.account_id: row for row in limit_rows}
-    general = limits.get(None) or SpendingLimit()  # the installation's limits; an empty row has none
+    rows = {row.account_id: row for row in limit_rows}
+    limits = rows.get(None) or SpendingLimit()  # the installation's limits; an empty row has none
     bounds = [
-        SpendingBound("this installation", "a day", general.day_cents, cents_committed_today(currency)),
-        SpendingBound("this installation", "all time", general.total_cents, committed_cents(currency)),
+        SpendingBound("this installation", "a day", limits.day_cents, cents_committed_today(currency)),
+        SpendingBound("this installation", "all time", limits.total_cents, committed_cents(currency)),
     ]
     if account is not None:  # without a row of its own, it has the installation's limits for each account
-        account_limits, label = limits.get(account.pk), f"the account {account.get_username()}"
-        day_cents = account_limits.day_cents if account_limits else general.account_day_cents
-        total_cents = account_limits.total_cents if account_limits else general.account_total_cents
+        account_limits, label = rows.get(account.pk), f"the account {account.get_username()}"
+        day_cents = account_limits.day_cents if account_limits else limits.account_day_cents
+        total_cents = account_limits.total_cents if account_limits else limits.account_total_cents
         bounds += [
             SpendingBound(label, "a day", day_cents, cents_committed_today(currency, account.pk)),
             SpendingBound(label, "all time", total_cents, committed_cents(currency, account.pk)),
@@ -187,9 +187,9 @@ def _check_order(order: Order) -> None:
     if not SpendingLimit.objects.exists():
         return
     # the next order waits for this lock, and then its sums include this order
-    general = SpendingLimit.objects.select_for_update().filter(account=None, currency=order.currency).first()
+    limits = SpendingLimit.objects.select_for_update().filter(account=None, currency=order.currency).first()
     amount = spell_cents(order.cents, order.currency)
-    if general is None:
+    if limits is None:
         raise OverLimit(
             f"Nothing was done: this asks for {amount}, and this installation has limits, but none in "
             f"{order.currency}; who manages its limits can set one."
@@ -203,7 +203,7 @@ def _check_order(order: Order) -> None:
                 f"{spell_cents(bound.limit_cents, order.currency)}; {committed} is committed, and "
                 f"this asks for {amount}."
             )
-    _check_second_person(order, general.confirm_cents)
+    _check_second_person(order, limits.confirm_cents)
 
 
 def _check_second_person(order: Order, confirm_cents: int | None) -> None:

@@ -121,7 +121,7 @@ def _read_votes(study: Study, units: Sequence[Unit]) -> tuple[tuple[Unit, tuple[
 
 
 def all_metric_scores(analysis: Analysis, inspection: Inspection) -> ScoresByMetric:
-    """Return the scores of the pair or caption by all metrics of an analysis, in the order of storage."""
+    """Return both scores of the pair, or the caption's score and None, by all metrics of an analysis, as stored."""
     rows = MetricScore.objects.filter(analysis=analysis).filter(
         Q(pair__key=inspection.key, pair__study=analysis.study_id)
         | Q(unit__key=inspection.key, unit__study=analysis.study_id)

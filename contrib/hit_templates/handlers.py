@@ -15,7 +15,7 @@ def import_template_upload(run: JobRun, *, upload: str, source: str, slug: str, 
     if user is None:
         raise WrongState("Nothing was imported, because the account that started the job no longer exists.")
     with uploads.open_upload(upload, run.progress) as files, run.commit() as result:
-        study, checked = importing.import_template(
+        study, checked_template = importing.import_template(
             slug=slug,
             source=source,
             inputs=files.path,
@@ -24,5 +24,5 @@ def import_template_upload(run: JobRun, *, upload: str, source: str, slug: str, 
             user=user,
             progress=run.progress,
         )
-        result |= {"study": study.slug, "rows": checked.row_count}
+        result |= {"study": study.slug, "rows": checked_template.row_count}
     uploads.discard_upload(upload)

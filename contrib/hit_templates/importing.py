@@ -130,8 +130,8 @@ def _check_columns(template: TemplateForm, columns: tuple[str, ...], inputs: Pat
     for name in template.fields:
         if name in columns:
             continue
-        nearest = nearest_name(name, columns)
-        expected = f"{nearest!r} perhaps" if nearest else f"one of {', '.join(columns[:10])}"
+        nearest_column = nearest_name(name, columns)
+        expected = f"{nearest_column!r} perhaps" if nearest_column else f"one of {', '.join(columns[:10])}"
         raise TemplateProblem(
             f"The template has the field ${{{name}}}, but {inputs.name} has no such column; expected {expected}."
         )
@@ -143,14 +143,14 @@ def _describe_cells(
     """Return sentences about unused columns, HTML in cells, and empty options."""
     sentences = []
     answer_columns = expected_answer_columns(columns, template.questions)
-    unused = [
+    extras = [
         name
         for name in columns
         if name not in template.fields and name not in answer_columns and name != PICTURE_COLUMN
     ]
-    if unused:
-        more = f" and {len(unused) - MAX_NAMES_LISTED} more" if len(unused) > MAX_NAMES_LISTED else ""
-        names = ", ".join(unused[:MAX_NAMES_LISTED]) + more
+    if extras:
+        more = f" and {len(extras) - MAX_NAMES_LISTED} more" if len(extras) > MAX_NAMES_LISTED else ""
+        names = ", ".join(extras[:MAX_NAMES_LISTED]) + more
         sentences.append(
             f"Columns that the template does not show go along to the exports, and no participant sees them: {names}."
         )
@@ -228,7 +228,7 @@ def import_template(
     Raises:
         DataConflict: the study exists, or the dataset exists with other rows (with ``user``, with any rows).
     """
-    checked = check_template(source=source, inputs=inputs, encoding=encoding, progress=progress)
+    check = check_template(source=source, inputs=inputs, encoding=encoding, progress=progress)
     design = make_draft_design(source=source, slug=slug, name=name, **design_fields)
     if Study.objects.filter(slug=slug).exists():
         raise DataConflict(f"A study {slug!r} already exists; choose another slug.")
@@ -246,8 +246,8 @@ def import_template(
             progress=progress,
         )
         study = create_study(design=design, user=user)
-        study.notes = study.notes | {"left_out": list(checked.omission_notes)}
+        study.notes = study.notes | {"left_out": list(check.omission_notes)}
         study.save(update_fields=["notes"])
-        sentence = f"A HIT template was brought over with {_format_rows(checked.row_count)} of inputs."
+        sentence = f"A HIT template was brought over with {_format_rows(check.row_count)} of inputs."
         note_event(study=study, what="template-brought", sentence=sentence, by=user)
-    return study, checked
+    return study, check

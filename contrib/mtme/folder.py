@@ -116,10 +116,10 @@ def file_names_of(names: Iterable[tuple[int, str]], reserved: Iterable[str] = ()
         # one word without separators of folders, and not a hidden file
         stem = "_".join(name.replace("/", " ").replace("\\", " ").split()).lstrip(".") or "unnamed"
         number = 1
-        while (unique := stem if number == 1 else f"{stem}_{number}") in used_names:
+        while (unique_name := stem if number == 1 else f"{stem}_{number}") in used_names:
             number += 1
-        used_names.add(unique)
-        file_names[pk] = unique
+        used_names.add(unique_name)
+        file_names[pk] = unique_name
     return file_names
 
 

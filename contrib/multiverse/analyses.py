@@ -1,4 +1,4 @@
-"""Compare metrics with people under one specification: accuracies on pairs, or correlations of captions' scores."""
+"""Compare metrics with people under one specification (options of an analysis): accuracies, or correlations."""
 
 from __future__ import annotations
 

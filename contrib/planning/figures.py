@@ -41,8 +41,8 @@ def power_figure(result: Mapping[str, Any]) -> str:
     suffices), with intervals, and lines for similar numbers in a muted colour.
 
     Args:
-        result: the plan, a result of ``compute_plan``. Its designs, ``result["tried"]``, are such as {"pairs": 300,
-            "references": 1, "votes": 3, "power": .82, "low": .8, "high": .84, "wrong": .001, "cost_cents": 9000}.
+        result: the plan: ``wanted``, the target power, and ``tried``, designs such as {"pairs": 300, "references": 1,
+            "votes": 3, "power": .82, "low": .8, "high": .84, "wrong": .001}; ``best`` is one of them, or None.
     """
     lines: dict[_LineKey, list[Mapping[str, Any]]] = {}
     for row in result["tried"]:

@@ -222,7 +222,7 @@ def _attempt_as_json(study: Study, attempt: QuizAttempt) -> dict[str, Any]:
         return quiz_picture_url(study, attempt, page_unit)
 
     positions = range(1, content.size + 1)
-    explained = [
+    explained_answers = [
         explain_answer(content, position) for position in positions if may_explain(content, position)
     ]
     return {
@@ -240,7 +240,7 @@ def _attempt_as_json(study: Study, attempt: QuizAttempt) -> dict[str, Any]:
                 "expected": " / ".join(answer.expected),
                 "why": answer.explanation,
             }
-            for answer in explained
+            for answer in explained_answers
             if answer is not None  # None: the position has no answer yet
         ],
     }

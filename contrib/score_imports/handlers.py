@@ -19,8 +19,8 @@ def import_scores(run: JobRun, *, study: str, upload: str, metrics: list[str], *
     dataset = find_study(study).dataset
     user = require_editor(acting_person(), dataset)
     with uploads.open_upload(upload) as files:
-        scores = read_scores(files.path, metrics, mapping=pop_mapping(options, files.path))
+        score_files = read_scores(files.path, metrics, mapping=pop_mapping(options, files.path))
         with run.commit() as result:
-            stored = storing.store_metric_scores(dataset=dataset, files=scores, by=user, **options)
-            result["notes"] = [stored.summary()]
+            outcome = storing.store_metric_scores(dataset=dataset, files=score_files, by=user, **options)
+            result["notes"] = [outcome.summary()]
     uploads.discard_upload(upload)  # after the commit, since a repeated job needs the file

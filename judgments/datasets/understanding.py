@@ -223,15 +223,15 @@ def _assign_roles(parts: list[UploadPart]) -> list[UploadPart]:
     one with the most captions per image.
     """
     people_parts = [part for part in parts if part.role == PEOPLE]
-    undecided = [part for part in parts if not part.role]  # of tables that name no system
-    if not people_parts and undecided:
+    undecided_parts = [part for part in parts if not part.role]  # of tables that name no system
+    if not people_parts and undecided_parts:
         likeliest_part = max(
-            undecided, key=lambda part: (_people_score(part), part.captions / max(1, part.images))
+            undecided_parts, key=lambda part: (_people_score(part), part.captions / max(1, part.images))
         )
         people_parts = [_with_role(likeliest_part, PEOPLE)]
-        undecided.remove(likeliest_part)
+        undecided_parts.remove(likeliest_part)
     system_parts = [part for part in parts if part.role == SYSTEM]
-    system_parts += [_with_role(part, SYSTEM) for part in undecided]
+    system_parts += [_with_role(part, SYSTEM) for part in undecided_parts]
     unused_parts = [_with_role(part, LEFT_OUT) for part in people_parts[1:]]
     return [*people_parts[:1], *system_parts, *unused_parts]
 

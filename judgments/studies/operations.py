@@ -139,8 +139,8 @@ def change_item(*, study: Study, by: User | None, seen: str, **change: Any) -> O
     If a HIT is given, a changed item is added to this HIT, and the drawn item stays in its own; an item without changes
     moves to this HIT. The design stores the change. This is not possible if the study was ever opened or registered.
     """
-    changed = change_by_hand(study=study, change=change, seen_state=seen, by=by)
-    return Outcome(gettext("The pages of work were changed. The change was stored in the design."), changed)
+    study = change_by_hand(study=study, change=change, seen_state=seen, by=by)
+    return Outcome(gettext("The pages of work were changed. The change was stored in the design."), study)
 
 
 @operation(
@@ -151,8 +151,8 @@ def change_item(*, study: Study, by: User | None, seen: str, **change: Any) -> O
 )
 def take_back_change(*, study: Study, by: User | None, every: bool, seen: str) -> Outcome:
     """Undo the last manual change of the design, or all of them. Draw the pages of work again if there are any."""
-    changed = change_by_hand(study=study, change=None, undo_all=every, seen_state=seen, by=by)
-    return Outcome(gettext("The change that was made by hand was undone."), changed)
+    study = change_by_hand(study=study, change=None, undo_all=every, seen_state=seen, by=by)
+    return Outcome(gettext("The change that was made by hand was undone."), study)
 
 
 def _insert_number(sentence: str, n: int) -> str:

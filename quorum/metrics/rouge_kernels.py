@@ -13,7 +13,7 @@ from quorum.numeric.compiling import compiled
 
 PRINTED_PRECISION = 1e5  # the script ROUGE-1.5.5.pl prints five digits
 BITS = 62  # bits of an int64 used as a bit vector, so that the sum of two vectors and a carry fits
-# The columns that `fill_scores` fills; the first are those of MEASURES.
+# The columns that `fill_scores` fills.
 RECALL, PRECISION, F, HITS, REFERENCE_TOTAL, CANDIDATE_TOTAL = range(6)
 
 
@@ -106,13 +106,13 @@ def count_gram_hits(pairs: TextPairs, rule: GramRule, no_word: int, max_grams: i
             for slot in range(slots):
                 counts_left[slot] = counts[slot]
             gram_count = _list_grams(pairs, pairs.references[pair], rule, no_word, grams)
-            matched = 0
+            shared_count = 0
             for index in range(gram_count):
                 slot = _find_slot(table, mask, grams[index])
                 if counts_left[slot] > 0:
                     counts_left[slot] -= 1
-                    matched += 1
-            hits[pair] = matched
+                    shared_count += 1
+            hits[pair] = shared_count
 
 
 @compiled
@@ -139,12 +139,12 @@ def count_lcs_hits(pairs: TextPairs, vocabulary_size: int, max_words: int, hits:
             hits[pair] = 0.0
         for piece in range(begin, end, BITS):
             width = min(end - piece, BITS)
-            full = (lowest << width) - lowest
+            all_bits = (lowest << width) - lowest
             for bit in range(width):
                 positions[tokens[piece + bit]] |= lowest << bit
             carry_position = 0
             for pair in range(first_pair, end_pair):
-                state = full
+                state = all_bits
                 for position in range(starts[references[pair]], starts[references[pair] + 1]):
                     matches = positions[tokens[position]]
                     total = state + (state & matches)
@@ -152,10 +152,10 @@ def count_lcs_hits(pairs: TextPairs, vocabulary_size: int, max_words: int, hits:
                         total += carries[carry_position]
                     carries[carry_position] = total >> width
                     carry_position += 1
-                    state = (total | (state & ~matches)) & full
-                grown = full & ~state  # its bits are counted
-                while grown:
-                    grown &= grown - 1  # remove the lowest bit
+                    state = (total | (state & ~matches)) & all_bits
+                growth_bits = all_bits & ~state  # its bits are counted
+                while growth_bits:
+                    growth_bits &= growth_bits - 1  # remove the lowest bit
                     hits[pair] += 1.0
             for bit in range(width):  # clear only what was set
                 positions[tokens[piece + bit]] = 0
@@ -301,7 +301,7 @@ def fill_scores(
                     candidate_total = precision_divisors[candidate]
             recall = (sample_hits / reference_total) ** power if reference_total > 0 else 0.0
             precision = (sample_hits / candidate_total) ** power if candidate_total > 0 else 0.0
-            denominator = (1 - alpha) * precision + alpha * recall
+            denominator = (1 - alpha) * precision + alpha * recall  # `alpha` is the weight of precision in F
             recalls += recall
             precisions += precision
             f_scores += precision * recall / denominator if denominator > 0 else 0.0

@@ -196,13 +196,13 @@ def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) ->
     """
     for name, lists in (("rankings", rankings), ("relevant", relevant)):
         # Refuse a text as a collection of items, because its letters would be read as the items.
-        wrong = [
+        wrong_positions = [
             position
             for position, entry in enumerate(list_of_values(lists, name))
             if not isinstance(entry, Collection) or isinstance(entry, str | bytes)
         ]
-        if wrong:
-            raise BadShape(f"{name}[{wrong[0]}] is no collection, expected the items of a query")
+        if wrong_positions:
+            raise BadShape(f"{name}[{wrong_positions[0]}] is no collection, expected the items of a query")
     if len(rankings) != len(relevant):
         raise BadShape(f"there are {len(rankings)} rankings and {len(relevant)} sets of relevant items")
     has_grades = np.array([isinstance(items, Mapping) for items in relevant], dtype=bool)
@@ -294,10 +294,10 @@ def _read_rankings(
         lists = judge_rankings(rankings, relevant)
     if unjudged != "leave-out":
         return lists
-    keep = lists.codes != _UNJUDGED
-    kept_before = starts_of(keep)[lists.starts]
-    removed_counts = np.diff(lists.starts) - np.diff(kept_before)
-    return replace(lists, starts=kept_before, codes=lists.codes[keep], left_out=removed_counts)
+    is_kept = lists.codes != _UNJUDGED
+    new_starts = starts_of(is_kept)[lists.starts]
+    removed_counts = np.diff(lists.starts) - np.diff(new_starts)
+    return replace(lists, starts=new_starts, codes=lists.codes[is_kept], left_out=removed_counts)
 
 
 def _count_among_first(lists: JudgedRankings, k: int) -> tuple[Ints, Ints]:

@@ -1,4 +1,4 @@
-"""Compute alpha among the raters of each source, and among all raters of both sources."""
+"""Compute alpha among the raters of each source (a study or a file), and among all raters of both sources."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def figures_of_source(source: SourceJudgments, resampling: Resampling) -> dict[s
 
     If the source has early stopping, agreement is over the units that have all their judgments.
     """
-    complete = source if source.full_depth is None else source.on_units(source.full_depth)
+    complete_source = source if source.full_depth is None else source.on_units(source.full_depth)
 
     def alpha(level: str) -> dict[str, Any]:
         return _alpha(
-            items=items_of_units(complete), unit=complete.unit, rater=complete.rater, value=complete.value,
-            level=level, resampling=resampling, anonymous=complete.anonymous, kind=source.kind,
-            control_items=source.has_control_items,
+            items=items_of_units(complete_source), unit=complete_source.unit, rater=complete_source.rater,
+            value=complete_source.value, level=level, resampling=resampling, anonymous=complete_source.anonymous,
+            kind=source.kind, has_control_items=source.has_control_items,
         )  # fmt: skip
 
     return {
@@ -94,7 +94,7 @@ def _alpha(
     resampling: Resampling,
     anonymous: bool,
     kind: Kind | None,
-    control_items: bool,
+    has_control_items: bool,
 ) -> dict[str, Any]:
     """Return alpha with its interval, clustered by item and, if raters are known, by rater.
 
@@ -106,7 +106,7 @@ def _alpha(
         ratings,
         level=level,
         exchange=exchange_of(kind),
-        control_items=control_items,  # without these, a note may warn of careless raters
+        control_items=has_control_items,  # without these, a note may warn of careless raters
         **resampling.options(**clusters),
     )
 
@@ -123,10 +123,10 @@ def pooled_alpha(matched: MatchedSources, resampling: Resampling) -> dict[str, A
     first, second = matched.first.on_units(matched.is_shared), matched.second.on_units(matched.is_shared)
     # The same name in both sources counts as two raters, since these may be different people.
     raters = np.concatenate([first.rater, second.rater + 1 + first.rater.max(initial=0)])
-    values = np.concatenate([first.value, second.value])
+    units, values = np.concatenate([first.unit, second.unit]), np.concatenate([first.value, second.value])
     items = items_of_units(matched.first, matched.second)
 
-    def alpha(unit: Any, rater: Any, value: Any, *, control_items: bool) -> dict[str, Any]:
+    def alpha(unit: Any, rater: Any, value: Any, *, has_control_items: bool) -> dict[str, Any]:
         return _alpha(
             items=items,
             unit=unit,
@@ -136,12 +136,12 @@ def pooled_alpha(matched: MatchedSources, resampling: Resampling) -> dict[str, A
             resampling=resampling,
             anonymous=first.anonymous or second.anonymous,
             kind=first.kind,
-            control_items=control_items,
+            has_control_items=has_control_items,
         )
 
     have_control_items = first.has_control_items and second.has_control_items
     return {
-        **alpha(np.concatenate([first.unit, second.unit]), raters, values, control_items=have_control_items),
-        "first": alpha(first.unit, first.rater, first.value, control_items=first.has_control_items),
-        "second": alpha(second.unit, second.rater, second.value, control_items=second.has_control_items),
+        **alpha(units, raters, values, has_control_items=have_control_items),
+        "first": alpha(first.unit, first.rater, first.value, has_control_items=first.has_control_items),
+        "second": alpha(second.unit, second.rater, second.value, has_control_items=second.has_control_items),
     }

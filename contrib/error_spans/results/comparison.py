@@ -43,10 +43,10 @@ def compare_systems(segments: Segments, first: str, second: str) -> SystemsCompa
                 f"System {name!r} has no judged text in the study; there are {', '.join(segments) or 'none'}."
             )
     shared_pairs = shared_segments(segments, first, second)
-    differences = [segment.score - other.score for segment, other in shared_pairs]
+    differences = [pair[0].score - pair[1].score for pair in shared_pairs]
     outputs = outputs_of_segments({first: segments[first], second: segments[second]})
     mean, spread, p = math.nan, NO_SPREAD, math.nan
-    if outputs is not None:
+    if outputs is not None:  # None if neither system has a segment
         mean, spread, _ = outputs.contrast({0: 1.0, 1: -1.0})  # the first system minus the second
         p = outputs.compare(0, 1).p
     half_width = spread.half_width(CONFIDENCE)

@@ -69,9 +69,9 @@ def spdx_id_of(name: str) -> str:
 
     Raise ReleaseError if the licence is unknown; the message suggests the nearest known one.
     """
-    by_lower_case = {licence.lower(): licence for licence in LICENCES}
-    if name.lower() in by_lower_case:
-        return by_lower_case[name.lower()]
+    id_by_lower_case = {licence.lower(): licence for licence in LICENCES}
+    if name.lower() in id_by_lower_case:
+        return id_by_lower_case[name.lower()]
     hint = did_you_mean(name, LICENCES)
     raise ReleaseError(f"There is no licence {name!r} here; expected one of {', '.join(LICENCES)}.{hint}")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Row = Mapping[str, Any]  # a row of a table, by column, as in the bundle's file
-# Columns of the kept tables; TEXTS only if answers are compared with them. A proposal is an entry of a ranked list.
+# Columns kept in memory; TEXTS only if results need the units' texts. A proposal is an entry of a system's ranked list.
 UNIT_FIELDS = (
     "unit", "image", "reference", "first", "second", "pair", "kind", "control", "control_kind", "expected", "repeats",
     "struck", "filtered", "audited", "full_depth", "decided", "content",

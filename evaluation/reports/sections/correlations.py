@@ -63,7 +63,7 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
     has_tau_within_items = any("per_image" in figures for figures in metrics.values())
     judge_tau = one_judge.get(TAU, Estimate(None))
     headings = coefficient_headings(metrics)
-    if not inputs.method.wording:  # reports of wording 0 have no r
+    if not inputs.method.wording:  # 0 is the wording of the oldest reports, which have no r
         headings.pop("pearson", None)
     rows: list[tuple[Any, ...]] = []
     for name in names:
@@ -80,8 +80,8 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
         if has_tau_within_items:
             judge_cells.append(None)
         rows.append((ONE_JUDGE, *judge_cells))
-    raters = inputs.covers_new_raters  # for the note of the table
-    data = table("correlation", rows, columns, clustered=inputs.method.is_clustered, raters=raters)
+    covers_raters = inputs.covers_new_raters  # for the note of the table
+    data = table("correlation", rows, columns, clustered=inputs.method.is_clustered, raters=covers_raters)
     verdict = inputs.evaluation.result["verdict"]["all"]  # wording 0 has `name` and `best` instead
     sentence = render_sentence(
         "correlation", wording=inputs.method.wording, verdict=verdict["sentence"], name=names[0],

@@ -92,7 +92,7 @@ def pair_metrics_section(inputs: ReportInputs, human_levels: HumanLevels) -> Sec
     verdict = result["verdict"][all_kinds]
     sentence = render_sentence(
         "accuracy", wording=inputs.method.wording, verdict=verdict["sentence"], name=names[0], best=best,
-        people=human_level.value, halves=label == HALVES,  # for reports from before 0.6; `name` is for wording 0
+        people=human_level.value, halves=label == HALVES,  # for reports from before 0.6; `name` is for the oldest
     )  # fmt: skip
     halves = result.get("halves", {})
     has_plot_of_halves_instead = inputs.method.is_clustered and halves
@@ -118,9 +118,9 @@ def pair_metrics_section(inputs: ReportInputs, human_levels: HumanLevels) -> Sec
     tables = [data, *compared, _ties_table(accuracy, kinds), *longer_tables(result)]
     plots = [plot(sentence, drawing, data)]
     if halves:
-        kinds_with_halves = [kind for kind in kinds if kind in halves]
-        leaders, raters = verdict["leaders"], inputs.covers_new_raters
-        halves_plot = _same_halves_plot(halves, kinds_with_halves, names, leaders, raters=raters)
+        kinds_of_halves = [kind for kind in kinds if kind in halves]
+        leaders, covers_raters = verdict["leaders"], inputs.covers_new_raters
+        halves_plot = _same_halves_plot(halves, kinds_of_halves, names, leaders, covers_raters=covers_raters)
         plots.append(halves_plot)
         tables.insert(1, halves_plot.data)
     return section("metrics", [sentence, scope_sentence(result)], plots, tables)
@@ -152,7 +152,7 @@ def _same_halves_plot(
     names: Sequence[str],
     leaders: Sequence[str],
     *,
-    raters: bool,
+    covers_raters: bool,
 ) -> Plot:
     """Return a plot of metrics and people on the same halves of the votes (V15 §7.4).
 
@@ -164,7 +164,7 @@ def _same_halves_plot(
         halves: the result of ``compare_on_same_halves``, by pair kind.
         kinds: the pair kinds of ``halves``, with "all" last.
         names, leaders: the metrics, and those of them that no other metric exceeds.
-        raters: whether intervals cover other people, too.
+        covers_raters: whether intervals cover other people, too.
     """
     rows: list[tuple[Cell, ...]] = [
         (name, *(estimate_of(halves[kind]["metrics"][name]) for kind in kinds)) for name in names
@@ -172,7 +172,7 @@ def _same_halves_plot(
     rows.append((HALVES, *(estimate_of(halves[kind]["people"]) for kind in kinds)))
     rows.append((CEILING, *(estimate_of(halves[kind]["ceiling"]) for kind in kinds)))
     columns = [("who", "text"), *((f"{kind}, %", "share") for kind in kinds)]
-    data = table("halves", rows, columns, raters=raters)
+    data = table("halves", rows, columns, raters=covers_raters)
     halves_of_all = halves[kinds[-1]]
     leader_accuracies = [halves_of_all["metrics"][name]["value"] for name in leaders]
     caption = render_sentence(
@@ -275,7 +275,7 @@ def _make_references_section(
     curves_of_all = {name: by_kind[kinds[-1]] for name, by_kind in curves.items()}
     best = max(curves_of_all, key=lambda name: curves_of_all[name].value[-1])
     best_curve = curves_of_all[best]
-    # Accuracies with the fewest references, and with the most. Reports of wording 0 name those of the best metric.
+    # Accuracies with the fewest references, and with the most. The oldest reports (wording 0) name the best metric's.
     first: Any = best_curve.value[0]
     last: Any = best_curve.value[-1]
     if wording:
@@ -334,7 +334,7 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     sentence = render_sentence(
         "tournament", wording=inputs.method.wording, leaders=leaders, names=join_names(leaders),
         least=win_shares[leaders[-1]].value, name=names[0], top=win_shares[names[0]], systems=len(names),
-        comparisons=people.comparisons, ceiling=ceiling,  # `name` is for wording 0, the leaders for later ones
+        comparisons=people.comparisons, ceiling=ceiling,  # `name` is for the oldest reports, the leaders for later ones
         most=MAX_SYSTEMS if len(names) > MAX_SYSTEMS else 0,  # the number of drawn systems; 0 for all
     )  # fmt: skip
     levels = (Level("even", 0.5), *_levels_of_human_captions(win_shares))
@@ -352,7 +352,7 @@ def systems_section(inputs: ReportInputs) -> Section | None:
         drawing = _strengths_drawing(strength_by_name, leaders)
         plots.append(plot(caption, drawing, data, "strengths", "Strengths of systems"))
     sentences, tables = [sentence], [data]
-    if inputs.draws_at_claim:
+    if inputs.draws_at_claim:  # as in an arena: the pairs depend on earlier answers
         sentences.append(render_sentence("tournament-live"))
     metrics_table = _wins_by_metrics_table(inputs, pair_ids, first, second, people)
     if metrics_table is not None:

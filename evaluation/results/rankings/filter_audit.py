@@ -112,7 +112,7 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
     recall = audit["recall"]
     if recall["value"] is None:
         return sentence
-    missed = _(
+    recall_sentences = _(
         "Good texts that the filter misses: about %(missed)s. Share of all good texts that pass the filter: %(share)s "
         "(95 %% interval %(ends)s)."
     ) % {
@@ -120,4 +120,4 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
         "share": percent(recall["value"]),
         "ends": interval_in_text(recall, percent),
     }
-    return f"{sentence} {missed}"
+    return f"{sentence} {recall_sentences}"

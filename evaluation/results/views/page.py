@@ -57,7 +57,6 @@ from judgments.studies.pages import Context, StepForm, StudySection, StudyStep, 
 from judgments.studies.step_form import add_operation, read_posted_parameters
 from judgments.studies.study_page import PAGES, add_step, study_page, study_page_address
 
-# Largest numbers of rows that the page shows.
 ANSWER_PARTS_SHOWN = 10  # parts of the consensus on an item with open answers
 WORKERS_SHOWN = 200
 PROBLEM_REPORTS_SHOWN = 5
@@ -158,7 +157,7 @@ def _main_result(
 ) -> dict[str, Any]:
     """Return the context of the page's first sentence: the verdict on metrics, or the number of items with a consensus.
 
-    ``evaluation`` is None if the study does not compare metrics.
+    ``evaluation`` is None if metrics are not the main result, or have not been compared with people.
     """
     if evaluation is None:
         counts = aggregation.result["counts"]
@@ -311,6 +310,7 @@ def _workers_context(aggregation: Analysis) -> dict[str, Any]:
 
 def _start_computing(request: HttpRequest, study: Study) -> None:
     evaluation_options = read_posted_parameters(request, start_evaluation)
+    # Pairs of a published set may have winners without single judgments.
     if not Judgment.objects.filter(assignment__study=study).exists() and not study.pairs.exists():
         raise WrongState(
             _("Study “%(slug)s” has no judgments yet; there is nothing to compute.") % {"slug": study.slug}

@@ -45,16 +45,16 @@ def contradictions_of_crowd(design: StudyDesign) -> Iterator[str]:
 
 
 def contradictions_of_panel(design: StudyDesign) -> Iterator[str]:
-    for offer in installed_crowds().values():
-        if offer.name == design.crowd_name:
+    for crowd in installed_crowds().values():
+        if crowd.name == design.crowd_name:
             continue
-        for key in offer.keys:
+        for key in crowd.keys:
             # a contradiction of "panel.api" is reported below
             if key != "panel.api" and attrgetter(key)(design):
                 yield gettext("%(key)s can be set only for %(crowd)s (%(named_by)s)") % {
                     "key": key,
-                    "crowd": gettext(offer.label),
-                    "named_by": offer.study_file_line,
+                    "crowd": gettext(crowd.label),
+                    "named_by": crowd.study_file_line,
                 }
     session_pay = design.crowd.reward_cents * design.panel.hits
     if design.panel.api and design.crowd.screen_out_cents >= max(1, session_pay):  # 0 is always valid
@@ -65,7 +65,7 @@ def contradictions_of_panel(design: StudyDesign) -> Iterator[str]:
             )
             % {"screen_out_cents": design.crowd.screen_out_cents, "what": session_pay}
         )
-    panels_with_api = [name for name, offer in installed_crowds().items() if offer.panel]
+    panels_with_api = [name for name, crowd in installed_crowds().items() if crowd.panel]
     if design.panel.api and (
         design.crowd.backend != "external" or design.panel.preset not in panels_with_api
     ):

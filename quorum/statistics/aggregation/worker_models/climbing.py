@@ -75,7 +75,7 @@ def find_optimum(
         for start in starts
     ]
     options["maxiter"] = min(EARLY_STEPS, max_iterations)
-    early = scipy.optimize.minimize(
+    early_end = scipy.optimize.minimize(
         negative_objective, starts[0], jac=True, method="L-BFGS-B", options=options
     )
     best = min(ends, key=lambda end: float(end.fun))
@@ -84,13 +84,13 @@ def find_optimum(
     point = first_best.x
     if np.abs(first_best.jac).max() > max_derivative and first_best.nit < max_iterations:
         krylov_options: Any = {"fatol": max_derivative, "maxiter": 20}
-        polished = scipy.optimize.root(gradient_at, point, method="krylov", options=krylov_options)
-        point = min((point, polished.x), key=lambda candidate: float(np.abs(gradient_at(candidate)).max()))
+        newton_end = scipy.optimize.root(gradient_at, point, method="krylov", options=krylov_options)
+        point = min((point, newton_end.x), key=lambda candidate: float(np.abs(gradient_at(candidate)).max()))
     optimum, derivatives = objective(point)
     gradient = float(np.abs(derivatives).max())
     return Optimum(
         point=point,
-        early=early.x,
+        early=early_end.x,
         objective=optimum,
         gradient=gradient,
         iterations=int(first_best.nit),

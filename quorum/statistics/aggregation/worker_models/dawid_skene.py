@@ -46,7 +46,7 @@ _STEPS_BEFORE_EXTRAPOLATION = 50
 
 # An extrapolation reduces a probability at most to this share of its value, because a probability of zero could never
 # rise again.
-_MIN_PRIOR_RATIO = 0.1
+_MIN_PROBABILITY_RATIO = 0.1
 
 # Smaller changes of probabilities are rounding errors.
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
@@ -253,13 +253,13 @@ class _Fit:
     def extrapolate(self) -> None:
         """Extrapolate from the last three parameters in `path`. Return to the last ones if the likelihood falls."""
         # The log-likelihood is still that of path[2], because path[3] has not been evaluated.
-        value_before = self.log_likelihood + _log_prior(self.path[2], self.model, self.smoothing)
-        extrapolated = _extrapolate(*self.path[1:])
+        value_before = self.log_likelihood + _log_smoothing(self.path[2], self.model, self.smoothing)
+        new_parameters = _extrapolate(*self.path[1:])
         self.changes = []
-        self.expect(extrapolated)
-        value_after = self.log_likelihood + _log_prior(extrapolated, self.model, self.smoothing)
+        self.expect(new_parameters)
+        value_after = self.log_likelihood + _log_smoothing(new_parameters, self.model, self.smoothing)
         if value_after >= value_before - _LIKELIHOOD_TOLERANCE * abs(value_before):
-            self.path = [extrapolated]
+            self.path = [new_parameters]
         else:
             self.path = self.path[3:]
             self.expect(self.path[0])
@@ -295,13 +295,13 @@ def _extrapolate(first: _Parameters, second: _Parameters, third: _Parameters) ->
     factor = max(step_length / bend_length, 1.0) if bend_length > 0 else 1.0
     prior = first.prior + 2 * factor * prior_step + factor**2 * prior_bend
     errors = first.errors + 2 * factor * errors_step + factor**2 * errors_bend
-    prior = np.maximum(prior, _MIN_PRIOR_RATIO * third.prior)
-    errors = np.maximum(errors, _MIN_PRIOR_RATIO * third.errors)
+    prior = np.maximum(prior, _MIN_PROBABILITY_RATIO * third.prior)
+    errors = np.maximum(errors, _MIN_PROBABILITY_RATIO * third.errors)
     return _Parameters(prior / prior.sum(), errors / errors.sum(axis=1, keepdims=True))
 
 
-def _log_prior(parameters: _Parameters, model: str, smoothing: float) -> float:
-    """Return the log density of the prior of `errors` that corresponds to the smoothing, up to a constant."""
+def _log_smoothing(parameters: _Parameters, model: str, smoothing: float) -> float:
+    """Return the log density of the distribution of `errors` to which the smoothing amounts, up to a constant."""
     if not smoothing:
         return 0.0
     # A worker's one-coin table has the right probability in L cells, and the wrong one in L (L - 1) cells.
@@ -314,15 +314,15 @@ def _maximise_errors(counts: Floats, model: str, smoothing: float) -> Floats:
     width = counts.shape[-1]
     if model == "full":
         # Equation 2.3. A label that is never true says nothing about the worker.
-        smoothed = counts + smoothing
-        totals = smoothed.sum(axis=1, keepdims=True)
-        return ratio(smoothed, totals, otherwise=1 / width)
+        smoothed_counts = counts + smoothing
+        totals = smoothed_counts.sum(axis=1, keepdims=True)
+        return ratio(smoothed_counts, totals, otherwise=1 / width)
     total = counts.sum(axis=(1, 2)) + smoothing * width
-    right = (np.trace(counts, axis1=1, axis2=2) + smoothing) / total
+    p_right = (np.trace(counts, axis1=1, axis2=2) + smoothing) / total
     # With a single label there is no wrong label, so do not divide by zero.
-    wrong = (1 - right) / max(width - 1, 1)
-    same = np.eye(width)
-    return right[:, np.newaxis, np.newaxis] * same + wrong[:, np.newaxis, np.newaxis] * (1 - same)
+    p_wrong = (1 - p_right) / max(width - 1, 1)
+    is_right = np.eye(width)
+    return p_right[:, np.newaxis, np.newaxis] * is_right + p_wrong[:, np.newaxis, np.newaxis] * (1 - is_right)
 
 
 def _has_converged(changes: list[float], tolerance: float) -> bool:
