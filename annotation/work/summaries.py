@@ -95,10 +95,10 @@ def summaries_of_worker(worker: Worker) -> list[WorkerSummary]:
     }
     _add_page_counts(worker, summaries)
     _add_judgment_totals(worker, summaries)
-    rejected = Assignment.objects.filter(
+    rejected_assignments = Assignment.objects.filter(
         worker=worker, study__in=summaries, state=Assignment.State.REJECTED
     ).prefetch_related("appeal_notes")
-    for assignment in rejected.order_by("-submitted_at")[:MAX_REJECTED]:
+    for assignment in rejected_assignments.order_by("-submitted_at")[:MAX_REJECTED]:
         summaries[assignment.study_id].rejected_assignments.append(assignment)
     quiz_studies = [summary.study for summary in summaries.values() if asks_anything(summary.design.quiz)]
     if quiz_studies:

@@ -104,16 +104,16 @@ def _record_publication(site: Site, deposit: Deposit, recorder: DepositRecorder)
 
 def _create_record(site: Site, deposit: Deposit, plan: DepositPlan, recorder: DepositRecorder) -> None:
     """Create the record, or a new version of the study's last record, exactly once."""
-    earlier = _last_public_deposit(site, deposit)
-    if earlier is None:
+    last_deposit = _last_public_deposit(site, deposit)
+    if last_deposit is None:
         _create_first_record(site, deposit, plan, recorder)
     else:
-        _create_version(site, deposit, earlier, recorder)
+        _create_version(site, deposit, last_deposit, recorder)
 
 
-def _create_version(site: Site, deposit: Deposit, earlier: Deposit, recorder: DepositRecorder) -> None:
-    """Begin a new version of an earlier record. If the call is repeated, the archive returns the same draft."""
-    record = site.call("POST", f"api/records/{earlier.remote}/versions", what="to begin a new version")
+def _create_version(site: Site, deposit: Deposit, last_deposit: Deposit, recorder: DepositRecorder) -> None:
+    """Begin a new version of the last record. If the call is repeated, the archive returns the same draft."""
+    record = site.call("POST", f"api/records/{last_deposit.remote}/versions", what="to begin a new version")
     remote = str(record["id"])
     other_deposit = Deposit.objects.filter(host=deposit.host, remote=remote).exclude(pk=deposit.pk).first()
     if other_deposit is not None:
@@ -160,18 +160,18 @@ def _last_public_deposit(site: Site, deposit: Deposit) -> Deposit | None:
     """
     deposits = Deposit.objects.filter(release__study=deposit.release.study_id, host=deposit.host)
     deposits = deposits.exclude(pk=deposit.pk).exclude(remote="").exclude(state=State.GONE)
-    for earlier in deposits.select_related("release").order_by("-release_id"):
-        if earlier.state != State.PUBLIC:
-            state = state_of_record(site, earlier)
+    for candidate in deposits.select_related("release").order_by("-release_id"):
+        if candidate.state != State.PUBLIC:
+            state = state_of_record(site, candidate)
             if state == State.DRAFT:
                 raise PublishingError(
-                    f"Release {earlier.release.version} is still a draft at {site.host}; expected it to be published "
+                    f"Release {candidate.release.version} is still a draft at {site.host}; expected it to be published "
                     "or removed there first, so that this one becomes its next version."
                 )
-            Deposit.objects.filter(pk=earlier.pk).update(state=state)
+            Deposit.objects.filter(pk=candidate.pk).update(state=state)
             if state == State.GONE:
                 continue
-        return earlier
+        return candidate
     return None
 
 

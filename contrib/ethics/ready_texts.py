@@ -130,10 +130,8 @@ def fill_in_ready_texts(*, study: Study, by: User | None, case: str, replace: bo
     }
     if is_draft:
         translations = {
-            language: design.translations.get(language, StudyTexts()).model_copy(
-                update={"consent": translated}
-            )
-            for language, translated in consents.items()
+            language: design.translations.get(language, StudyTexts()).model_copy(update={"consent": consent})
+            for language, consent in consents.items()
         }
         filled_design = design.model_copy(update={"consent": text, "translations": translations})
         change_design(study=study, design=make_design(filled_design.model_dump(mode="json")), user=by)

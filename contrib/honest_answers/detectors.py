@@ -355,9 +355,9 @@ def character_grams(text: str) -> frozenset[str]:
     )
 
 
-def jaccard_similarity(grams: frozenset[str], other: frozenset[str]) -> float:
-    shared_count = len(grams & other)
-    return shared_count / (len(grams) + len(other) - shared_count)
+def jaccard_similarity(grams: frozenset[str], other_grams: frozenset[str]) -> float:
+    shared_count = len(grams & other_grams)
+    return shared_count / (len(grams) + len(other_grams) - shared_count)
 
 
 class HiddenLine(ProgramSign):
@@ -411,14 +411,14 @@ class HiddenLine(ProgramSign):
         }
 
 
-def _texts_for_evidence(written: Sequence[WrittenAnswer]) -> list[dict[str, Any]]:
+def _texts_for_evidence(answers: Sequence[WrittenAnswer]) -> list[dict[str, Any]]:
     """Return the last few of these answers, as the evidence quotes them.
 
     An entry has the text ("own") and, if they are known, the hidden word ("word"), the keys per second ("per_second")
     and the relative spread of the gaps between keys ("spread").
     """
     texts = []
-    for answer in written[-MAX_QUOTED_TEXTS:]:
+    for answer in answers[-MAX_QUOTED_TEXTS:]:
         evidence: dict[str, Any] = {"own": answer.text}
         if answer.word:
             evidence["word"] = answer.word

@@ -238,8 +238,8 @@ def _verdict(run: Run, number: PublishedNumber) -> NumberVerdict:
         ReplicationError: the pack recorded nothing about the number, although its data are there.
     """
     if number.id in run.recorded_numbers:
-        recorded = run.recorded_numbers[number.id]
-        return verdict_of(run.pack, number, recorded.ours, recorded.others, recorded.missing)
+        record = run.recorded_numbers[number.id]
+        return verdict_of(run.pack, number, record.ours, record.others, record.missing)
     if number.data and not run.has_data(number.data):
         data = run.pack.contents.data[number.data]
         files = ", ".join(f"{data.path or number.data}/{file}" for file in data.files)

@@ -32,10 +32,10 @@ def settings_from_query(study: Study, rule: str, query: Mapping[str, str]) -> di
     """
     defaults = make_study_rule(study, rule, {}).model_dump()
     texts = {name: text for name, text in query.items() if name != "rule"}
-    unknown = next((name for name in texts if name not in defaults), None)
-    if unknown is not None:
+    unknown_name = next((name for name in texts if name not in defaults), None)
+    if unknown_name is not None:
         raise serializers.ValidationError(
-            {unknown: [f"This is no setting of {rule}; it has {', '.join(defaults)}."]}
+            {unknown_name: [f"This is no setting of {rule}; it has {', '.join(defaults)}."]}
         )
     settings: dict[str, float] = SettingsField().run_validation(texts)
     return settings

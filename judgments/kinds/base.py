@@ -755,14 +755,14 @@ def with_wording(kind: Kind, text_type: str, labels: Sequence[str]) -> Kind:
     wording = kind.wordings.get(text_type)
     if wording is None or (wording is kind.wording and not labels):
         return kind
-    worded = copy(kind)
-    worded.title = wording.title
-    worded.wording = replace(wording, poles=tuple(labels)) if labels and wording.poles else wording
+    new_kind = copy(kind)
+    new_kind.title = wording.title
+    new_kind.wording = replace(wording, poles=tuple(labels)) if labels and wording.poles else wording
     labels_of_choices = (labels or wording.choices) if kind.choices else ()
-    worded.choices = tuple(
+    new_kind.choices = tuple(
         replace(choice, label=word) for choice, word in zip(kind.choices, labels_of_choices, strict=True)
     )
     if kind.page.keys and wording.keys:
         keys = zip(kind.page.keys, wording.keys, strict=True)
-        worded.page = replace(kind.page, keys=tuple((key_names, words) for (key_names, _), words in keys))
-    return worded
+        new_kind.page = replace(kind.page, keys=tuple((key_names, words) for (key_names, _), words in keys))
+    return new_kind

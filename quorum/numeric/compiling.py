@@ -110,9 +110,9 @@ def _imported_names(module: str) -> Iterator[str]:
 
 
 def _source_file(module: str) -> Path:
-    name, *inner = module.split(".")
+    name, *inner_names = module.split(".")
     # Top-level packages need not lie side by side: a wheel has `contrib` in `quorum/platform`.
-    path = Path(sys.modules[name].__path__[0], *inner)
+    path = Path(sys.modules[name].__path__[0], *inner_names)
     package = path / "__init__.py"
     # A folder of an earlier version may still exist, with nothing but compiled files.
     return package if package.exists() else path.with_suffix(".py")

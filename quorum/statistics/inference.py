@@ -189,11 +189,11 @@ def signed(
 
         @functools.wraps(function)
         def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-            bound = parameters.bind(*args, **kwargs)
-            has_clusters_argument = "clusters" in bound.arguments
+            call = parameters.bind(*args, **kwargs)
+            has_clusters_argument = "clusters" in call.arguments
             result = function(*args, **kwargs)
-            bound.apply_defaults()
-            values = {key: _signature_value(bound.arguments[key]) for key in options}
+            call.apply_defaults()
+            values = {key: _signature_value(call.arguments[key]) for key in options}
             clusters_parameter = parameters.parameters.get("clusters")
             is_naive_by_default = clusters_parameter is not None and clusters_parameter.default == NAIVE
             if is_naive_by_default and values.get("clusters") == NAIVE:

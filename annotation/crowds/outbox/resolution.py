@@ -44,16 +44,16 @@ def resolve_as_done(*, call: CrowdCall, by: User | None = None, why: str = "") -
             "Nothing was changed: ask for the publication again; what stands there already is found."
         )
     # the effect moves the reserved money first: a database constraint demands that a call that is done reserves none
-    failed = CrowdCall.objects.select_for_update().filter(pk=call.pk, state=CrowdCall.State.FAILED).first()
-    if failed is None:
+    row = CrowdCall.objects.select_for_update().filter(pk=call.pk, state=CrowdCall.State.FAILED).first()
+    if row is None:
         raise WrongState("Nothing was changed: only a failed call can be marked as done.")
-    apply_success(failed)
+    apply_success(row)
     CrowdCall.objects.filter(pk=call.pk).update(
         state=CrowdCall.State.DONE, done_at=timezone.now(), reserved_cents=0
     )
-    _note_resolution(failed, "it was done", by, why)
-    failed.refresh_from_db()
-    return failed
+    _note_resolution(row, "it was done", by, why)
+    row.refresh_from_db()
+    return row
 
 
 @transaction.atomic

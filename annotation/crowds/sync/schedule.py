@@ -57,20 +57,20 @@ def queue_due_syncs() -> list[str]:
     whose crowd is off, or whose sync is under way, are left out.
     """
     usual_interval = timedelta(seconds=settings.CROWD_SYNC_SECONDS)
-    unfinished = Publication.objects.filter(
+    unfinished_publications = Publication.objects.filter(
         study=OuterRef("pk"), state__in=["planned", "published", "expired"]
     )
     calls = CrowdCall.objects.filter(study=OuterRef("pk"), state__in=["waiting", "started"])
     studies_at_crowds = Study.objects.exclude(platform__in=["", "local"]).annotate(is_busy=Exists(calls))
     deleting_crowds = [backend.name for backend in BACKENDS if Ability.DELETE in backend.can]
-    has_deletable = Q(
+    can_delete = Q(
         Exists(deletable_publications().filter(study=OuterRef("pk"))),
         design__crowd__backend__in=deleting_crowds,
     )
     slugs = []
-    for study in studies_at_crowds.filter(Exists(unfinished) | Q(is_busy=True) | has_deletable).order_by(
-        "pk"
-    ):
+    for study in studies_at_crowds.filter(
+        Exists(unfinished_publications) | Q(is_busy=True) | can_delete
+    ).order_by("pk"):
         if isinstance(backend_of(study), UnavailableBackend):
             continue
         if Job.objects.under_way().filter(kind=SYNC, args__study=study.slug).exists():

@@ -241,10 +241,10 @@ def _tabulate_others(
     values: list[float] = []
     seconds: list[float] = []
     for row_index, unit_id in enumerate(unit.tolist()):
-        for other in others_judgments.get(unit_id, ()):
+        for judgment in others_judgments.get(unit_id, ()):
             row_indices.append(row_index)
-            values.append(other.value)
-            seconds.append(other.seconds)
+            values.append(judgment.value)
+            seconds.append(judgment.seconds)
     all_values = np.array(values, dtype=np.float64)
     has_value = ~np.isnan(all_values)
     rows_with_value = np.array(row_indices, dtype=np.int64)[has_value]

@@ -36,7 +36,7 @@ class SystemWriter:
     The import of a system's own file ends this.
 
     Attributes:
-        by_name: the systems of the dataset, by their names and by the composed forms of their names.
+        by_name: the systems of the dataset, by their names, also in Unicode's composed form (NFC).
         partly_known: the names of systems whose lists are partly known, by task.
         added_captions: the captions that earlier batches credited.
         without_rank: captions that have no rank, in the order of the file. ``finish`` stores their outputs.
@@ -45,8 +45,8 @@ class SystemWriter:
     def __init__(self, dataset: Dataset) -> None:
         # Locked, since ``finish`` replaces the notes of the dataset.
         self.dataset = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
-        existing = {system.name: system for system in System.objects.filter(dataset=dataset)}
-        self.by_name = {compose_name(name): system for name, system in existing.items()} | existing
+        systems = {system.name: system for system in System.objects.filter(dataset=dataset)}
+        self.by_name = {compose_name(name): system for name, system in systems.items()} | systems
         self.partly_known = {task: set(names) for task, names in self.dataset.known_in_part.items()}
         self.added_captions: set[CreditedCaption] = set()
         self.without_rank: dict[CreditedCaption, None] = {}  # an ordered set
@@ -107,12 +107,12 @@ class SystemWriter:
 
     def _add_outputs(self, task: Output.Task, captions: list[CreditedCaption]) -> None:
         """Add the outputs of one task that the dataset lacks. Raise DataConflict if they contradict its outputs."""
-        partly_known = self._mark_partly_known(task, {caption.credit.system for caption in captions})
+        partly_known_names = self._mark_partly_known(task, {caption.credit.system for caption in captions})
         lists = stored_lists(
             task,
             systems={self.by_name[caption.credit.system].pk for caption in captions},
             queries={_query_id(task, caption) for caption in captions},
-            partly_known={self.by_name[name].pk for name in partly_known},
+            partly_known={self.by_name[name].pk for name in partly_known_names},
         )
         texts = dict(
             Caption.objects.filter(pk__in={caption.caption for caption in captions}).values_list("pk", "text")
@@ -127,7 +127,7 @@ class SystemWriter:
             rank = rank or max(ranking, default=0) + 1  # without a rank, it comes last
             if ranking.get(rank) == answer:
                 continue
-            if rank in ranking or answer in ranking.values() or system.name not in partly_known:
+            if rank in ranking or answer in ranking.values() or system.name not in partly_known_names:
                 raise self._conflict(task, caption, texts[caption.caption], ranking)
             ranking[rank] = answer
             outputs.append(
@@ -142,14 +142,14 @@ class SystemWriter:
         Only the lists of these systems can get further outputs. Their ranks are made consecutive once, when the first
         file of judgments names them.
         """
-        partly_known = self.partly_known.setdefault(task, set())
-        for name in set(names) - partly_known:
+        partly_known_names = self.partly_known.setdefault(task, set())
+        for name in set(names) - partly_known_names:
             system = self.by_name[name]
             own_file = system.fingerprint if task == Output.Task.ANNOTATION else system.search_fingerprint
             if not own_file:
                 renumber_ranks(system, task)
-                partly_known.add(name)
-        return partly_known
+                partly_known_names.add(name)
+        return partly_known_names
 
     def _conflict(
         self, task: Output.Task, caption: CreditedCaption, text: str, ranking: Mapping[int, str | int]

@@ -54,16 +54,16 @@ def agreement_of_halves(
     else:
         votes, pair_of_vote = vote, pair_of_unit[rows]
     kinds = np.array([kind_by_pair[pk] for pk in pairs.tolist()], dtype=np.str_)
-    pairs_of_kind = {"all": np.ones(len(pairs), dtype=bool)}
-    pairs_of_kind |= {str(name): kinds == name for name in np.unique(kinds) if name}
+    flags_by_kind = {"all": np.ones(len(pairs), dtype=bool)}
+    flags_by_kind |= {str(name): kinds == name for name in np.unique(kinds) if name}
     generator = np.random.default_rng(seed)
     # By kind, for each split, the number of pairs on which both halves agree, and of pairs with two winners.
-    agreements: dict[str, list[tuple[int, int]]] = {name: [] for name in pairs_of_kind}
+    agreements: dict[str, list[tuple[int, int]]] = {name: [] for name in flags_by_kind}
     for _ in range(SPLITS):
         first_winner, second_winner = _split_votes(votes, pair_of_vote, len(pairs), generator)
         is_decided = (first_winner != 0) & (second_winner != 0)
         agrees = is_decided & (first_winner == second_winner)
-        for name, is_of_kind in pairs_of_kind.items():
+        for name, is_of_kind in flags_by_kind.items():
             counts = int((agrees & is_of_kind).sum()), int((is_decided & is_of_kind).sum())
             agreements[name].append(counts)
     return {name: _mean_share(counts) for name, counts in agreements.items()}

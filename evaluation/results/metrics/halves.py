@@ -74,10 +74,10 @@ def halves_of_pairs(
     _, rater = encode(worker, "workers")
     # A cell is a pair with a rater, and `first` has the position of one of its judgments.
     first, cell = answers_by_cell(pair, rater)
-    votes_left = votes_by_side[pair[first]]
-    np.subtract.at(votes_left, cell, split.decrease)
-    deletions = RaterDeletions(pair[first], rater[first], votes_left.sum(axis=1).astype(np.float64))
-    return halves, HalvesWithoutRater(deletions, halves_of_votes(*votes_left.T))
+    remaining_votes = votes_by_side[pair[first]]
+    np.subtract.at(remaining_votes, cell, split.decrease)
+    deletions = RaterDeletions(pair[first], rater[first], remaining_votes.sum(axis=1).astype(np.float64))
+    return halves, HalvesWithoutRater(deletions, halves_of_votes(*remaining_votes.T))
 
 
 class _SplitVotes(NamedTuple):
@@ -182,14 +182,14 @@ class _SharesOfHalves:
             """Add the variance by raters. `share_of_rows` calls this with the spread over pairs."""
             if winners is None or self.halves_without_rater is None:
                 return spread, clusters
-            deletions, halves_left = self.halves_without_rater.deletions, self.halves_without_rater.halves
+            deletions, reduced_halves = self.halves_without_rater.deletions, self.halves_without_rater.halves
             pair = deletions.row
             # The excess of agreement over the share, with all votes and without the rater's; 0 if no votes are left.
             excess = chances - share * decided_chances
-            excess_left = np.nan_to_num(
-                halves_left.chances_of(winners[pair]) - share * halves_left.decided_chances
+            reduced_excess = np.nan_to_num(
+                reduced_halves.chances_of(winners[pair]) - share * reduced_halves.decided_chances
             )
-            decreases = (excess[pair] - excess_left)[is_included[pair]] / decided_sum
+            decreases = (excess[pair] - reduced_excess)[is_included[pair]] / decided_sum
             return deletions.subset(is_included).widen(spread, clusters, lambda: decreases)
 
         shares = np.divide(chances, decided_chances, out=np.zeros(len(chances)), where=decided_chances > 0)

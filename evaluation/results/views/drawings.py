@@ -57,8 +57,8 @@ def draw_plots(
         drawings[name] = DrawnPlot(as_markup(cached_drawing(figure, *arguments)), sentence, signature)
 
     if study.source == Study.Source.DESIGNED:  # imported judgments have no progress to plot
-        newest = aggregation or evaluation  # counts have no signature, so show that of an analysis
-        signature = newest.judgments if newest else ""
+        analysis = aggregation or evaluation  # counts have no signature, so show that of an analysis
+        signature = analysis.judgments if analysis else ""
         # The plot does not show revisions, so they must not change the key of the cache.
         progress_counts = {**progress, "revised_at": None}
         zone = timezone.get_current_timezone_name()

@@ -36,17 +36,17 @@ class Pairwise(PairChoiceKind):
     page = Page("annotation/kinds/pairwise.html", letters=("A", "B"))
 
     def apply_wording(self, design: StudyDesign) -> PairChoiceKind:
-        worded = super().apply_wording(design)
+        kind = super().apply_wording(design)
         if not any(map(LETTER_C.search, _texts_of(design))):
-            return worded
-        worded = copy(worded)
+            return kind
+        kind = copy(kind)
         labels = self.wordings[design.judged].former_choices
-        worded.choices = tuple(
+        kind.choices = tuple(
             replace(choice, label=label, letter=letter)
-            for choice, label, letter in zip(worded.choices, labels, "BC", strict=True)
+            for choice, label, letter in zip(kind.choices, labels, "BC", strict=True)
         )
-        worded.page = replace(worded.page, letters=("B", "C"))
-        return worded
+        kind.page = replace(kind.page, letters=("B", "C"))
+        return kind
 
     def units_of(self, pair: Pair, seed: int, references_by_key: dict[str, Text]) -> list[UnitSpec]:
         return [

@@ -24,17 +24,15 @@ def ptb_piece(text: str) -> list[str]:
         word = text.rstrip(".,").lower()
         if word not in SPECIAL_WORDS:
             return [word] if word else []
-    encoded = text.encode("utf-8", "surrogatepass")
-    digits = encoded.translate(None, _OTHER_BYTES)
-    if not digits or len(encoded) > MAX_TEMPLATE_BYTES or "\n" in text:  # templates have a token on each line
+    piece = text.encode("utf-8", "surrogatepass")
+    digits = piece.translate(None, _OTHER_BYTES)
+    if not digits or len(piece) > MAX_TEMPLATE_BYTES or "\n" in text:  # templates have a token on each line
         return ptb_tokens(text)
     # %c takes the byte of a digit, which is the code of the character
-    return (_digit_template(encoded.translate(_ZEROS)) % tuple(digits)).split("\n")
+    return (_digit_template(piece.translate(_ZEROS)) % tuple(digits)).split("\n")
 
 
 @lru_cache(maxsize=1 << 14)
-def _digit_template(encoded: bytes) -> str:
-    """Return the tokens, one per line, with %c in place of each digit. No rule distinguishes ASCII digits."""
-    return (
-        "\n".join(ptb_tokens(encoded.decode("utf-8", "surrogatepass"))).replace("%", "%%").replace("0", "%c")
-    )
+def _digit_template(piece: bytes) -> str:
+    """Return the tokens of a piece whose digits are all 0, one per line, with %c for each. Rules treat digits alike."""
+    return "\n".join(ptb_tokens(piece.decode("utf-8", "surrogatepass"))).replace("%", "%%").replace("0", "%c")

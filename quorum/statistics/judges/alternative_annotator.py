@@ -153,14 +153,14 @@ def alternative_annotator_test(
         counts=unit_counts[tested_raters],
     )
     p = comparisons.p_values(epsilon, least_units if few == WILCOXON else 0)
-    adjusted = adjusted_p_values(p, "benjamini-yekutieli").values
+    adjusted_p = adjusted_p_values(p, "benjamini-yekutieli").values
     judge_advantage = comparisons.shares_by_rater(comparisons.judge_wins)
     advantage = float(judge_advantage.mean()) if len(tested_raters) else math.nan
     low = high = math.nan
     cluster_counts: Mapping[str, int] = {}
     if len(tested_raters):
         low, high, cluster_counts = comparisons.advantage_interval(advantage, judge_advantage)
-    won = adjusted <= level
+    won = adjusted_p <= level
     has_p = ~np.isnan(p)
     reason = TOO_FEW_CLUSTERS if len(tested_raters) else NO_TESTED_PERSON.format(least=min_units)
     return AlternativeAnnotatorResult(
@@ -169,7 +169,7 @@ def alternative_annotator_test(
         judge_advantage=judge_advantage,
         rater_advantage=comparisons.shares_by_rater(comparisons.person_wins),
         p=p,
-        adjusted_p=adjusted,
+        adjusted_p=adjusted_p,
         won=won,
         left_out=int((unit_counts > 0).sum() - len(tested_raters)),
         winning_rate=float(won[has_p].mean()) if has_p.any() else math.nan,
