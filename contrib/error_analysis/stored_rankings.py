@@ -108,13 +108,13 @@ def _rank_by_all_metrics(study: Study) -> dict[str, str]:
     }
 
 
-def _encode_ranking(ranked: RankedDisagreements) -> str:
+def _encode_ranking(disagreements: RankedDisagreements) -> str:
     """Return a ranking as text, without loss of precision. The text is parsed much faster than lists of numbers."""
-    kinds, code = np.unique(np.array(ranked.kinds, dtype=np.str_), return_inverse=True)
-    ranking, file = ranked.ranking, BytesIO()
+    kinds, code = np.unique(np.array(disagreements.kinds, dtype=np.str_), return_inverse=True)
+    ranking, file = disagreements.ranking, BytesIO()
     np.savez_compressed(
         file,
-        pks=ranked.pks,
+        pks=disagreements.pks,
         kinds=kinds,
         code=code.astype(np.int16),
         rows=ranking.rows,

@@ -59,7 +59,7 @@ def percent_needed(question_count: int, pass_mark: float) -> int:
     percentage is required. It is still above the percentage of one right answer fewer.
     """
     counts = range(question_count + 1)
-    needed_count = next(right for right in counts if reaches_pass_mark(right, question_count, pass_mark))
+    needed_count = next(count for count in counts if reaches_pass_mark(count, question_count, pass_mark))
     return math.ceil(Fraction(100 * needed_count, question_count) - Fraction(1, 2))
 
 

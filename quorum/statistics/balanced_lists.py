@@ -89,8 +89,7 @@ class _ListDesign:
         # Four numbers from 0 to 1 choose two lists, and an item of each.
         random_numbers = rng.random((tries, 4))
         for first_number, second_number, first_item_number, second_item_number in random_numbers.tolist():
-            first = int(first_number * len(self.lists))
-            second = int(second_number * len(self.lists))
+            first, second = (int(number * len(self.lists)) for number in (first_number, second_number))
             first_items = sorted(self.lists[first] - self.lists[second])
             second_items = sorted(self.lists[second] - self.lists[first])
             if first_items:  # they are empty if the two lists are equal
@@ -112,11 +111,11 @@ class _ListDesign:
         if more_copies > 0 or (more_copies == 0 and self._cost(old_lists, first_item, second_item) > 0):
             return
         exchanges = (*old_lists, first_item, second_item), (*old_lists[::-1], second_item, first_item)
-        for changed_list, other_list, removed, added in exchanges:
+        for changed_list, other_list, old_item, new_item in exchanges:
             # The meetings with items that both lists have do not change.
-            for item in changed_list - other_list - {removed}:
-                self._count_meeting(removed, item, -1)
-                self._count_meeting(added, item, 1)
+            for item in changed_list - other_list - {old_item}:
+                self._count_meeting(old_item, item, -1)
+                self._count_meeting(new_item, item, 1)
         self._copies.subtract(old_lists)
         self._copies.update(new_lists)
         self.lists[first], self.lists[second] = new_lists
@@ -133,10 +132,11 @@ class _ListDesign:
     def _cost(self, old_lists: tuple[ItemSet, ItemSet], first_item: int, second_item: int) -> int:
         """Return half of the change in the sum over pairs of items of squared numbers of common lists."""
         # A number n that falls by one, and another m that rises by one, change the sum of squares by 2 (m - n + 1).
-        first_list, second_list = old_lists
-        own, other = self._meetings[first_item], self._meetings[second_item]
-        change = sum(other[item] - own[item] + 1 for item in first_list - second_list - {first_item})
-        return change + sum(own[item] - other[item] + 1 for item in second_list - first_list - {second_item})
+        first_meetings, second_meetings = self._meetings[first_item], self._meetings[second_item]
+        only_in_first = old_lists[0] - old_lists[1] - {first_item}
+        only_in_second = old_lists[1] - old_lists[0] - {second_item}
+        change = sum(second_meetings[item] - first_meetings[item] + 1 for item in only_in_first)
+        return change + sum(first_meetings[item] - second_meetings[item] + 1 for item in only_in_second)
 
     def _count_meeting(self, first: int, second: int, change: int) -> None:
         self._meetings[first][second] += change

@@ -140,7 +140,7 @@ def _run_votes(signs: VoteSigns, *, rule: str, minimum: int, margin: int) -> tup
     lead = np.zeros(pairs, dtype=np.int64)  # triplets won minus triplets lost so far
     is_open = np.ones(pairs, dtype=bool)
     for reference in range(references):
-        triplets_left = references - reference - 1
+        remaining_triplets = references - reference - 1
         balance = np.zeros(pairs, dtype=np.int64)  # votes for minus votes against in this triplet
         is_triplet_open = is_open.copy()
         for vote in range(votes):
@@ -153,7 +153,7 @@ def _run_votes(signs: VoteSigns, *, rule: str, minimum: int, margin: int) -> tup
                 low, high = (np.where(leads, np.sign(balance), limit) for limit in (low, high))
             # End a pair when the triplets left cannot change its winner. The present triplet counts by its range, so
             # it may still be open: 2 of 4 votes for a side exclude that the side loses it, which may suffice.
-            is_open &= ~((lead + low > triplets_left) | (lead + high < -triplets_left))
+            is_open &= ~((lead + low > remaining_triplets) | (lead + high < -remaining_triplets))
             is_triplet_open &= is_open & (low < high)
         lead += np.sign(balance)
     return used_votes, np.sign(lead)

@@ -35,11 +35,11 @@ class DepositFile:
 
     def read(self, begin: int, end: int) -> Iterator[bytes]:
         """Yield the bytes from offset ``begin`` up to, but not including, ``end``."""
-        bytes_left = end - begin
+        remaining_bytes = end - begin
         for part in self.open(begin):
-            yield part[:bytes_left]
-            bytes_left -= len(part)
-            if bytes_left <= 0:
+            yield part[:remaining_bytes]
+            remaining_bytes -= len(part)
+            if remaining_bytes <= 0:
                 return
 
 

@@ -40,7 +40,7 @@ from judgments.kinds import IncludedJudgment
 from quorum.statistics.aggregation.pair_answers import FIRST, SECOND
 
 ANONYMOUS_PREFIX = "anon-"  # prefix of pseudonyms for raters of published totals
-# The flags of a judgment are one number: 1 if it is used, plus 2 times the option on the left (0, 1 or 2).
+# The flags of a judgment are one number: 1 if it is used, plus 2 times the option on the left (1 or 2; 0 if unknown).
 USED_FACTOR, SIDE_FACTOR = 1, 2
 # Values of columns that older bundles lack, which were made before systems ranked images for captions.
 OLD_PROPOSAL = {"task": ANNOTATION, "query": None, "original": None}
@@ -107,15 +107,15 @@ class ReleasedRows:
     _tally: JudgmentTally = field(default_factory=JudgmentTally)
 
     def __post_init__(self) -> None:
-        interned: dict[str, str] = {}
+        interned_strings: dict[str, str] = {}
         kind = self.settings.kind
         texts = TEXTS if kind.is_open or kind.results else ()
-        self.units = CompactRows(make_row_class(*UNIT_FIELDS, *texts), interned)
-        self.pairs = CompactRows(make_row_class(*PAIR_FIELDS), interned)
-        self.scores = CompactRows(make_row_class(*SCORE_FIELDS), interned)
-        self.captions = CompactRows(make_row_class(*CAPTION_FIELDS), interned)
-        self.proposals = CompactRows(make_row_class(*PROPOSAL_FIELDS), interned)
-        self.contents = CompactRows(make_row_class(*CONTENT_FIELDS), interned)
+        self.units = CompactRows(make_row_class(*UNIT_FIELDS, *texts), interned_strings)
+        self.pairs = CompactRows(make_row_class(*PAIR_FIELDS), interned_strings)
+        self.scores = CompactRows(make_row_class(*SCORE_FIELDS), interned_strings)
+        self.captions = CompactRows(make_row_class(*CAPTION_FIELDS), interned_strings)
+        self.proposals = CompactRows(make_row_class(*PROPOSAL_FIELDS), interned_strings)
+        self.contents = CompactRows(make_row_class(*CONTENT_FIELDS), interned_strings)
 
     def add_pair(self, row: Row) -> None:
         self._note_document(row)
@@ -283,8 +283,8 @@ class ReleasedRows:
         )
         vote_counts = self._tally.finish()
         if settings.winners_signed:
-            published = {row["pair"]: row["published_winner"] for row in self.pairs}
-            winners = {pair: winner for pair, winner in published.items() if winner is not None}
+            published_winners = {row["pair"]: row["published_winner"] for row in self.pairs}
+            winners = {pair: winner for pair, winner in published_winners.items() if winner is not None}
             vote_counts = replace(vote_counts, data_hash=hash_with_winners(vote_counts.data_hash, winners))
         signature = judgment_signature(
             settings.kind,
@@ -312,8 +312,8 @@ def _unit_of(number: int, row: Row, image: int, systems: Sequence[Any], document
 
 
 @lru_cache(maxsize=4_096)  # cached, as the rows of an assignment have the same times
-def _seconds_between(accepted: str | None, submitted: str | None) -> float:
+def _seconds_between(accepted_at: str | None, submitted_at: str | None) -> float:
     """Return the seconds between two times in ISO 8601, or 0 if one is unknown."""
-    if not accepted or not submitted:
+    if not accepted_at or not submitted_at:
         return 0.0
-    return (datetime.fromisoformat(submitted) - datetime.fromisoformat(accepted)).total_seconds()
+    return (datetime.fromisoformat(submitted_at) - datetime.fromisoformat(accepted_at)).total_seconds()

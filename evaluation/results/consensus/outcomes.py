@@ -160,7 +160,7 @@ def _as_json_text(answer: Any) -> str | None:
 
 def pair_batches(study: Study, consensus: StudyConsensus) -> Iterator[OutcomeBatch]:
     """Yield the batches of pairs. Pairs that were judged, or have a published winner, have a row."""
-    adjudicated = consensus.adjudicated_pairs()
+    adjudicated_ids = consensus.adjudicated_pairs()
     for pairs in batched(sorted(consensus.pairs, key=attrgetter("pk")), ROWS_PER_BATCH):
         index_by_outcome: dict[tuple[PairConsensus, bool], int] = {}
         judged_pairs: list[int] = []
@@ -169,7 +169,7 @@ def pair_batches(study: Study, consensus: StudyConsensus) -> Iterator[OutcomeBat
             pair_result = consensus.of_pair[pair.pk]
             if pair_result.wins or pair_result.losses or pair_result.ties or pair_result.published:
                 judged_pairs.append(pair.pk)
-                key = pair_result, pair.pk in adjudicated
+                key = pair_result, pair.pk in adjudicated_ids
                 outcome_index.append(index_by_outcome.setdefault(key, len(index_by_outcome)))
         yield OutcomeBatch(
             "pair_id",

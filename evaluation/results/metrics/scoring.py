@@ -46,13 +46,13 @@ def score_texts(
     if metric_scores and not names_to_compute:
         return Scores({name: metric_scores[name] for name in metrics}, tokenizer, VERSION)
     try:
-        scored = score(candidates, references, names_to_compute, tokenizer, document_corpus=documents)
+        result = score(candidates, references, names_to_compute, tokenizer, document_corpus=documents)
     except MetricsError as error:
         raise EvaluationError(as_sentence(error)) from None
     if not metric_scores:
-        return scored
-    metric_scores |= scored.scores
-    return replace(scored, scores={name: metric_scores[name] for name in metrics})
+        return result
+    metric_scores |= result.scores
+    return replace(result, scores={name: metric_scores[name] for name in metrics})
 
 
 def score_pairs(
@@ -67,17 +67,17 @@ def score_pairs(
     # Texts and scores are in one column: the first texts of all pairs, then the second ones.
     texts_of_pairs = [(pair.image, pair.first, pair.second) for pair in pairs]
     systems = [pair.systems for pair in pairs]
-    known_scores = {
+    imported_scores = {
         name: (imported.of_pairs(name, texts_of_pairs, systems).T.ravel(), imported.signature(name))
         for name in metrics
         if name in imported.names
     }
     texts = [pair.first for pair in pairs] + [pair.second for pair in pairs]
     references = [pair.references for pair in pairs] * 2
-    scored = score_texts(
-        texts, references, documents, metrics=metrics, tokenizer=tokenizer, imported=known_scores
+    scores = score_texts(
+        texts, references, documents, metrics=metrics, tokenizer=tokenizer, imported=imported_scores
     )
-    return scored, {name: metric.images.reshape(2, -1).T for name, metric in scored.scores.items()}
+    return scores, {name: metric.images.reshape(2, -1).T for name, metric in scores.scores.items()}
 
 
 def score_captions(

@@ -31,22 +31,22 @@ def empty_trie(nodes: int) -> Trie:
 
 
 @compiled
-def child(trie: Trie, bits: int, owner: int, node: int, word: int, new: int) -> int:
+def child(trie: Trie, bits: int, owner: int, node: int, word: int, new_node: int) -> int:
     """Return the child of a node by a word, in the trie of an owner. `bits` are the `trie_bits` of that trie.
 
-    If there is none, return `new`, and store it as the child unless it is -1.
+    If there is none, return `new_node`, and store it as the child unless it is -1.
     """
     mask = (1 << bits) - 1
     # Any large odd factors mix the bits. Factors and numbers are below 2 ** 31, so that nothing overflows.
-    mixed = np.int64(node) * 1540483477 + np.int64(word) * 739982445
-    slot = (mixed ^ (mixed >> 17)) & mask
+    hash_value = np.int64(node) * 1540483477 + np.int64(word) * 739982445
+    slot = (hash_value ^ (hash_value >> 17)) & mask
     while trie[slot, 0] == owner:
         if trie[slot, 1] == node and trie[slot, 2] == word:
             return int(trie[slot, 3])
         slot = (slot + 1) & mask
-    if new >= 0:
+    if new_node >= 0:
         trie[slot, 0] = owner
         trie[slot, 1] = node
         trie[slot, 2] = word
-        trie[slot, 3] = new
-    return new
+        trie[slot, 3] = new_node
+    return new_node

@@ -197,10 +197,10 @@ def _distributions(values: ArrayLike, name: str) -> Floats:
     table = floats_of(values, name)
     if table.ndim != 2 or not table.size:
         raise BadShape(f"{name} has the shape {table.shape}, expected units x labels")
-    wrong = ~((table >= 0).all(axis=1) & (np.abs(table.sum(axis=1) - 1) <= _SUM_TOLERANCE))
-    if wrong.any():
+    is_wrong = ~((table >= 0).all(axis=1) & (np.abs(table.sum(axis=1) - 1) <= _SUM_TOLERANCE))
+    if is_wrong.any():
         raise BadValue(
-            f"{name}[{int(wrong.argmax())}] is no distribution, expected shares that add up to one"
+            f"{name}[{int(is_wrong.argmax())}] is no distribution, expected shares that add up to one"
         )
     return table
 
@@ -226,13 +226,13 @@ def metric_probabilities(
         raise BadOption("there is one fold, expected two or more")
     probabilities = np.empty_like(table)
     for number in range(int(fold.max()) + 1):
-        held_out = fold == number
+        in_fold = fold == number
         # Standardise the scores. A symmetric difference keeps its zero; equal scores are not scaled.
-        centre = 0.0 if symmetric else float(score[~held_out].mean())
-        spread = float(np.sqrt(((score[~held_out] - centre) ** 2).mean())) or 1.0
-        scaled = (score - centre) / spread
-        coefficients = _fit_logistic(scaled[~held_out], table[~held_out], symmetric)
-        probabilities[held_out] = scipy.special.softmax(_logits(coefficients, scaled[held_out]), axis=1)
+        centre = 0.0 if symmetric else float(score[~in_fold].mean())
+        spread = float(np.sqrt(((score[~in_fold] - centre) ** 2).mean())) or 1.0
+        scaled_score = (score - centre) / spread
+        coefficients = _fit_logistic(scaled_score[~in_fold], table[~in_fold], symmetric)
+        probabilities[in_fold] = scipy.special.softmax(_logits(coefficients, scaled_score[in_fold]), axis=1)
     return probabilities
 
 

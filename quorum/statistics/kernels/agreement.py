@@ -76,9 +76,9 @@ def fill_unit_disagreement(
                     total += 2.0 * size * amounts[row] * (positions[codes[row]] - mean) ** 2
         else:
             for row in rows:
-                for other in range(starts[unit], row):
-                    gap = distance(kind, positions[codes[row]], positions[codes[other]])
-                    total += 2.0 * amounts[row] * amounts[other] * gap
+                for other_row in range(starts[unit], row):
+                    gap = distance(kind, positions[codes[row]], positions[codes[other_row]])
+                    total += 2.0 * amounts[row] * amounts[other_row] * gap
         disagreement[unit] = total
         sizes[unit] = size
 
@@ -111,9 +111,9 @@ def fill_value_sums(
                 sums[row] = squares + size * (positions[codes[row]] - mean) ** 2 if len(rows) > 1 else 0.0
             else:
                 sums[row] = 0.0
-                for other in rows:
-                    sums[row] += amounts[other] * distance(
-                        kind, positions[codes[row]], positions[codes[other]]
+                for other_row in rows:
+                    sums[row] += amounts[other_row] * distance(
+                        kind, positions[codes[row]], positions[codes[other_row]]
                     )
 
 
@@ -126,9 +126,9 @@ def fill_from_cells(
     unit: Ints,
     label_columns: Ints,
     label: Ints,
-    filled: Floats,
+    results: Floats,
 ) -> None:
-    """Fill `filled` (N,) with values of cells of a sparse table: in row unit_rows[unit], column label_columns[label].
+    """Fill `results` (N,) with values of cells of a sparse table: in row unit_rows[unit], column label_columns[label].
 
     Row r of the table has the columns columns[starts[r]:starts[r + 1]], ascending, with their `values`. All cells that
     are asked for must be in the table.
@@ -144,4 +144,4 @@ def fill_from_cells(
                 low = middle + 1
             else:
                 high = middle
-        filled[index] = values[low]
+        results[index] = values[low]

@@ -166,8 +166,8 @@ class DesignForm(forms.Form):
         return form_data
 
     def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or {}
-        self.values = self._entered_values(cleaned)
+        cleaned_data = super().clean() or {}
+        self.values = self._entered_values(cleaned_data)
         # replace missing names, so that errors about them hide no other errors
         open_keys = [key for key in NAME_KEYS if key in self.errors]
         for problem in problems_in(self.values | dict.fromkeys(open_keys, "open")):
@@ -179,7 +179,7 @@ class DesignForm(forms.Form):
             self.design = make_design(self.values)
         if not {"crowd-backend", "crowd-currency", "panel-preset"} & self.errors.keys():
             self._set_currency(self.values)
-        return cleaned
+        return cleaned_data
 
     def _set_currency(self, values: Mapping[str, Any]) -> None:
         self.currency = _currency_of(values)
@@ -250,13 +250,13 @@ class DesignForm(forms.Form):
             key = key.rpartition(".")[0]
         return html_name(key) if key else None
 
-    def _entered_values(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+    def _entered_values(self, cleaned_data: dict[str, Any]) -> dict[str, Any]:
         """Return ``base`` with the form's valid values; an empty field stands for the default."""
         values = deepcopy(self.base)
         for section in self.sections:
             for key in section.fields:
-                if html_name(key) in cleaned:  # a field with an error keeps its previous value
-                    put_value(values, key, cleaned[html_name(key)])
+                if html_name(key) in cleaned_data:  # a field with an error keeps its previous value
+                    put_value(values, key, cleaned_data[html_name(key)])
         scale = values.get("scale") or {}
         if all(value in (None, {}) for value in scale.values()):  # the protocol's own scale is used
             values.pop("scale", None)
