@@ -197,10 +197,10 @@ def _check_order(order: Order) -> None:
     account = User.objects.filter(pk=order.account_id).first() if order.account_id else None
     for bound in spending_bounds(order.currency, account):
         if bound.limit_cents is not None and bound.committed_cents > bound.limit_cents:
-            committed = spell_cents(max(0, bound.committed_cents - order.cents), order.currency)
+            committed_amount = spell_cents(max(0, bound.committed_cents - order.cents), order.currency)
             raise OverLimit(
                 f"Nothing was done: the limit of {bound.owner_label} for {bound.period_label} is "
-                f"{spell_cents(bound.limit_cents, order.currency)}; {committed} is committed, and "
+                f"{spell_cents(bound.limit_cents, order.currency)}; {committed_amount} is committed, and "
                 f"this asks for {amount}."
             )
     _check_second_person(order, limits.confirm_cents)

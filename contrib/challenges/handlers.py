@@ -40,10 +40,10 @@ def submit_captions(run: JobRun, *, upload: str, challenge: str, about: dict[str
 
 
 def score_submission(run: JobRun, *, submission: int) -> None:
-    scored = compute_scores(submission_id=submission, progress=run.progress)
+    scores = compute_scores(submission_id=submission, progress=run.progress)
     with run.commit() as result:
-        store_scores(scored)
-        result |= {"submission": submission, "state": scored.state}
+        store_scores(scores)
+        result |= {"submission": submission, "state": scores.state}
 
 
 def rank_submissions(run: JobRun, *, challenge: str) -> None:

@@ -141,10 +141,10 @@ def _import_study(
     source = open_source()
     if refused_rows is not None:
         refused_rows.collect(source)
-    existing = Study.objects.filter(slug=slug).first()
-    if existing is not None:
-        _refuse_other_judgments(existing, source, open_source, items)
-        return ImportSummary(slug, created=False, counts=_count_rows(existing))
+    existing_study = Study.objects.filter(slug=slug).first()
+    if existing_study is not None:
+        _refuse_other_judgments(existing_study, source, open_source, items)
+        return ImportSummary(slug, created=False, counts=_count_rows(existing_study))
     fingerprint = Fingerprint()
     try:
         with many_objects(), large_cache(), transaction.atomic():  # the first two speed up a large import
@@ -208,7 +208,7 @@ def _finish_study(
 
 
 def _refuse_other_judgments(
-    existing: Study,
+    study: Study,
     source: JudgmentSource,
     open_source: Callable[..., JudgmentSource],
     items: Mapping[str, int],
@@ -221,18 +221,18 @@ def _refuse_other_judgments(
     Args:
         open_source: a function that opens the file again, with the argument ``uses_former_ids``.
     """
-    user, slug = acting_person(), existing.slug
-    if user is not None and not Study.objects.visible_to(user).filter(pk=existing.pk).exists():
+    user, slug = acting_person(), study.slug
+    if user is not None and not Study.objects.visible_to(user).filter(pk=study.pk).exists():
         raise DataConflict(f"There is a study {slug!r} already; choose another name.")
     sources = [source]
     if isinstance(source, MappedJudgments):
         source_with_former_ids = open_source(uses_former_ids=True)
         source_with_former_ids.row_problems.on_bad_row = source.row_problems.on_bad_row
         sources.append(source_with_former_ids)
-    if existing.source != Study.Source.IMPORTED or not _has_judgments_of(existing, sources, items):
+    if study.source != Study.Source.IMPORTED or not _has_judgments_of(study, sources, items):
         raise DataConflict(f"There is a study {slug!r} with other judgments; choose another name.")
-    kind = KINDS[existing.protocol]
-    if kind.scale and kind.setting(design_of(existing)) != source.setting:
+    kind = KINDS[study.protocol]
+    if kind.scale and kind.setting(design_of(study)) != source.setting:
         raise DataConflict(f"There is a study {slug!r} with another scale; choose another name.")
 
 

@@ -76,8 +76,8 @@ def worker_results(attempts: Iterable[QuizAttempt]) -> list[WorkerResult]:
         row.attempt_count += 1
         row.is_passed = row.is_passed or bool(attempt.passed)
         row.last_time = max(row.last_time or attempt.started_at, attempt.started_at)
-        best = row.best_score
-        if attempt.right is not None and (best is None or attempt.right > best.right_count):
+        best_score = row.best_score
+        if attempt.right is not None and (best_score is None or attempt.right > best_score.right_count):
             row.best_score = AttemptScore(attempt.right, len(attempt.items))
     return sorted(
         rows.values(), key=lambda row: row.last_time.timestamp() if row.last_time else 0.0, reverse=True

@@ -49,19 +49,19 @@ def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> Http
     user, refusal = signed_in(request), take_refusal(request, study)
     if study.simulated:
         copies: list[CopyRow] = []
-        newest = CopyRow(study, Analysis.objects.newest(study, Analysis.Kind.REHEARSAL))
+        newest_row = CopyRow(study, Analysis.objects.newest(study, Analysis.Kind.REHEARSAL))
     else:
         copies = _copies_with_analyses(study, user)
-        newest = next((row for row in copies if row.analysis), CopyRow(study, None))
+        newest_row = next((row for row in copies if row.analysis), CopyRow(study, None))
     context |= {
         "refusal": refusal,
         "copies": copies,
         "original": _visible_original(study, user),
         "is_copy": ORIGINAL_NOTE in study.notes,
-        "rehearsal": newest.analysis,
-        "power_rows": power_rows_of(newest.analysis) if newest.analysis else [],
+        "rehearsal": newest_row.analysis,
+        "power_rows": power_rows_of(newest_row.analysis) if newest_row.analysis else [],
         "is_rehearsing": any(job.kind == "rehearse" for job in context["jobs"]),
-        "rehearsed_study": newest.study,
+        "rehearsed_study": newest_row.study,
     }
     return TemplateResponse(request, "evaluation/study_rehearsal.html", context)
 
@@ -79,15 +79,15 @@ def _copies_with_analyses(study: Study, user: User) -> list[CopyRow]:
     copies = list(rehearsals_of(study).filter(pk__in=Study.objects.visible_to(user))[:MAX_SHOWN_COPIES])
     analyses = Analysis.objects.filter(study__in=copies, what=Analysis.Kind.REHEARSAL).order_by("created_at")
     # of a study's analyses, the last one stays
-    newest = {analysis.study_id: analysis for analysis in analyses}
-    return [CopyRow(copy, newest.get(copy.pk)) for copy in copies]
+    analysis_by_study = {analysis.study_id: analysis for analysis in analyses}
+    return [CopyRow(copy, analysis_by_study.get(copy.pk)) for copy in copies]
 
 
 def _redirect_from_deleted(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
     messages.success(request, outcome.message)
     original: Study | None = outcome.value
-    visible = Study.objects.visible_to(signed_in(request))
-    if original is not None and visible.filter(pk=original.pk).exists():
+    visible_studies = Study.objects.visible_to(signed_in(request))
+    if original is not None and visible_studies.filter(pk=original.pk).exists():
         return redirect(study_page_address(original, "rehearsal"))
     return redirect("admin:judgments_study_changelist")
 

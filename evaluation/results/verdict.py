@@ -140,14 +140,14 @@ def pair_verdict(
     best = compare_with_best(accuracies, names, p_of_difference)
     test_name = name_of_test(people.has_clusters, people.deletions)
     raters = rater_count_of(people.deletions)
-    larger = NO_LARGER_STUDY
+    size = NO_LARGER_STUDY
     if people.columns and not is_settled(best):  # without columns, the tests are naive and know no items
         contrasts = [
             people.contrast(winners[best.names[0]], winners[name], is_of_kind) for name in best.leaders[1:]
         ]
         items = len(np.unique(people.columns[ITEM][is_decided]))
-        larger = larger_study(contrasts, items, raters)
-    return _make_verdict(best, int(is_decided.sum()), test_name, estimates, raters, larger)
+        size = larger_study(contrasts, items, raters)
+    return _make_verdict(best, int(is_decided.sum()), test_name, estimates, raters, size)
 
 
 def pair_verdicts(
@@ -202,14 +202,14 @@ def correlation_verdict(
     columns, deletions = columns_and_deletions(clusters)
     test_name = TAU + name_of_test(columns != NAIVE, deletions)
     raters = rater_count_of(deletions)
-    larger = NO_LARGER_STUDY
+    size = NO_LARGER_STUDY
     if isinstance(columns, Mapping) and not is_settled(best):  # NAIVE is no mapping
         differences = [difference(best.names[0], name) for name in best.leaders[1:]]
         contrasts = [Contrast(result.difference, result.spread) for result in differences]
         item_count = max(result.clusters.get(ITEM, 0) for result in differences)
-        larger = larger_study(contrasts, item_count, raters)
+        size = larger_study(contrasts, item_count, raters)
     caption_count = estimates[best.names[0]]["n"] if names else 0
-    return _make_verdict(best, caption_count, test_name, estimates, raters, larger)
+    return _make_verdict(best, caption_count, test_name, estimates, raters, size)
 
 
 def is_settled(best: BestResult) -> bool:
@@ -220,30 +220,30 @@ def is_settled(best: BestResult) -> bool:
 def verdict_sentence(verdict: Verdict, estimates: Estimates) -> str:
     """Return the verdict as a sentence in the reader's language. ``estimates`` are those of the metrics."""
     # Naive tests do not cluster by item, so they cannot say how many items are needed.
-    larger = "" if verdict["by"].endswith(NAIVE_TESTS) else larger_study_sentence(verdict)
-    return " ".join(filter(None, (_sentence_on_leaders(verdict, estimates), larger)))
+    sentence_on_size = "" if verdict["by"].endswith(NAIVE_TESTS) else larger_study_sentence(verdict)
+    return " ".join(filter(None, (_sentence_on_leaders(verdict, estimates), sentence_on_size)))
 
 
 def _sentence_on_leaders(verdict: Verdict, estimates: Estimates) -> str:
-    leaders, rest = verdict["leaders"], verdict["rest"]
+    leaders, other_metrics = verdict["leaders"], verdict["rest"]
     reasons = {
         name: cell["reason"]
         for name, cell in estimates.items()
         if cell["value"] is None and cell.get("reason")
     }
-    undefined = [f"{name} ({_(UNDEFINED_REASONS.get(reason, reason))})" for name, reason in reasons.items()]
+    failures = [f"{name} ({_(UNDEFINED_REASONS.get(reason, reason))})" for name, reason in reasons.items()]
     if not leaders:
         if verdict["by"] in PAIR_TESTS:
             return _(NO_WINNERS) if estimates else _(NO_METRIC)
-        if not undefined:
+        if not failures:
             return _(NO_METRIC)
-        return _("No metric can be compared with people: %(why)s.") % {"why": join_names(undefined)}
+        return _("No metric can be compared with people: %(why)s.") % {"why": join_names(failures)}
     values = [estimates[name]["value"] for name in leaders]
     is_of_pairs, p, n = verdict["by"] in PAIR_TESTS, verdict["p"], verdict["n"]
     tests = _((PAIR_TESTS | CAPTION_TESTS)[verdict["by"]])
     placeholders = {
         "leaders": join_names(leaders),
-        "rest": _describe_others(rest) if rest else "",
+        "rest": _describe_others(other_metrics) if other_metrics else "",
         "tested": tests if p is None else f"{p_in_text(p)}, {tests}",
     }
     if is_of_pairs:
@@ -252,12 +252,12 @@ def _sentence_on_leaders(verdict: Verdict, estimates: Estimates) -> str:
             "share": describe_range(values, percent),
             "interval": interval_in_text(estimates[leaders[0]], percent),
         }
-        return _pair_sentence(len(leaders), len(rest)) % placeholders
+        return _pair_sentence(len(leaders), len(other_metrics)) % placeholders
     placeholders |= {"tau": describe_range(values), "interval": interval_in_text(estimates[leaders[0]])}
     placeholders["texts"] = npgettext("of", "%(n)s text", "%(n)s texts", n) % {"n": thousands(n)}
-    sentence = _correlation_sentence(len(leaders), len(rest)) % placeholders
-    if undefined:
-        sentence += " " + _("Metrics not ranked: %(metrics)s.") % {"metrics": join_names(undefined)}
+    sentence = _correlation_sentence(len(leaders), len(other_metrics)) % placeholders
+    if failures:
+        sentence += " " + _("Metrics not ranked: %(metrics)s.") % {"metrics": join_names(failures)}
     return sentence
 
 
@@ -368,24 +368,24 @@ def halves_sentence(result: Mapping[str, Any]) -> str:
 
 
 def _make_verdict(
-    best: BestResult, n: int, test_name: str, estimates: Estimates, raters: int | None, larger: LargerStudy
+    best: BestResult, n: int, test_name: str, estimates: Estimates, raters: int | None, size: LargerStudy
 ) -> Verdict:
-    leaders, rest = best.leaders, best.significantly_worse
+    leaders, other_metrics = best.leaders, best.significantly_worse
     verdict = Verdict(
-        settled=len(leaders) == 1 and bool(rest),
+        settled=len(leaders) == 1 and bool(other_metrics),
         leaders=leaders,
-        rest=rest,
-        p=best.p_of_rest if rest else best.p_of_leaders,
+        rest=other_metrics,
+        p=best.p_of_rest if other_metrics else best.p_of_leaders,
         compared=best.compared,
         n=n,
         by=test_name,
         raters=raters,
         scope=scope_of(raters),
-        **larger,
+        **size,
         sentence="",
     )
     return verdict | {"sentence": verdict_sentence(verdict, estimates)}
 
 
-def _describe_others(rest: Sequence[str]) -> str:
-    return rest[0] if len(rest) == 1 else _("the other %(n)d") % {"n": len(rest)}
+def _describe_others(metrics: Sequence[str]) -> str:
+    return metrics[0] if len(metrics) == 1 else _("the other %(n)d") % {"n": len(metrics)}

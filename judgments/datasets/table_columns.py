@@ -210,8 +210,8 @@ def read_upload_table(
         likely_header_row = header_line(table.lines, TABLE_USES[use].optional)
         table.header_row = header_row or (likely_header_row if likely_header_row > 1 else 0)
         # the mapping already has columns if the format is another platform's, with a layout in judgments/importers
-        mapping, read = fill_layout(format, path, ColumnMapping(header_row=table.header_row))
-        rows = read_first_rows(mapping, read, path, encoding or None)
+        mapping, read_records = fill_layout(format, path, ColumnMapping(header_row=table.header_row))
+        rows = read_first_rows(mapping, read_records, path, encoding or None)
     except ImportProblem as problem:
         return table, problem
     table.names = list(dict.fromkeys(chain.from_iterable(rows)))[:MAX_COLUMNS_SHOWN]

@@ -111,9 +111,9 @@ def store_upload(files: Iterable[UploadedFile], pictures: UploadedFile | None = 
 def _write_files(files: Iterable[UploadedFile], folder: Path) -> None:
     folder.mkdir(parents=True, mode=0o700)
     for file in files:
-        with (folder / (file.name or "")).open("wb") as stored:
+        with (folder / (file.name or "")).open("wb") as target:
             for chunk in file.chunks():
-                stored.write(chunk)
+                target.write(chunk)
 
 
 def _enforce_quota(upload: str) -> None:
@@ -197,8 +197,8 @@ def open_upload(upload: str, progress: Progress = no_progress) -> Iterator[Unpac
             archives = sorted((folder / "pictures").iterdir())
             pictures = None
             if archives:
-                unpacked = _unpack(archives, work / "pictures", progress, suffixes=PICTURE_SUFFIXES)
-                pictures = str(unpacked.parent if unpacked.is_file() else unpacked)
+                picture_path = _unpack(archives, work / "pictures", progress, suffixes=PICTURE_SUFFIXES)
+                pictures = str(picture_path.parent if picture_path.is_file() else picture_path)
             yield UnpackedUpload(path=path, pictures=pictures, root=work / "files")
         except RequestBytesExceeded:  # the caller then starts a job that reads the upload
             raise
@@ -226,9 +226,9 @@ def inspect_stored_upload(
         pictures = []
         for file in sorted((folder / "files").iterdir()):
             if is_archive(file.name):
-                with file.open("rb") as packed:
+                with file.open("rb") as archive:
                     pictures += unpack_archive(
-                        packed, root, name=file.name, skipped_suffixes=PICTURE_SUFFIXES, progress=progress
+                        archive, root, name=file.name, skipped_suffixes=PICTURE_SUFFIXES, progress=progress
                     )
             elif file.suffix.lower() in PICTURE_SUFFIXES:
                 pictures.append(file.name)
@@ -258,8 +258,8 @@ def _unpack(files: list[Path], target: Path, progress: Progress, suffixes: set[s
     target.mkdir()
     for file in files:
         if is_archive(file.name):
-            with file.open("rb") as packed:
-                unpack_archive(packed, target, name=file.name, suffixes=suffixes, progress=progress)
+            with file.open("rb") as archive:
+                unpack_archive(archive, target, name=file.name, suffixes=suffixes, progress=progress)
         else:
             _copy_file(file, target / file.name)
     entries = sorted(target.iterdir())

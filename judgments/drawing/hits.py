@@ -1,4 +1,4 @@
-"""Group units into pages of work, and build HITs from them."""
+"""Distribute groups of units (each of one image) over pages of work, and build HITs from the pages."""
 
 from __future__ import annotations
 

@@ -582,7 +582,7 @@ class Kind(ABC):
         control_kind: str,
         **unit_fields: Any,
     ) -> UnitSpec:
-        """Return a control item, whose key is derived from its place, the image and ``parts``."""
+        """Return a control item, whose key is derived from its place (``slot``), the image and ``parts``."""
         return UnitSpec(
             key=content_key("control", self.name, slot.design.seed, slot.position, image.name, *parts),
             image=image.name,
@@ -722,7 +722,7 @@ class ChoiceRehearsal(Rehearsal):
         wrong_values = [value for value in self.values if value not in right_values]
         if right or not wrong_values:
             return plain_number(rng.choice(right_values))
-        distances = [min(abs(wrong - value) for value in right_values) for wrong in wrong_values]
+        distances = [min(abs(wrong_value - value) for value in right_values) for wrong_value in wrong_values]
         nearest_wrong_values = [
             value
             for value, distance in zip(wrong_values, distances, strict=True)

@@ -221,29 +221,29 @@ def mark_best_path(row_words: Numbers, column_words: Numbers, powers: Floats, ta
     good steps, the step that leaves out the row's word is taken.
     """
     best, runs, upward, is_marked = table
-    bit, none = np.int64(1), np.int64(0)
+    bit, zero = np.int64(1), np.int64(0)
     pieces = (column_words.size + BITS - 1) // BITS
     for column in range(column_words.size + 1):
         best[column] = 0.0
         runs[column] = 0
     for row in range(row_words.size):
-        value_before, run_before = 0.0, none  # the cell above and to the left
-        left = 0.0
+        value_before, run_before = 0.0, zero  # the cell above and to the left
+        value_left = 0.0
         for piece in range(pieces):
-            bits = none
+            bits = zero
             for column in range(piece * BITS, min(piece * BITS + BITS, column_words.size)):
-                above, run_above = best[column + 1], runs[column + 1]
+                value_above, run_above = best[column + 1], runs[column + 1]
                 if column_words[column] == row_words[row]:
                     # Keep the order of these sums: their last digit decides ties.
-                    left = value_before + powers[run_before + 1] - powers[run_before]
+                    value_left = value_before + powers[run_before + 1] - powers[run_before]
                     runs[column + 1] = run_before + 1
                 else:
-                    if above >= left:
-                        left = above
+                    if value_above >= value_left:
+                        value_left = value_above
                         bits |= bit << (column - piece * BITS)
                     runs[column + 1] = 0
-                best[column + 1] = left
-                value_before, run_before = above, run_above
+                best[column + 1] = value_left
+                value_before, run_before = value_above, run_above
             upward[row * pieces + piece] = bits
     for row in range(row_words.size + 1):
         is_marked[row] = False

@@ -146,8 +146,8 @@ def _run_votes(signs: VoteSigns, *, rule: str, minimum: int, margin: int) -> tup
         for vote in range(votes):
             balance += np.where(is_triplet_open, signs[:, reference, vote], 0)
             used_votes += is_triplet_open
-            remaining = votes - vote - 1
-            low, high = np.sign(balance - remaining), np.sign(balance + remaining)
+            remaining_votes = votes - vote - 1
+            low, high = np.sign(balance - remaining_votes), np.sign(balance + remaining_votes)
             if rule == "margin":
                 leads = (vote + 1 >= minimum) & (np.abs(balance) >= margin)
                 low, high = (np.where(leads, np.sign(balance), limit) for limit in (low, high))

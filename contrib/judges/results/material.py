@@ -248,7 +248,7 @@ def load_answers(judge: Judge, material: JudgeMaterial) -> tuple[JudgeAnswers, s
     records = list(rows.values_list("unit_id", "swapped", "value", "answer").iterator(ROWS_PER_BATCH))
     unit_index = places_in(material.unit_ids, np.array([unit for unit, *_ in records], dtype=np.int64))
     answers = [value if answer is None else answer for *_, value, answer in records]
-    is_swapped = np.array([swapped for _, swapped, *_ in records], dtype=np.bool_)
+    is_swapped = np.array([flag for _, flag, *_ in records], dtype=np.bool_)
     content = [unit_index.tolist(), is_swapped.tolist(), answers]
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     return JudgeAnswers(

@@ -170,9 +170,9 @@ def _study_filters(
     return filters
 
 
-def _id_filters(filter_id: str, ids: Collection[str], what: str) -> list[dict[str, object]]:
-    """Return a list with the filter by ids, or [] if there are no ids. ``what`` says what they identify."""
-    selected_ids = [valid_id(identifier, what) for identifier in ids]
+def _id_filters(filter_id: str, ids: Collection[str], noun: str) -> list[dict[str, object]]:
+    """Return a list with the filter by ids, or [] if there are no ids. ``noun`` says what they identify."""
+    selected_ids = [valid_id(identifier, noun) for identifier in ids]
     return [{"filter_id": filter_id, "selected_values": selected_ids}] if selected_ids else []
 
 

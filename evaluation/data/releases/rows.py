@@ -234,9 +234,9 @@ class ReleasedRows:
                 unit = self.units[number]
                 if not unit["control"] or unit["struck"]:
                     continue
-                expected = self._expected_answer(unit, work)
-                if expected is not None:
-                    rows.append((work.person, answer, expected, unit["control_kind"] or ""))
+                expected_answer = self._expected_answer(unit, work)
+                if expected_answer is not None:
+                    rows.append((work.person, answer, expected_answer, unit["control_kind"] or ""))
         return rows
 
     def _expected_answer(self, unit: Row, work: _Assignment) -> Any:

@@ -94,10 +94,10 @@ def _mean_share(counts: Sequence[tuple[int, int]]) -> Estimate:
 
     Splits with n = 0 are left out.
     """
-    defined_counts = [(agreeing, n) for agreeing, n in counts if n]
+    defined_counts = [(agreeing_count, n) for agreeing_count, n in counts if n]
     if not defined_counts:
         return Estimate(None)
-    share = sum(agreeing / n for agreeing, n in defined_counts) / len(defined_counts)
+    share = sum(agreeing_count / n for agreeing_count, n in defined_counts) / len(defined_counts)
     n = round(sum(n for _, n in defined_counts) / len(defined_counts))
     low, high = wilson_interval(share * n, n)
     return Estimate(share, low, high, n)

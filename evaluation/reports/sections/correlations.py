@@ -98,10 +98,10 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
     within_items = within_items_sentence(result) if inputs.method.wording else ""
     sentences = [sentence, scope_sentence(result), within_items]
     estimates = {"": {name: figures["kendall_tau_b"] for name, figures in metrics.items()}}  # one group
-    compared = comparison_tables(
+    comparisons = comparison_tables(
         {"": verdict}, estimates, headings=("", "metric"), column=("tau-b", "coefficient")
     )
-    tables = [data, *compared]
+    tables = [data, *comparisons]
     return section("metrics", sentences, [plot(sentence, drawing, data)], tables)
 
 

@@ -112,10 +112,10 @@ def pair_metrics_section(inputs: ReportInputs, human_levels: HumanLevels) -> Sec
     )
     verdicts = {kind: result["verdict"][kind] for kind in kinds}
     estimates = {kind: {name: accuracy[name][kind] for name in names} for kind in kinds}
-    compared = comparison_tables(
+    comparisons = comparison_tables(
         verdicts, estimates, headings=("pair kind", "metric"), column=("accuracy, %", "share")
     )
-    tables = [data, *compared, _ties_table(accuracy, kinds), *longer_tables(result)]
+    tables = [data, *comparisons, _ties_table(accuracy, kinds), *longer_tables(result)]
     plots = [plot(sentence, drawing, data)]
     if halves:
         kinds_of_halves = [kind for kind in kinds if kind in halves]

@@ -188,8 +188,8 @@ def _newest_analyses(study: Study) -> tuple[Analysis | None, Analysis | None]:
         Q(pk=Subquery(aggregations.values("pk")[:1])) | Q(pk=Subquery(evaluations.values("pk")[:1]))
     )
     last_output = Subquery(scored_rows(study).order_by("-pk").values("pk")[:1])
-    newest = {analysis.what: analysis for analysis in analyses.annotate(last_output=last_output)}
-    return newest.get(Analysis.Kind.AGGREGATION), newest.get(Analysis.Kind.META_EVALUATION)
+    by_kind = {analysis.what: analysis for analysis in analyses.annotate(last_output=last_output)}
+    return by_kind.get(Analysis.Kind.AGGREGATION), by_kind.get(Analysis.Kind.META_EVALUATION)
 
 
 def _links_to_pages(study: Study, context: Context) -> list[dict[str, str]]:

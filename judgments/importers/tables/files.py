@@ -28,8 +28,8 @@ def read_table(path: Path, columns: Columns, notes: ImportNotes, encoding: str |
     """Yield the records of CSV, JSON lines, a JSON list, an Excel workbook or Parquet."""
     head = read_head(path, READ_SIZE, encoding=encoding).lstrip()
     readers = (reader for start, reader in _READERS_BY_START.items() if head.startswith(start))
-    read = next(readers, read_csv)
-    return read(path, columns, notes, encoding)
+    read_records = next(readers, read_csv)
+    return read_records(path, columns, notes, encoding)
 
 
 def read_json_list(

@@ -202,17 +202,17 @@ class _SystemComparisons:
         return bootstrap(fractions, frequency, resamples=resamples, generator=generator, width=2 * systems)
 
 
-def _count_wins(wins: Ints, tied: Ints, ties: str) -> tuple[NDArray[Any], Ints]:
+def _count_wins(wins: Ints, tie_counts: Ints, ties: str) -> tuple[NDArray[Any], Ints]:
     """Return the (K, K) wins, ties included by the rule `ties`, and the (K, K) numbers of comparisons that count."""
     decided_counts = wins + wins.T
     if ties == "set-aside":
         return wins, decided_counts
-    return (wins + tied / 2 if ties == "half" else wins), decided_counts + tied
+    return (wins + tie_counts / 2 if ties == "half" else wins), decided_counts + tie_counts
 
 
 def _resample_rows(
     wins: Ints,
-    tied: Ints,
+    tie_counts: Ints,
     ties: str,
     resamples: int,
     generator: np.random.Generator,
@@ -222,13 +222,13 @@ def _resample_rows(
     A system's numbers of wins, losses and ties in a resample are multinomial, so no rows need to be drawn. Systems are
     drawn independently of each other, because each interval is of one system.
     """
-    counts = np.stack([wins.sum(axis=1), wins.sum(axis=0), tied.sum(axis=1)], axis=1)
+    counts = np.stack([wins.sum(axis=1), wins.sum(axis=0), tie_counts.sum(axis=1)], axis=1)
     comparisons = int(counts.sum()) // 2  # each is in the rows of two systems
     draws = np.empty((resamples, len(counts)))
     for system, outcomes in enumerate(counts):
         # The last share is that of comparisons without the system.
         shares = np.append(outcomes, comparisons - outcomes.sum()) / comparisons
-        won, lost, tied_counts, _ = generator.multinomial(comparisons, shares, size=resamples).T
-        credits = won + tied_counts / 2 if ties == "half" else won
-        draws[:, system] = ratio(credits, won + lost if ties == "set-aside" else won + lost + tied_counts)
+        won, lost, tie_draws, _ = generator.multinomial(comparisons, shares, size=resamples).T
+        credits = won + tie_draws / 2 if ties == "half" else won
+        draws[:, system] = ratio(credits, won + lost if ties == "set-aside" else won + lost + tie_draws)
     return draws

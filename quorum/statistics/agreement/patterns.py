@@ -75,9 +75,9 @@ class UnitPatterns:
         """
         from quorum.statistics.kernels.agreement import fill_from_cells
 
-        filled, starts = np.empty(len(unit)), self.counts.indptr.astype(np.int64)
-        fill_from_cells(starts, self.cells()[1], values, unit_rows, unit, label_columns, label, filled)
-        return filled
+        result, starts = np.empty(len(unit)), self.counts.indptr.astype(np.int64)
+        fill_from_cells(starts, self.cells()[1], values, unit_rows, unit, label_columns, label, result)
+        return result
 
     def comparable_patterns(self) -> UnitPatterns:
         """Return the patterns with two judgments or more. `units`, `raters` and `judgments` still count all data."""
@@ -128,10 +128,10 @@ def patterns_of(data: Data | PatternedRatings | UnitPatterns, *, numeric: bool) 
     if isinstance(data, UnitPatterns):
         return data
     if isinstance(data, PatternedRatings | Ratings):
-        rated = patterned_ratings(data)
+        patterned_data = patterned_ratings(data)
         if numeric:
-            check_numeric(rated.ratings)
-        return rated.patterns
+            check_numeric(patterned_data.ratings)
+        return patterned_data.patterns
     table = reliability_table(data, numeric=numeric)
     if table.dtype.kind == "f":
         return _patterns_of_numbers(table)
@@ -200,10 +200,10 @@ def _patterns_of_numbers(matrix: Floats) -> UnitPatterns:
     max_values = KEY_BITS // bits  # values whose counts fit into one number
     is_exact = abs(low) + max_values < 2.0**53  # as float64
     if low.is_integer() and high - low < max_values and is_exact:
-        packed = _pack_counts(matrix, low, bits)
-        if packed is not None:
+        packed_counts = _pack_counts(matrix, low, bits)
+        if packed_counts is not None:
             scale = np.arange(low, high + 1)
-            keys, raters = packed
+            keys, raters = packed_counts
             return _patterns_of_keys(*_count_keys(keys, bits * len(scale)), bits, scale, raters)
     has_answer = ~np.isnan(matrix)
     labels, codes = encode(matrix[has_answer], "reliability_data")
@@ -213,9 +213,9 @@ def _patterns_of_numbers(matrix: Floats) -> UnitPatterns:
         )
     code_matrix = np.full(matrix.shape, np.nan)
     code_matrix[has_answer] = codes
-    packed = _pack_counts(code_matrix, 0.0, bits)
-    assert packed is not None, "codes are whole numbers"
-    keys, raters = packed
+    packed_counts = _pack_counts(code_matrix, 0.0, bits)
+    assert packed_counts is not None, "codes are whole numbers"
+    keys, raters = packed_counts
     return _patterns_of_keys(*_count_keys(keys, bits * len(labels)), bits, labels, raters)
 
 

@@ -66,12 +66,12 @@ def analyse(run: Run) -> None:
     for name, file in {"composite": "en_test_composite_da2.csv", "polaris": "polaris_test.csv"}.items():
         if run.has_data(name):
             sets[name] = _read_polos_table(name.capitalize(), run.data[name] / file), TAU_C
-    for index, (name, (graded, coefficient)) in enumerate(sets.items()):
-        run.progress(index / len(sets), f"correlations on {graded.title}")
+    for index, (name, (corpus, coefficient)) in enumerate(sets.items()):
+        run.progress(index / len(sets), f"correlations on {corpus.title}")
         run.note_judgments(
-            f"{graded.title}: {len(graded.captions):,} judged captions, {len(graded.grades):,} data points."
+            f"{corpus.title}: {len(corpus.captions):,} judged captions, {len(corpus.grades):,} data points."
         )
-        _correlate_metrics(run, name, graded, coefficient)
+        _correlate_metrics(run, name, corpus, coefficient)
 
 
 def _grades_by_caption(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[float]]:
@@ -158,28 +158,28 @@ def _mean_grades(captions: Sequence[CaptionTexts]) -> Floats:
     return np.array([caption.people for caption in captions], dtype=np.float64)
 
 
-def _add_rhos(run: Run, graded: GradedCaptions) -> None:
+def _add_rhos(run: Run, corpus: GradedCaptions) -> None:
     """Compute Spearman's rho on all expert pairs. References include the image's own captions (V15 §7.2)."""
-    documents = [caption.references for caption in graded.captions]
+    documents = [caption.references for caption in corpus.captions]
     metrics = computable_metrics(RHO_METRICS.values())
-    scores = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb").scores
+    scores = score_captions(corpus.captions, documents, metrics=metrics, tokenizer="ptb").scores
     for name, metric in RHO_METRICS.items():
         if metric in metrics:
             rho = correlation(
-                scores[metric].images[graded.caption_indices], graded.grades, RHO, resamples=0
+                scores[metric].images[corpus.caption_indices], corpus.grades, RHO, resamples=0
             ).value
-            run.number(f"v15/{EXPERT_SET}/{name}", Estimate(rho, n=len(graded.grades)))
+            run.number(f"v15/{EXPERT_SET}/{name}", Estimate(rho, n=len(corpus.grades)))
 
 
-def _correlate_metrics(run: Run, name: str, graded: GradedCaptions, coefficient: str) -> None:
+def _correlate_metrics(run: Run, name: str, corpus: GradedCaptions, coefficient: str) -> None:
     number_ids = {number.id for number in run.pack.numbers}
-    correlations = _correlations_of_set(run, graded, coefficient)
+    correlations = _correlations_of_set(run, corpus, coefficient)
     for metric, values in correlations.items():
         if f"{name}/{metric}" in number_ids:
             run.number(f"{name}/{metric}", values.as_printed)
-    table = _table_of(name, graded, coefficient, correlations)
-    plot = _plot_of(name, graded, coefficient, correlations, table)
-    run.add_section(name, graded.title, plots=[plot], tables=[table])
+    table = _table_of(name, corpus, coefficient, correlations)
+    plot = _plot_of(name, corpus, coefficient, correlations, table)
+    run.add_section(name, corpus.title, plots=[plot], tables=[table])
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,33 +197,33 @@ class MetricCorrelations:
     all_coefficients: tuple[float | None, ...]
 
 
-def _correlations_of_set(run: Run, graded: GradedCaptions, coefficient: str) -> dict[str, MetricCorrelations]:
+def _correlations_of_set(run: Run, corpus: GradedCaptions, coefficient: str) -> dict[str, MetricCorrelations]:
     """Return the correlations of each metric with the grades of a set. ``coefficient`` is the printed one."""
     metrics = computable_metrics(METRICS)
-    images = [caption.key for caption in graded.captions]
+    images = [caption.key for caption in corpus.captions]
     # Document frequencies count rows as documents, as in the paper, or images. A document is a list of references.
-    row_documents = [caption.references for caption in graded.captions]
+    row_documents = [caption.references for caption in corpus.captions]
     image_documents = list(dict(zip(images, row_documents, strict=True)).values())
-    printed_scores = score_captions(graded.captions, row_documents, metrics=metrics, tokenizer="ptb").scores
+    printed_scores = score_captions(corpus.captions, row_documents, metrics=metrics, tokenizer="ptb").scores
     scores_over_images = score_captions(
-        graded.captions, image_documents, metrics=FREQUENCY_METRICS, tokenizer="ptb"
+        corpus.captions, image_documents, metrics=FREQUENCY_METRICS, tokenizer="ptb"
     ).scores
-    means = _mean_grades(graded.captions)
+    means = _mean_grades(corpus.captions)
     correlations = {}
     for metric in metrics:
-        run.add_signature(f"{graded.title}: {metric}", printed_scores[metric].signature)
+        run.add_signature(f"{corpus.title}: {metric}", printed_scores[metric].signature)
         scores = printed_scores[metric].images  # a score for each caption
-        grade_scores = scores[graded.caption_indices]  # the score of each grade's caption
+        grade_scores = scores[corpus.caption_indices]  # the score of each grade's caption
         over_images = None
         if metric in scores_over_images:
-            grade_scores_over_images = scores_over_images[metric].images[graded.caption_indices]
-            over_images = _coefficient(grade_scores_over_images, graded.grades, coefficient)
+            grade_scores_over_images = scores_over_images[metric].images[corpus.caption_indices]
+            over_images = _coefficient(grade_scores_over_images, corpus.grades, coefficient)
         correlations[metric] = MetricCorrelations(
-            _clustered_correlation(grade_scores, graded, images, coefficient, run.seed),
+            _clustered_correlation(grade_scores, corpus, images, coefficient, run.seed),
             over_images,
             tuple(
                 _coefficient(x, y, name)
-                for x, y in ((grade_scores, graded.grades), (scores, means))
+                for x, y in ((grade_scores, corpus.grades), (scores, means))
                 for name in COEFFICIENT_LABELS
             ),
         )
@@ -235,13 +235,13 @@ def _coefficient(scores: Floats, people: Floats, coefficient: str) -> float | No
 
 
 def _clustered_correlation(
-    scores: Floats, graded: GradedCaptions, images: Sequence[str], coefficient: str, seed: int
+    scores: Floats, corpus: GradedCaptions, images: Sequence[str], coefficient: str, seed: int
 ) -> Estimate:
     """Correlate scores with grades. The interval resamples images with all their judgments."""
     result = grouped_correlation(
         scores,
-        graded.grades,
-        [images[caption] for caption in graded.caption_indices.tolist()],
+        corpus.grades,
+        [images[caption] for caption in corpus.caption_indices.tolist()],
         range(len(scores)),  # the systems, which the grouping "none" does not use
         coefficient,
         grouping="none",
@@ -252,7 +252,7 @@ def _clustered_correlation(
 
 
 def _table_of(
-    name: str, graded: GradedCaptions, coefficient: str, correlations: dict[str, MetricCorrelations]
+    name: str, corpus: GradedCaptions, coefficient: str, correlations: dict[str, MetricCorrelations]
 ) -> Table:
     label = COEFFICIENT_LABELS[coefficient]
     columns = (
@@ -269,13 +269,13 @@ def _table_of(
         (metric, values.as_printed, values.frequencies_over_images, *values.all_coefficients)
         for metric, values in correlations.items()
     )
-    title = f"Rank correlation of metrics with people on {graded.title} [95 % interval over images]"
+    title = f"Rank correlation of metrics with people on {corpus.title} [95 % interval over images]"
     return Table(name, title, columns, rows)
 
 
 def _plot_of(
     name: str,
-    graded: GradedCaptions,
+    corpus: GradedCaptions,
     coefficient: str,
     correlations: dict[str, MetricCorrelations],
     table: Table,
@@ -284,8 +284,8 @@ def _plot_of(
     order = sorted(correlations, key=lambda metric: -(correlations[metric].as_printed.value or 0.0))
     drawing = DotPlot(
         tuple(order),
-        (DotPanel(graded.title, tuple(correlations[metric].as_printed for metric in order)),),
+        (DotPanel(corpus.title, tuple(correlations[metric].as_printed for metric in order)),),
         axis=f"Kendall's {label} with people, 95 % interval over images",
     )
-    sentence = f"Kendall's {label} of each metric with what people said of {len(graded.captions):,} captions."
-    return Plot(f"figure-{name}", f"Metrics and people on {graded.title}", sentence, drawing, table)
+    sentence = f"Kendall's {label} of each metric with what people said of {len(corpus.captions):,} captions."
+    return Plot(f"figure-{name}", f"Metrics and people on {corpus.title}", sentence, drawing, table)
