@@ -45,7 +45,7 @@ class ControlGroup:
 
     Attributes:
         picture: the address of the picture.
-        items: for each control item, "unit", "counts" and the description of ``describe_control_item``.
+        items: for each control item, "unit", "counts" (or None) and the description of ``describe_control_item``.
     """
 
     image: Item

@@ -47,9 +47,9 @@ def score_submission(run: JobRun, *, submission: int) -> None:
 
 
 def rank_submissions(run: JobRun, *, challenge: str) -> None:
-    standing = compute_standing(slug=challenge, progress=run.progress)
+    ranking = compute_standing(slug=challenge, progress=run.progress)
     with run.commit():
-        store_standing(standing)
+        store_standing(ranking)
         # Each new submission starts such a job, so keep only this one.
         jobs = Job.objects.filter(kind="rank_submissions", state=Job.State.DONE, args__challenge=challenge)
         jobs.exclude(pk=run.job_id).delete()

@@ -37,7 +37,7 @@ class Assumptions(DesignTable):
         first, second: accuracies of the two metrics.
         agreement: share of pairs on which both metrics name the same winner.
         right: share of right votes of attentive people.
-        pair_spread, unit_spread: how much the probability of a right vote varies between pairs, and within a pair.
+        pair_spread, unit_spread: intraclass correlation of the chance of a right vote, between pairs and within them.
         careless: share of votes that are given at random.
         worker_spread: how unequally careless votes are distributed over people: 0 if equally, 1 if some people are
             always careless.

@@ -76,7 +76,7 @@ class TableUse:
             del guesses["system"]
 
     def column_context(self, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
-        """Return additional context for the template of the page of columns."""
+        """Return more context for the template of the page of columns. ``args`` are the arguments of the job so far."""
         return {}
 
     def arguments(

@@ -552,7 +552,7 @@ class Kind(ABC):
     ) -> tuple[HITSpec, ...]:
         """Build the HITs of a design from groups of judged units, and add its control items.
 
-        ``control_images`` are the images of the control split.
+        ``control_images`` are the images of the control split, ``known_items`` the known items of the study file.
         """
         return build_hits(
             groups,

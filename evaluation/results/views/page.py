@@ -283,7 +283,7 @@ def _models_context(study: Study, result: dict[str, Any]) -> dict[str, Any]:
         "model": model,
         "model_sentence": model_sentence(model),
         "model_rows": model_table,
-        "hidden_model_row_count": max(0, model.get("differ", 0) - len(model_table)),  # of items
+        "hidden_model_row_count": max(0, model.get("differ", 0) - len(model_table)),  # of differing items
         "other_models": other_models(result.get("models", {})),
         "model_choices": [(name, _(label)) for name, label in WORKER_MODELS.items()],
     }

@@ -169,8 +169,8 @@ class DesignForm(forms.Form):
         cleaned_data = super().clean() or {}
         self.values = self._entered_values(cleaned_data)
         # replace missing names, so that errors about them hide no other errors
-        open_keys = [key for key in NAME_KEYS if key in self.errors]
-        for problem in problems_in(self.values | dict.fromkeys(open_keys, "open")):
+        missing_keys = [key for key in NAME_KEYS if key in self.errors]
+        for problem in problems_in(self.values | dict.fromkeys(missing_keys, "open")):
             field = self._field_of(problem.field)
             # fields with errors of their own were checked with their previous value
             if field not in self.errors:
