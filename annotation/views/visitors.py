@@ -1,6 +1,6 @@
 """Recognise the visitor of a worker's page, and remember them in cookies.
 
-A worker is identified by a cookie with a token or, in Mechanical Turk's frame, by a ticket in the address.
+A worker is identified by a cookie with a token or, in Mechanical Turk's frame, by a ticket, signed text in the address.
 """
 
 from __future__ import annotations

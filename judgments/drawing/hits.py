@@ -78,10 +78,10 @@ def _take_groups(heap: ImageHeap, queues: Mapping[str, list[Group]], count: int)
     groups: list[Group] = []
     used_entries: ImageHeap = []
     while len(groups) < count and heap:
-        minus_groups_left, tie_break, name = heapq.heappop(heap)
+        minus_group_count, tie_break, name = heapq.heappop(heap)
         groups.append(queues[name].pop())
-        if minus_groups_left < -1:
-            used_entries.append((minus_groups_left + 1, tie_break, name))
+        if minus_group_count < -1:
+            used_entries.append((minus_group_count + 1, tie_break, name))
     for entry in used_entries:
         heapq.heappush(heap, entry)
     return groups

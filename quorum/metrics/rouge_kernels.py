@@ -87,7 +87,7 @@ def count_gram_hits(pairs: TextPairs, rule: GramRule, no_word: int, max_grams: i
     grams = np.empty(max_grams, dtype=np.int64)
     table = np.empty(slots, dtype=np.int64)
     counts = np.empty(slots, dtype=np.int64)
-    counts_left = np.empty(slots, dtype=np.int64)
+    remaining_counts = np.empty(slots, dtype=np.int64)
     for candidate in range(pairs.pair_starts.size - 1):
         gram_count = _list_grams(pairs, candidate, rule, no_word, grams)
         # For a short candidate use only the first slots, so that clearing them takes time in proportion to its length.
@@ -104,13 +104,13 @@ def count_gram_hits(pairs: TextPairs, rule: GramRule, no_word: int, max_grams: i
             counts[slot] += 1
         for pair in range(pairs.pair_starts[candidate], pairs.pair_starts[candidate + 1]):
             for slot in range(slots):
-                counts_left[slot] = counts[slot]
+                remaining_counts[slot] = counts[slot]
             gram_count = _list_grams(pairs, pairs.references[pair], rule, no_word, grams)
             shared_count = 0
             for index in range(gram_count):
                 slot = _find_slot(table, mask, grams[index])
-                if counts_left[slot] > 0:
-                    counts_left[slot] -= 1
+                if remaining_counts[slot] > 0:
+                    remaining_counts[slot] -= 1
                     shared_count += 1
             hits[pair] = shared_count
 
