@@ -42,15 +42,15 @@ def test(arguments: list[str]) -> int:
 
 
 def test_long(arguments: list[str]) -> int:
-    """Run the long tests that need no services: kills, hidden references, every address, whole studies."""
+    """Run the long tests that need no services, such as those that kill processes or go through whole studies."""
     return _run_tests(["--services=none", "-m", "long"], arguments)
 
 
 def test_services(arguments: list[str]) -> int:
     """Run the tests that need PostgreSQL, Redis, RabbitMQ, nginx, a shell or the shared data."""
-    shared = os.path.join(os.path.dirname(ROOT), "shared")
-    if os.path.isdir(shared):
-        os.environ.setdefault("QUORUM_SHARED", shared)
+    shared_folder = os.path.join(os.path.dirname(ROOT), "shared")
+    if os.path.isdir(shared_folder):
+        os.environ.setdefault("QUORUM_SHARED", shared_folder)
     return _run_tests(["--services=only"], arguments, before=[os.path.join(ROOT, "scripts", "with-services")])
 
 
@@ -62,24 +62,24 @@ def _run_tests(selection: list[str], arguments: list[str], *, before: Sequence[s
     environment()
     browser()
     # Without stored bytecode, each of a run's many processes would compile all sources.
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     if not arguments:
         print_line("Compiling the kernels and the tests, or each process would do so ...")
-        compiling = subprocess.Popen([PYTHON, "-m", "config.compiling"], cwd=ROOT, env=inherited)
+        compilation = subprocess.Popen([PYTHON, "-m", "config.compiling"], cwd=ROOT, env=environ)
         if not any(Path(ROOT, "tests", "__pycache__").glob("*-pytest-*.pyc")):
             # Store bytecode once before the run; errors of collecting are shown by the run itself.
-            collecting = [PYTHON, "-m", "pytest", "--collect-only", "--quiet"]
+            collection = [PYTHON, "-m", "pytest", "--collect-only", "--quiet"]
             subprocess.run(
-                collecting, cwd=ROOT, env=inherited, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                collection, cwd=ROOT, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
-        if compiling.wait():
-            return compiling.returncode
+        if compilation.wait():
+            return compilation.returncode
     with tempfile.TemporaryDirectory(prefix="quorum-tests-", dir=_folder_in_memory()) as folder:
         Path(folder).chmod(0o711)  # PostgreSQL's account must be able to enter it
         # One more process than cores, since some tests wait. Not more, since each process collects all tests. An
         # inherited number takes precedence.
         processes = {"PYTEST_XDIST_AUTO_NUM_WORKERS": str((os.cpu_count() or 1) + 1)}
-        variables = processes | inherited | {"TMPDIR": folder}
+        variables = processes | environ | {"TMPDIR": folder}
         command = [*before, PYTHON, "-m", "pytest", *selection, *(arguments or PARALLEL_OPTIONS)]
         return subprocess.run(command, cwd=ROOT, env=variables).returncode
 
@@ -153,28 +153,28 @@ def _playwright_has_chromium() -> bool:
 def _run_quietly(command: list[str], environment: dict[str, str] | None = None) -> bool:
     """Run a command without output for at most ten minutes. Return whether it succeeded."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=ROOT, env=environment, timeout=600,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return False
-    return done.returncode == 0
+    return process.returncode == 0
 
 
 def lint() -> int:
     """Check style, types and migrations, and the settings of a public server."""
     install_requirements("requirements-dev.txt")
     with tempfile.TemporaryDirectory() as data:
-        local = dict(os.environ, DATA_DIR=data, DATABASE_URL="", CELERY_BROKER_URL="")
-        public = dict(local, HTTPS="true", DEBUG="false", ALLOWED_HOSTS="quorum.example.org")
+        local_env = dict(os.environ, DATA_DIR=data, DATABASE_URL="", CELERY_BROKER_URL="")
+        public_env = dict(local_env, HTTPS="true", DEBUG="false", ALLOWED_HOSTS="quorum.example.org")
         exit_code = 0
         for command, variables in (
-            (["ruff", "check"], local),
-            (["ruff", "format", "--check"], local),
-            (["mypy", "."], local),
-            (["manage.py", "makemigrations", "--check", "--dry-run"], local),
-            (["manage.py", "check", "--deploy", "--fail-level", "WARNING"], public),
+            (["ruff", "check"], local_env),
+            (["ruff", "format", "--check"], local_env),
+            (["mypy", "."], local_env),
+            (["manage.py", "makemigrations", "--check", "--dry-run"], local_env),
+            (["manage.py", "check", "--deploy", "--fail-level", "WARNING"], public_env),
         ):
             print_line("$ " + " ".join(command))
             start = [PYTHON] if command[0] == "manage.py" else [PYTHON, "-m"]

@@ -182,11 +182,11 @@ def _hit_ids_of(study: Study, keys: Collection[str] | None) -> list[int]:
     ids_by_key: dict[str, int] = {}
     for keys_of_query in batched(sorted(set(keys)), KEYS_PER_QUERY):
         ids_by_key.update(study.hits.filter(key__in=keys_of_query).values_list("key", "pk"))
-    unknown = sorted(set(keys) - ids_by_key.keys())
-    if unknown:
+    unknown_keys = sorted(set(keys) - ids_by_key.keys())
+    if unknown_keys:
         raise ObjectNotFound(
             _("Nothing was changed: study %(slug)r has no page of work %(unknown)r.")
-            % {"slug": study.slug, "unknown": unknown[0]}
+            % {"slug": study.slug, "unknown": unknown_keys[0]}
         )
     if not ids_by_key:
         raise WrongState(_("Nothing was changed: give the key of at least one page of work."))
@@ -251,8 +251,8 @@ def expire_assignments(
     """
     leases = Assignment.objects.filter(study=study, state__in=LEASED_STATES)
     is_by_time = assignments is None
-    ending = leases.overdue(timezone.now()) if assignments is None else leases.filter(pk__in=assignments)
-    ended_count = release_slots(ending, Assignment.State.EXPIRED)
+    leases = leases.overdue(timezone.now()) if assignments is None else leases.filter(pk__in=assignments)
+    ended_count = release_slots(leases, Assignment.State.EXPIRED)
     if not ended_count and is_by_time:
         raise WrongState(_("Nothing was changed: no page of work in progress has exceeded its time."))
     if not ended_count:
@@ -316,11 +316,11 @@ def reopen_units(
     for units_of_query in batched(sorted(set(units)), KEYS_PER_QUERY):
         judged_units = study.units.filter(key__in=units_of_query, control=False, places__isnull=False)
         hit_key_by_unit.update(judged_units.values_list("key", "places__hit__key"))
-    unknown = sorted(set(units) - hit_key_by_unit.keys())
-    if unknown:
+    unknown_keys = sorted(set(units) - hit_key_by_unit.keys())
+    if unknown_keys:
         raise ObjectNotFound(
             _("Nothing was changed: study %(slug)r has no judged item %(unknown)r.")
-            % {"slug": study.slug, "unknown": unknown[0]}
+            % {"slug": study.slug, "unknown": unknown_keys[0]}
         )
     if not hit_key_by_unit:
         raise WrongState(_("Nothing was changed: give the key of at least one item."))

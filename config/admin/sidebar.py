@@ -101,7 +101,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
             groups.append({"title": str(title), "separator": bool(title), "items": items})
     table_entries = tables(request)
     if table_entries:
-        for item in table_entries:  # the address of a study's page begins with that of the table
+        for item in table_entries:  # not by the prefix: addresses of studies' pages begin with the table's
             item["active"] = request.path == item["link"]
         groups.append(
             {"title": gettext("Tables"), "separator": True, "collapsible": True, "items": table_entries}

@@ -295,10 +295,10 @@ def _read_number(attributes: dict[str, str], attribute: str, question_name: str)
     return number
 
 
-def _read_length(text: str, longest: int) -> int:
-    """Return the length in the text of an attribute, but at most ``longest``; ``longest`` if it is no number."""
-    is_number = text.isascii() and text.isdigit() and len(text) < 9  # more digits are more than ``longest``
-    return min(int(text), longest) if is_number else longest
+def _read_length(text: str, limit: int) -> int:
+    """Return the length in the text of an attribute, but at most ``limit``; ``limit`` if it is no number."""
+    is_number = text.isascii() and text.isdigit() and len(text) < 9  # more digits are more than ``limit``
+    return min(int(text), limit) if is_number else limit
 
 
 def _check_options(question: FormQuestion) -> None:

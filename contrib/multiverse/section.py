@@ -22,10 +22,10 @@ MAX_POINTS = 240  # number of specifications in a curve; they are evenly spaced 
 # A result of compute_multiverse, or one of its conclusions. A universe is the set of an analysis's specifications:
 # {"conclusions": [...], "universes": {"metrics": {"specifications": [[0, 2]] (the option's index for each choice),
 # "possible": 96 (combinations), "choices": [{"label": "tokens of", "options": ["ptb", "none"]}]}}, "most": the largest
-# number of specifications, "seed": 1}. A conclusion is the claim that a value, such as the metric "better" minus the
-# metric "worse", is past "threshold" (see `Conclusion`). It has "value", "low" and "high": [.1, null] (one for each
-# specification), "shows": "share" (the values' format), "axis": "accuracy" (their name), "n": 90 (defined ones), their
-# "least", "median" and "most": .2, "holds": .9 and "clear": .4 (shares with value or interval past the threshold),
+# number of specifications, "seed": 1}. A conclusion has the fields of `Conclusion`, the claim that a value is past a
+# "threshold", such as the metric "better" minus the metric "worse". It also has "value", "low" and "high": [.1, null]
+# (one for each specification), "shows": "share" (the values' format), "axis": "accuracy" (their name), "n": 90 (defined
+# ones), "least", "median" and "most": .2, "holds": .9 and "clear": .4 (shares with value or interval past "threshold"),
 # "choices": {"tokenizer": {"ptb": {"n": 8, "mean": .1, "holds": .9, "clear": .4}}}, "ranges": {"tokenizer": .03} (of
 # the options' means), and "moved_by": "tokenizer" (the choice with the largest range; "" without choices).
 Result = Mapping[str, Any]

@@ -230,7 +230,7 @@ def estimate_system_difference(
         is_win = names[value - 1] == first
         wins, losses = wins + is_win, losses + (not is_win)
     if not wins + losses:
-        known_names = sorted(
+        compared_systems = sorted(
             {name for names in systems_by_pair.values() if len(set(names)) == 2 for name in names}
         )
         raise EvaluationError(
@@ -242,7 +242,7 @@ def estimate_system_difference(
                 "slug": study.slug,
                 "first": first,
                 "second": second,
-                "value": ", ".join(known_names) or "none",
+                "value": ", ".join(compared_systems) or "none",
             }
         )
     return {"win_rate": true_share(wins / (wins + losses), right), "ties": 0.0}
@@ -283,10 +283,10 @@ def _winners_of_metric(study: Study, metric: str) -> dict[int, int]:
     Raises:
         EvaluationError: the metric was not evaluated.
     """
-    newest = Analysis.objects.newest(study, Analysis.Kind.META_EVALUATION)
-    scores = MetricScore.objects.filter(analysis=newest, metric=metric, pair__isnull=False)
+    newest_analysis = Analysis.objects.newest(study, Analysis.Kind.META_EVALUATION)
+    scores = MetricScore.objects.filter(analysis=newest_analysis, metric=metric, pair__isnull=False)
     rows = list(scores.order_by("pair").values_list("pair", "first", "second"))
-    if newest is None or not rows:
+    if newest_analysis is None or not rows:
         raise EvaluationError(
             _("Study %(slug)r has no results for metric %(metric)r; compute the metric first.")
             % {"slug": study.slug, "metric": metric}

@@ -119,7 +119,7 @@ def _template_values(inputs: ReportInputs, study: Study, sections: Sequence[Sect
     design, kind, result = design_of(study), inputs.kind, inputs.aggregation.result
     audit = result.get("filter_audit")
     imported = study.source == Study.Source.IMPORTED
-    excluded = Exclusion.objects.filter(study=study, lifted_at=None)
+    exclusions = Exclusion.objects.filter(study=study, lifted_at=None)
     source = study.dataset.source_format
     return {
         "works_of": sources_of_metric,
@@ -134,7 +134,7 @@ def _template_values(inputs: ReportInputs, study: Study, sections: Sequence[Sect
         "sources": next((keys for start, keys in PAPERS_BY_FORMAT.items() if source.startswith(start)), ()),
         "pairs": ", ".join(f"{count:,} {name}" for name, count in design.sampling.pairs.items() if count),
         "audit": audit_sentence(audit) if audit else "",
-        "exclusions": list(excluded.values_list("rule").annotate(n=Count("pk")).order_by("rule")),
+        "exclusions": list(exclusions.values_list("rule").annotate(n=Count("pk")).order_by("rule")),
         "stopping": describe_stopping(design) if stops_early(study) else "",
         "counts": result["counts"],
         "anonymous": not result["agreement"]["per_worker"]["available"],

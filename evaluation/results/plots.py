@@ -165,8 +165,8 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> st
         draw_dots(axes, [Dot(row["worker"], row["seconds"]) for row in rows], has_labels=has_names)
         label = _("median seconds per item")
     axes.set_xlabel(label, **SOFT_STYLE)
-    longest = max(len(row["worker"]) for row in rows) if has_names else 0
-    left_margin = min(0.03 + 0.0105 * longest, 0.4)
+    max_name_length = max(len(row["worker"]) for row in rows) if has_names else 0
+    left_margin = min(0.03 + 0.0105 * max_name_length, 0.4)
     figure.subplots_adjust(left=left_margin, right=0.985, bottom=0.5 / height, top=1 - 0.35 / height)
     title = _("Check questions by participant") if tested_workers else _("Seconds per item by participant")
     return to_svg(figure, "workers", title, workers_sentence(workers, threshold))
@@ -222,24 +222,24 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
         lows += [metrics[name]["accuracy"][kind]["low"] for kind in kinds]
     people = {} if "halves" in result else result.get("people") or {}
     levels = [people[kind]["value"] for kind in kinds if kind in people]
-    lowest = min(end for end in (CHANCE, *lows, *levels) if end is not None)
+    min_accuracy = min(end for end in (CHANCE, *lows, *levels) if end is not None)
     height = 1.0 + _rows_height(names)
     figure = new_figure(height)
     panels = figure.subplots(1, len(kinds), squeeze=False)[0]
     for index, (axes, kind) in enumerate(zip(panels, kinds, strict=True)):
         is_first, is_last = index == 0, index == len(kinds) - 1
         style_axes(axes)
-        axes.set_xlim(lowest - 0.04, 1.02)
+        axes.set_xlim(min_accuracy - 0.04, 1.02)
         # If the axis begins low, there is no room for the number between 50 and 100.
-        middle = "75" if lowest > 0.2 else ""
+        middle = "75" if min_accuracy > 0.2 else ""
         axes.set_xticks([0.5, 0.75, 1.0], ["50 %" if is_first else "50", middle, "100"])
         cells = [metrics[name]["accuracy"][kind] for name in names]
         dots = [_dot(name, cell, accent=name in leaders) for name, cell in zip(names, cells, strict=True)]
         draw_dots(axes, dots, has_labels=is_first)
         axes.set_title(f"{_(kind)}\n", fontsize=NORMAL, color=INK, loc="left", pad=10, fontweight="bold")
-        small = SOFT_STYLE | {"fontsize": SMALL - 1}
+        small_style = SOFT_STYLE | {"fontsize": SMALL - 1}
         count = f"n = {thousands(cells[0]['n'])}\n\n"
-        axes.text(1.0, 1.0, count, transform=axes.transAxes, ha="right", va="bottom", **small)
+        axes.text(1.0, 1.0, count, transform=axes.transAxes, ha="right", va="bottom", **small_style)
         # Label each line once: chance in the first panel, the level of people in the last.
         draw_level(axes, CHANCE, _("chance") if is_first else "")
         level = people.get(kind, {}).get("value")
@@ -362,11 +362,11 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
     if any(figure["low"] is None for figure in kinds.values()):
         return sentence
     # Without kinds, there are no others.
-    best, *others = sorted(kinds, key=lambda name: -kinds[name]["value"]) or [""]
-    if others and all(kinds[best]["low"] > kinds[name]["high"] for name in others):
+    best_kind, *other_kinds = sorted(kinds, key=lambda name: -kinds[name]["value"]) or [""]
+    if other_kinds and all(kinds[best_kind]["low"] > kinds[name]["high"] for name in other_kinds):
         sentence += " " + _("Agreement is highest on %(kind)s pairs (%(value)s).") % {
-            "kind": best,
-            "value": coefficient(kinds[best]["value"]),
+            "kind": best_kind,
+            "value": coefficient(kinds[best_kind]["value"]),
         }
     return sentence
 

@@ -53,8 +53,8 @@ def fit_topics(
     """Fit topics to (D, V) counts of words. Both Dirichlet priors are symmetric with parameter `prior`.
 
     `fixed_words` are (K, V) parameters of topics, which are then kept instead of being fitted. Given the topic shares
-    of each word, documents and topics do not depend on each other, so one sweep that updates both raises the bound.
-    Names of variables are those of Hoffman et al.: lambda and gamma are the fields `words` and `documents`; beta and
+    of each word, documents and topics do not depend on each other, so one sweep that updates both raises the
+    variational bound. Variables are named as by Hoffman et al.: lambda and gamma are `words` and `documents`; beta and
     theta are the topics' distributions of words and the documents' distributions of topics, as their geometric means.
     """
     documents, vocabulary = counts.shape

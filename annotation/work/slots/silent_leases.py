@@ -9,7 +9,7 @@ from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from annotation.models import Assignment, Worker
+from annotation.models import Assignment, Participation, Worker
 from annotation.models.assignments import LEASED_STATES, LIVE_STATES
 from annotation.work.seats import SEATS_ALWAYS_ALLOWED, may_take_seat, people_at_same_address
 from annotation.work.sheet.units import cached_units_of
@@ -26,7 +26,7 @@ MIN_PAUSE = timedelta(minutes=1)
 ITEMS_IN_PAUSE = 3
 
 
-def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
+def end_silent_lease(study: Study, worker: Worker, participation: Participation) -> int:
     """End one lease whose worker has sent no answer for long, so that ``worker`` gets a HIT. Return 1, or 0 for none.
 
     A lease with answers is due if they have stopped; one without, if the worker has had time for the whole page, since
@@ -57,8 +57,10 @@ def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
     return release_slots(still_silent_lease, Assignment.State.EXPIRED)
 
 
-def _silent_leases(study: Study, worker: Worker, participation: Any, now: datetime) -> QuerySet[Any]:
-    """Return the leases that may be due to end for ``worker`` (``participation``), most urgent first, annotated with:
+def _silent_leases(
+    study: Study, worker: Worker, participation: Participation, now: datetime
+) -> QuerySet[Any]:
+    """Return the leases that may be due to end for ``worker``, most urgent first, annotated with:
 
     - ``silent_since``: when the last answer was saved, or the HIT was accepted
     - ``people_at_address``: the number of people who hold seats at the worker's address; None if it is not stored
@@ -87,11 +89,7 @@ def _silent_leases(study: Study, worker: Worker, participation: Any, now: dateti
 
 
 def _silence_limit(lease: Any, study: Study) -> timedelta:
-    """Return the time without an answer after which a lease may be ended for another worker.
-
-    Args:
-        lease: a row of ``_silent_leases``.
-    """
+    """Return the time without an answer after which a lease (of ``_silent_leases``) may be ended for another worker."""
     if lease.answers:
         return longest_pause(study)
     item_count = len(lease.order) or len(cached_units_of(lease.hit))  # an empty order is the HIT's own

@@ -50,8 +50,8 @@ def compare_sources(
     Args:
         first_at_least, second_at_least: thresholds for yes; by default all thresholds that the protocol reports.
         missing: whether units that only the second source has are left out, or count as a no of the first (as
-            Hodosh et al. 2013 count pairs that the filter removed). Units that only the first source has are always
-            left out.
+            Hodosh et al. 2013 count pairs that they did not let people judge). Units that only the first source has are
+            always left out.
         naive: whether to treat judgments as independent, with bootstrap intervals, instead of clustering them by
             image and worker.
 
@@ -60,46 +60,46 @@ def compare_sources(
         BadOption: `missing` is unknown, or a number is invalid.
     """
     one_of(missing, MISSING_RULES, "missing")
-    matched = match_sources(first, second)
+    sources = match_sources(first, second)
     resampling = Resampling(resamples, seed, naive)
-    grid, reason = kappa_at_thresholds(matched, first_at_least, second_at_least, missing, resampling)
+    kappa_grid, reason = kappa_at_thresholds(sources, first_at_least, second_at_least, missing, resampling)
     settings: dict[str, Any] = {"missing": missing}
     settings |= {"resamples": resamples, "seed": seed} if naive else {"clusters": "item-rater"}
     for name, threshold in (("first_at_least", first_at_least), ("second_at_least", second_at_least)):
         if threshold is not None:
             settings[name] = threshold
-    units = _count_units(matched)
+    units = _count_units(sources)
     comparison: dict[str, Any] = as_json(
         {
             "first": figures_of_source(first, resampling),
             "second": figures_of_source(second, resampling),
             "units": units,
             "missing": _count_left_out(units, missing),
-            "thresholds": figures_at_thresholds(grid, reason),
-            "consensus": compare_consensus(matched, resampling),
-            **compare_winners(matched, resampling),
-            "correlation": correlations_of_scores(matched, resampling),
-            "pooled_alpha": pooled_alpha(matched, resampling),
+            "thresholds": figures_at_thresholds(kappa_grid, reason),
+            "consensus": compare_consensus(sources, resampling),
+            **compare_winners(sources, resampling),
+            "correlation": correlations_of_scores(sources, resampling),
+            "pooled_alpha": pooled_alpha(sources, resampling),
             "signature": signature("comparison", settings),
         }
     )
     return comparison
 
 
-def _count_units(matched: MatchedSources) -> dict[str, Any]:
+def _count_units(sources: MatchedSources) -> dict[str, Any]:
     """Return the numbers of shared units, of other units, and of units that were merged or whose sides were swapped."""
-    unit_counts = [len(np.unique(source.unit)) for source in (matched.first, matched.second)]
-    shared = int(matched.is_shared.sum())
+    unit_counts = [len(np.unique(source.unit)) for source in (sources.first, sources.second)]
+    shared_count = int(sources.is_shared.sum())
     return {
-        "shared": shared,
-        "by_id": matched.matched_by_id_count,
-        "by_content": shared - matched.matched_by_id_count,
-        "first_only": unit_counts[0] - shared,
-        "second_only": unit_counts[1] - shared,
-        "sides_exchanged": matched.swapped_count,
-        "first_joined": matched.merged_counts[0],
-        "second_joined": matched.merged_counts[1],
-        "reference_ignored": matched.ignores_references,
+        "shared": shared_count,
+        "by_id": sources.matched_by_id_count,
+        "by_content": shared_count - sources.matched_by_id_count,
+        "first_only": unit_counts[0] - shared_count,
+        "second_only": unit_counts[1] - shared_count,
+        "sides_exchanged": sources.swapped_count,
+        "first_joined": sources.merged_counts[0],
+        "second_joined": sources.merged_counts[1],
+        "reference_ignored": sources.ignores_references,
     }
 
 

@@ -62,11 +62,12 @@ def match_sources(first: SourceJudgments, second: SourceJudgments) -> MatchedSou
             )
         if not len(source.unit):
             raise EvaluationError(f"{source.name} has no used judgment; expected one or more.")
-    for sided, unnamed, option in ((first, second, "--second-protocol"), (second, first, "--first-protocol")):
-        if sided.two_sided and unnamed.kind is None:
+    sources_and_options = ((first, second, "--second-protocol"), (second, first, "--first-protocol"))
+    for source, unnamed_source, option in sources_and_options:
+        if source.two_sided and unnamed_source.kind is None:
             raise EvaluationError(
-                f"{unnamed.name} does not say of which protocol its judgments are, and those of {sided.name} choose "
-                f"between two captions; name it with {option}."
+                f"{unnamed_source.name} does not say of which protocol its judgments are, and those of {source.name} "
+                f"choose between two captions; name it with {option}."
             )
     first_has_references, second_has_references = _has_references(first), _has_references(second)
     key_options = {
@@ -150,14 +151,14 @@ def _pairs_with_same_id(first: SourceJudgments, second: SourceJudgments) -> list
     ]
 
 
-def _contradict(content: UnitContent, other: UnitContent) -> bool:
+def _contradict(content: UnitContent, other_content: UnitContent) -> bool:
     """Return whether two contents have different images or candidates.
 
     Candidates are compared by their ids if both contents have them, or else by their texts.
     """
-    if content.image is not None and other.image is not None and content.image != other.image:
+    if content.image is not None and other_content.image is not None and content.image != other_content.image:
         return True
-    for captions, other_captions in ((content.ids, other.ids), (content.texts, other.texts)):
+    for captions, other_captions in ((content.ids, other_content.ids), (content.texts, other_content.texts)):
         _reference, *candidates = captions
         _other_reference, *other_candidates = other_captions
         if candidates[0] is not None and other_candidates[0] is not None:
@@ -188,9 +189,9 @@ class _Groups:
             self._parent[descendant], self._swapped[descendant] = unit, swapped
         return unit, swapped
 
-    def join(self, unit: int, other: int, *, swapped: bool) -> None:
+    def join(self, unit: int, other_unit: int, *, swapped: bool) -> None:
         """Join the groups of two units. ``swapped`` says whether their candidates are in different orders."""
-        (root, unit_swapped), (other_root, other_swapped) = self._root(unit), self._root(other)
+        (root, unit_swapped), (other_root, other_swapped) = self._root(unit), self._root(other_unit)
         low, high = min(root, other_root), max(root, other_root)
         if low != high:
             self._parent[high], self._swapped[high] = low, swapped ^ unit_swapped ^ other_swapped

@@ -59,8 +59,8 @@ def _paste_text(kind: Kind, position: int, worker_number: int, drawn_answer: Any
 
 
 CARELESS_TYPES: dict[str, CarelessType] = {
-    sort.name: sort
-    for sort in (
+    careless_type.name: careless_type
+    for careless_type in (
         # name, pace, whether the pace is constant, how an answer is chosen, description
         CarelessType("fast", 0.2, True, _keep_answer, "answers at random, five times as fast as others"),
         CarelessType("random", 1.0, False, _keep_answer, "answers at random, at the speed of others"),

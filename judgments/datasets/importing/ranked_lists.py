@@ -51,7 +51,7 @@ def renumber_ranks(system: System, task: Output.Task) -> None:
     is_annotation = task == Output.Task.ANNOTATION
     lists: defaultdict[int, list[Any]] = defaultdict(list)
     new_ranks: dict[int, int] = {}
-    # no present rank and no new rank reaches this one; new ranks of items that are not repeated are at most len(rows)
+    # above all present ranks, and above the new ranks of items that are not repeated, which are at most len(rows)
     first_unused_rank = max((row.rank for row in rows), default=0) + len(rows) + 1
     for row_index, row in enumerate(sorted(rows, key=attrgetter("rank", "pk"))):
         ranked_items = lists[row.item_id if is_annotation else row.caption_id]

@@ -63,10 +63,10 @@ def plan_design(
     # The last tenth of the work is to simulate the best design again.
     results = simulate(sizes, seed=seed, progress=lambda share: progress(0.9 * share))
     costs = [cost(size) for size in sizes]
-    sufficient = [number for number, result in enumerate(results) if result.low >= wanted]
-    if not sufficient:
+    sufficient_numbers = [number for number, result in enumerate(results) if result.low >= wanted]
+    if not sufficient_numbers:
         return Plan(tuple(results), tuple(costs), wanted, None, None, None)
-    best = min(sufficient, key=lambda number: (costs[number], sizes[number].judgments))
+    best = min(sufficient_numbers, key=lambda number: (costs[number], sizes[number].judgments))
     size = sizes[best]
     fewer_votes = Size(size.pairs, size.references, size.votes - 1) if size.votes > 1 else None
     half_the_pairs = Size(size.pairs // 2, size.references, size.votes) if size.pairs > 1 else None
