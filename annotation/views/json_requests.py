@@ -44,7 +44,7 @@ def errors_as_json(view: ViewFunction) -> ViewFunction:
     """
 
     @wraps(view)
-    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def wrapped_view(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
             return view(request, *args, **kwargs)
         except QuorumError as error:
@@ -58,7 +58,7 @@ def errors_as_json(view: ViewFunction) -> ViewFunction:
                 problem["position"] = error.position
             return JsonResponse(problem, status=error.status)
 
-    return wrapped
+    return wrapped_view
 
 
 def json_object_of(request: HttpRequest) -> dict[str, Any]:

@@ -34,12 +34,12 @@ def read_corpus(path: Path, tokenizer: str = WG16_TOKENIZER) -> list[str]:
         except UnicodeDecodeError:
             raise EvaluationError(f"{file} is no UTF-8 text, expected a sentence a line.") from None
         sentences += [_remove_tags(line) for line in lines]
-    usable = select_long_texts(filter(None, sentences), tokenizer)
-    if not usable:
+    usable_sentences = select_long_texts(filter(None, sentences), tokenizer)
+    if not usable_sentences:
         raise EvaluationError(
             f"{path} holds no sentence of five words or more, expected text files with a sentence a line."
         )
-    return usable
+    return usable_sentences
 
 
 def _is_corpus_file(name: str) -> bool:

@@ -176,22 +176,22 @@ class DisagreementsView(APIView):
         analysis = _require_evaluation(study)
         metrics = list(analysis.result["metrics"])
         metric = query.get("metric", metrics[-1])
-        ranked = find_disagreements(study, analysis, metric)
-        positions = ranked.of_kind(query.get("kind", ""))
-        size = page_size_of(request)
+        ranked_rows = find_disagreements(study, analysis, metric)
+        positions = ranked_rows.of_kind(query.get("kind", ""))
+        page_size = page_size_of(request)
         list_id = f"{analysis.pk} {metric} {query.get('kind', '')} {len(positions)}"
         start = _page_start(query.get("cursor"), list_id)
-        end = start + size
+        end = start + page_size
         next_link = link_with_cursor(request, [end, list_id]) if end < len(positions) else None
-        previous_link = link_with_cursor(request, [max(0, start - size), list_id]) if start else None
-        disagreements = disagreements_at(study, analysis, ranked, positions[start:end])
+        previous_link = link_with_cursor(request, [max(0, start - page_size), list_id]) if start else None
+        disagreements = disagreements_at(study, analysis, ranked_rows, positions[start:end])
         return Response(
             {
                 "next": next_link,
                 "previous": previous_link,
                 "metric": metric,
                 "metrics": metrics,
-                "compared": ranked.ranking.compared,
+                "compared": ranked_rows.ranking.compared,
                 "results": [_disagreement_as_json(disagreement) for disagreement in disagreements],
             }
         )

@@ -109,8 +109,8 @@ def upload_template(request: HttpRequest, context: Context) -> HttpResponse:
             make_draft_design(**design_values)  # raises an error if the design is invalid
             upload = uploads.store_upload([cleaned["inputs"]], cleaned.get("pictures"))
             with uploads.open_upload(upload) as files:
-                checked = check_template(source=cleaned["template"], inputs=files.path)
-            context |= _store_preview(request, upload, design_values, checked)
+                checked_template = check_template(source=cleaned["template"], inputs=files.path)
+            context |= _store_preview(request, upload, design_values, checked_template)
         except RequestBytesExceeded:
             # The stored upload is too large for a preview. A job creates the draft, which can be discarded.
             return _start_job(request, {"upload": upload, **design_values})
@@ -135,18 +135,18 @@ def _render_page(request: HttpRequest, context: Context) -> HttpResponse:
 
 
 def _store_preview(
-    request: HttpRequest, upload: str, design_values: dict[str, str], checked: CheckedTemplate
+    request: HttpRequest, upload: str, design_values: dict[str, str], checked_template: CheckedTemplate
 ) -> dict[str, Any]:
     """Store a preview of the draft in the session, and discard earlier uploads. Return the template context for it."""
     design = make_draft_design(**design_values)
     for earlier_upload in set(request.session.get(CHECKED_UPLOAD_KEY, {}).values()) - {upload}:
         uploads.discard_upload(earlier_upload)
     preview_key = store_preview(request.session, design)
-    store_preview_row(request.session, preview_key, checked.first_row)
+    store_preview_row(request.session, preview_key, checked_template.first_row)
     request.session[CHECKED_UPLOAD_KEY] = {preview_key: upload}
     return {
-        "checked_template": checked,
-        "questions": _question_rows(checked),
+        "checked_template": checked_template,
+        "questions": _question_rows(checked_template),
         "preview_key": preview_key,
         "name": design.name,
         "slug": design.slug,
@@ -165,7 +165,7 @@ def _refuse_existing_slug(slug: str) -> None:
         )
 
 
-def _question_rows(checked: CheckedTemplate) -> list[dict[str, str]]:
+def _question_rows(checked_template: CheckedTemplate) -> list[dict[str, str]]:
     """Return the questions of a template as the preview lists them."""
     control_names = {
         "radio": gettext("one option (radio buttons)"),
@@ -178,7 +178,7 @@ def _question_rows(checked: CheckedTemplate) -> list[dict[str, str]]:
         "hidden": gettext("a constant"),
     }
     rows = []
-    for question in checked.template.questions:
+    for question in checked_template.template.questions:
         options = ", ".join(option.value or "–" for option in question.options)
         is_required = question.required or any(option.required for option in question.options)
         rows.append(
@@ -205,7 +205,7 @@ def _create_study(request: HttpRequest, context: Context) -> HttpResponse:
         return _render_page(request, context | {"form": form})
     try:
         with uploads.open_upload(upload) as files:
-            study, checked = import_template(
+            study, template = import_template(
                 slug=design.slug,
                 source=design.template.html,
                 inputs=files.path,
@@ -228,7 +228,7 @@ def _create_study(request: HttpRequest, context: Context) -> HttpResponse:
     uploads.discard_upload(upload)
     del request.session[CHECKED_UPLOAD_KEY]
     admin.site.get_model_admin(Study).log_addition(request, study, "imported as a HIT template")
-    rows = ngettext("%(n)s row", "%(n)s rows", checked.row_count) % {"n": thousands(checked.row_count)}
+    rows = ngettext("%(n)s row", "%(n)s rows", template.row_count) % {"n": thousands(template.row_count)}
     messages.success(
         request,
         gettext("The draft “%(name)s” was created with %(rows)s of inputs.")

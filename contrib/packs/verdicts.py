@@ -126,12 +126,12 @@ def _scaled(limit: float | None, number: PublishedNumber) -> float | None:
 
 def _describe_conventions(number: PublishedNumber, others: Mapping[str, float | None]) -> str:
     """Describe the values by other conventions: those equal to the published number or, if there are none, all."""
-    values = {what: value * number.scale for what, value in others.items() if value is not None}
-    equal_values = {what: value for what, value in values.items() if is_equal(number, value)}
+    values = {convention: value * number.scale for convention, value in others.items() if value is not None}
+    equal_values = {convention: value for convention, value in values.items() if is_equal(number, value)}
     # One digit more than printed shows how far a value is from rounding to the number. Whole counts need none.
     is_count = not number.unit and not _digits(number)
     digits = _digits(number) + (0 if is_count else 1)
-    texts = [f"{value:.{digits}f} ({what})" for what, value in (equal_values or values).items()]
+    texts = [f"{value:.{digits}f} ({convention})" for convention, value in (equal_values or values).items()]
     return f"{'met by' if equal_values else 'not met either by'} {', '.join(texts)}" if texts else ""
 
 

@@ -222,7 +222,7 @@ class Agreement(QuorumCommand):
             AlphaOfParts(level),
             resamples=options["resamples"],
             seed=options["seed"],
-            clusters=_clusters(table, table.items, naive=options["naive"]),  # of judgments, not of units
+            clusters=_clusters(table, table.items, naive=options["naive"]),  # an item per judgment
             control_items=CONTROL_ITEMS in table.excluded_counts,
         )
         # ``no_alpha`` says why answers of this kind have no alpha. Then no judgments are compared, so count all.

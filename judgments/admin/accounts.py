@@ -161,10 +161,10 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         return format_html('<a class="q-button" href="{}">{}</a>', address, gettext("Revoke"))
 
     def get_urls(self) -> list[URLPattern]:
-        revoking = path(
+        revoke_pattern = path(
             "<int:pk>/revoke/", self.admin_site.admin_view(self.revoke_view), name="judgments_apitoken_revoke"
         )
-        return [revoking, *super().get_urls()]
+        return [revoke_pattern, *super().get_urls()]
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         return redirect("admin:judgments_apitoken_changelist")
@@ -173,7 +173,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = TokenForm(request.POST or None, user=signed_in(request))
-        created: dict[str, Any] = {}
+        token_values: dict[str, Any] = {}
         if request.method == "POST" and form.is_valid():
             token, key = create_token(
                 user=signed_in(request),
@@ -182,9 +182,9 @@ class ApiTokenAdmin(ReadOnlyAdmin):
                 studies=list(form.cleaned_data["studies"]),
                 expires_at=form.expires_at,
             )
-            created = {"token": token, "key": key}
+            token_values = {"token": token, "key": key}
         return self._page(
-            request, "judgments/token_new.html", gettext("Create a token"), form=form, **created
+            request, "judgments/token_new.html", gettext("Create a token"), form=form, **token_values
         )
 
     def revoke_view(self, request: HttpRequest, pk: int) -> HttpResponse:
@@ -203,6 +203,6 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         )
 
     @method_decorator(never_cache)
-    def _page(self, request: HttpRequest, template: str, title: str, **more: Any) -> HttpResponse:
-        context = {**self.admin_site.each_context(request), "opts": ApiToken._meta, "title": title, **more}
+    def _page(self, request: HttpRequest, template: str, title: str, **values: Any) -> HttpResponse:
+        context = {**self.admin_site.each_context(request), "opts": ApiToken._meta, "title": title, **values}
         return TemplateResponse(request, template, context)

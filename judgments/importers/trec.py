@@ -136,7 +136,7 @@ def read_runs(
         run.score.append(row.score)
         run.line.append(row.number)
         if row.number % LINES_PER_REPORT == 0:
-            # the number of lines is unknown, so the share rises towards a half
+            # the number of lines is unknown, so the share rises towards a half; storing is the rest
             progress(0.5 * row.number / (row.number + 10 * LINES_PER_REPORT), f"{row.number:,} lines")
     return runs
 

@@ -208,12 +208,12 @@ def _image_means(values: Floats, image_of: Ints, image_count: int) -> Floats:
 
 def _make_figure(images: Floats) -> ContentFigure:
     """Return a figure from its (images,) values, which are nan where it is not defined."""
-    defined = images[~np.isnan(images)]
+    defined_values = images[~np.isnan(images)]
     images.flags.writeable = False
     mean = sd = np.nan
-    if defined.size:
-        mean, sd = float(defined.mean()), float(defined.std())
-    return ContentFigure(mean, sd, images, images.size - defined.size)
+    if defined_values.size:
+        mean, sd = float(defined_values.mean()), float(defined_values.std())
+    return ContentFigure(mean, sd, images, images.size - defined_values.size)
 
 
 def _make_score(

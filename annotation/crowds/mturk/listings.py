@@ -36,8 +36,8 @@ def annotation_of(token: str, study: Study) -> str:
 
 def token_in_annotation(annotation: str, study: Study) -> str:
     """Return the token in a HIT's annotation; "" if another installation created the HIT, or for another study."""
-    token, _space, rest = annotation.partition(" ")
-    return token if rest == f"{installation_id()} {study.slug}" else ""
+    token, _space, installation_and_study = annotation.partition(" ")
+    return token if installation_and_study == f"{installation_id()} {study.slug}" else ""
 
 
 def title_of(design: StudyDesign) -> str:

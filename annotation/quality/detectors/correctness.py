@@ -53,7 +53,7 @@ class Disagreement(SequentialRule):
         only a worker who answers against the others is found; with 0.5, also one who answers at random.
         """
         level = self.alpha_now(history)
-        if not level:  # no look is due
+        if not level:  # no test is due yet
             return None
         central_answers = _central_answers(history)
         has_both = ~np.isnan(central_answers) & ~np.isnan(history.value)
@@ -130,15 +130,15 @@ def _medians(values: Floats, value_counts: Ints) -> Floats:
     return medians
 
 
-def _chance_agreement(answers: Floats, others: Floats, distance: float) -> float:
+def _chance_agreement(answers: Floats, others_answers: Floats, distance: float) -> float:
     """Return the probability that a random one of ``answers`` agrees with a random one of ``others``.
 
     Two answers agree if they differ by at most ``distance``.
     """
     values, value_counts = np.unique(answers, return_counts=True)
-    other_values, other_counts = np.unique(others, return_counts=True)
+    other_values, other_counts = np.unique(others_answers, return_counts=True)
     agrees = np.abs(values[:, None] - other_values[None, :]) <= distance
-    return float(value_counts @ agrees @ other_counts / (len(answers) * len(others)))
+    return float(value_counts @ agrees @ other_counts / (len(answers) * len(others_answers)))
 
 
 def _crowd_kappa(history: History, distance: float) -> float:

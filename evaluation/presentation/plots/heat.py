@@ -100,8 +100,8 @@ def _row_labels_width(rows: tuple[str, ...], points: float, has_axis_name: bool)
 
 def _has_rotated_labels(panel: HeatmapPanel) -> bool:
     """Return whether the names of columns are written upwards."""
-    longest = max(map(len, panel.columns))
-    return longest > MAX_LETTERS_UNROTATED or longest * len(panel.columns) > MAX_LETTERS_SIDE_BY_SIDE
+    max_letters = max(map(len, panel.columns))
+    return max_letters > MAX_LETTERS_UNROTATED or max_letters * len(panel.columns) > MAX_LETTERS_SIDE_BY_SIDE
 
 
 def _column_labels_height(panel: HeatmapPanel, points: float) -> float:
@@ -216,11 +216,11 @@ def _draw_matrix(axes: Axes, panel: HeatmapPanel, drawing: Heatmap, sizes: _Size
     panel_width = sizes.figure_width / sizes.panels_per_row
     title = shorten_label(panel.title, int(0.95 * panel_width / (LETTER_WIDTH * SMALL)))
     write_beside(axes, title, (0, 1), (0, 5), xycoords="axes fraction", fontweight="bold", va="bottom")
-    small = SOFT_STYLE | {"fontsize": SMALL - 1}
+    small_style = SOFT_STYLE | {"fontsize": SMALL - 1}
     if drawing.x_axis:
-        axes.set_xlabel(drawing.x_axis, **small, labelpad=2)
+        axes.set_xlabel(drawing.x_axis, **small_style, labelpad=2)
     if drawing.y_axis:
-        axes.set_ylabel(drawing.y_axis, **small, labelpad=3)
+        axes.set_ylabel(drawing.y_axis, **small_style, labelpad=3)
 
 
 class _Cell(NamedTuple):

@@ -41,12 +41,12 @@ def collection_section(inputs: ReportInputs) -> Section:
     counts = inputs.aggregation.result["counts"]
     # Published totals do not name people, only positions in a list of votes, which only wording 0 counts as workers.
     anonymous = not inputs.aggregation.result["agreement"]["per_worker"]["available"]
-    left_out = {"workers"} if anonymous and inputs.method.wording else set()
+    omitted_keys = {"workers"} if anonymous and inputs.method.wording else set()
     earlier_names = {} if inputs.method.wording else EARLIER_ROW_NAMES
     rows = [
         (earlier_names.get(name, name), counts[key])
         for name, key in COUNT_ROWS.items()
-        if (counts[key] or key in ROWS_SHOWN_IF_ZERO) and key not in left_out
+        if (counts[key] or key in ROWS_SHOWN_IF_ZERO) and key not in omitted_keys
     ]
     sentence = render_sentence(
         "collection", wording=inputs.method.wording, counts=counts, anonymous=anonymous
@@ -81,14 +81,14 @@ def workers_section(inputs: ReportInputs) -> Section:
     data = table("workers", rows, columns)
     controls_seen = sum(row["controls_seen"] for row in workers)
     controls_right = sum(row["controls_right"] for row in workers)
-    unused = sum(not row["used"] for row in workers)
+    unused_count = sum(not row["used"] for row in workers)
     sentence = render_sentence(
         "workers",
         wording=inputs.method.wording,
         workers=len(workers),
         seen=controls_seen,
         right=controls_right,
-        aside=unused,
+        aside=unused_count,
     )
     if not controls_seen:
         return section("workers", [sentence], tables=[data])
@@ -98,9 +98,9 @@ def workers_section(inputs: ReportInputs) -> Section:
         levels.append(Level("rule", float(threshold)))
     low, high = wilson_interval(controls_right, controls_seen)
     levels.append(Level("all together", controls_right / controls_seen, dashed=False, low=low, high=high))
-    guessing = _chance_accuracy(inputs)
-    if guessing is not None:
-        levels.append(Level("guessing", guessing))
+    guessing_accuracy = _chance_accuracy(inputs)
+    if guessing_accuracy is not None:
+        levels.append(Level("guessing", guessing_accuracy))
     drawing = DotPlot(
         tuple(f"W{number}" for number in range(1, len(workers[:MAX_WORKERS]) + 1)),
         (DotPanel("", tuple(estimates[:MAX_WORKERS]), tuple(levels)),),
@@ -110,7 +110,7 @@ def workers_section(inputs: ReportInputs) -> Section:
     caption = render_sentence(
         "workers-plot",
         sentence=sentence,
-        guessing=guessing,
+        guessing=guessing_accuracy,
         most=MAX_WORKERS if len(rows) > MAX_WORKERS else 0,
     )
     control_plot = plot(caption, drawing, data, title="Control items right, by worker")

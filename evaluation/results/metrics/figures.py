@@ -89,14 +89,14 @@ def evaluate_on_pairs(
     metric's tie as half right. ``value_all_pairs`` counts any winner that is named for an undecided pair as half
     right.
     """
-    scored, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
+    scoring, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
     kinds = [pair.kind for pair in pairs]
     return MetricResults(
         metrics={name: accuracy_of_pairs(pair_scores, people, kinds) for name, pair_scores in scores.items()},
-        signatures={name: result.signature for name, result in scored.scores.items()},
+        signatures={name: result.signature for name, result in scoring.scores.items()},
         pks=np.array([pair.pk for pair in pairs], dtype=np.int64),
         scores=scores,
-        notes=tuple(map(as_sentence, scored.warnings)),
+        notes=tuple(map(as_sentence, scoring.warnings)),
     )
 
 
@@ -124,9 +124,9 @@ def preference_for_longer(
     fields = ("value", "low", "high", "n")
     preferences = {}
     for kind, is_of_kind in kinds.items():
-        liked = people.accuracy_of(longer_sides, is_of_kind & (longer_sides != 0))
-        rule = people.accuracy_of(longer_sides, is_of_kind)
-        preferences[kind] = {"liked": as_json(liked, *fields), "rule": as_json(rule, *fields)}
+        liked_share = people.accuracy_of(longer_sides, is_of_kind & (longer_sides != 0))
+        rule_accuracy = people.accuracy_of(longer_sides, is_of_kind)
+        preferences[kind] = {"liked": as_json(liked_share, *fields), "rule": as_json(rule_accuracy, *fields)}
     return preferences
 
 
@@ -151,14 +151,14 @@ def evaluate_on_captions(
         per_image: whether to add coefficients within images, averaged over images.
         clusters: see ``correlation_of_captions``.
     """
-    scored = score_captions(captions, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
+    scoring = score_captions(captions, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
     people = np.array([caption.people for caption in captions], dtype=np.float64)
     images = [caption.item for caption in captions]
     texts = [caption.key for caption in captions]
     units = [caption.unit for caption in captions]
     weights = weights_of_captions(captions)
     figures, scores, signatures = {}, {}, {}
-    for name, result in scored.scores.items():
+    for name, result in scoring.scores.items():
         signatures[name] = result.signature
         if name not in imported.names:
             # The scored caption was not among its own references.
@@ -180,7 +180,7 @@ def evaluate_on_captions(
         signatures=signatures,
         pks=None if None in units else np.array(units, dtype=np.int64),
         scores=scores,
-        notes=tuple(map(as_sentence, scored.warnings)),
+        notes=tuple(map(as_sentence, scoring.warnings)),
         people=people,
         captions=tuple(zip(images, texts, strict=True)),
     )

@@ -107,8 +107,8 @@ class SourceChecks:
                 raise self.unknown_column_error(source, record.file)
 
     def unknown_column_error(self, source: str, file: Path | None = None) -> ImportProblem:
-        similar = nearest_name(source, self.first_values)
-        expected = f"{similar!r} perhaps" if similar else "a column of the file"
+        similar_name = nearest_name(source, self.first_values)
+        expected = f"{similar_name!r} perhaps" if similar_name else "a column of the file"
         if source == "worker":
             expected += ' (--workers anonymous, or workers = "anonymous" in a mapping, if it does not say who answered)'
         return ImportProblem(

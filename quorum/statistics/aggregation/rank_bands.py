@@ -71,9 +71,9 @@ def rank_bands(
     # Count the items that certainly rank above, and below, each item.
     difference = log_strength[first] - log_strength[second]
     is_distinct = np.abs(difference) > critical * standard_error
-    higher, lower = np.where(difference > 0, (first, second), (second, first))[:, is_distinct]
-    above, below = np.bincount(lower, minlength=items), np.bincount(higher, minlength=items)
-    return RankBands(1 + above, items - below, critical, confidence, draws, seed=reported_seed)
+    higher_items, lower_items = np.where(difference > 0, (first, second), (second, first))[:, is_distinct]
+    losses, wins = np.bincount(lower_items, minlength=items), np.bincount(higher_items, minlength=items)
+    return RankBands(1 + losses, items - wins, critical, confidence, draws, seed=reported_seed)
 
 
 def _largest_t_values(

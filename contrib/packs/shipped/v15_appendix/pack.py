@@ -76,9 +76,9 @@ def analyse(run: Run) -> None:
     _compare_preferences(run, pascal)
     run.progress(0.4, "leave one out")
     _leave_one_out(run, pascal)
-    for index, (name, fifty) in enumerate(data.items()):
+    for index, (name, dataset) in enumerate(data.items()):
         run.progress(0.6 + 0.2 * index, f"versions of metrics on {DATASET_TITLES[name]}")
-        _add_versions(run, name, fifty)
+        _add_versions(run, name, dataset)
 
 
 def _add_pairwise(run: Run, data: FiftySentenceData) -> None:
@@ -99,23 +99,23 @@ def _add_pairwise(run: Run, data: FiftySentenceData) -> None:
     rows: list[tuple[Cell, ...]] = []
     points: dict[str, Estimate] = {}
     for metric, by_size in scores.items():
-        better = accuracy_by_references(by_size, data.pairwise_winners, data.kinds, clusters=data.clusters)
-        consensus = accuracy_by_references(by_size, data.winners, data.kinds, clusters=data.clusters)
-        estimates = [estimates_of_curve(curves[kind])[0] for curves in (better, consensus) for kind in kinds]
-        points[metric] = accuracy_at(better["all"], FIVE_REFERENCES)
+        votes = accuracy_by_references(by_size, data.pairwise_winners, data.kinds, clusters=data.clusters)
+        triplets = accuracy_by_references(by_size, data.winners, data.kinds, clusters=data.clusters)
+        estimates = [estimates_of_curve(curves[kind])[0] for curves in (votes, triplets) for kind in kinds]
+        points[metric] = accuracy_at(votes["all"], FIVE_REFERENCES)
         rows.append((metric, *estimates))
-    others = {"bleu-4": {"mean length of the references": points[MEAN_LENGTH].value}}
+    other_values = {"bleu-4": {"mean length of the references": points[MEAN_LENGTH].value}}
     if "meteor" in names:
         blank_separated = scores_by_shared_subsets(
             data, [PLAIN_METEOR], [FIVE_REFERENCES], draws=METEOR_DRAWS, seed=run.seed, tokenizer="space"
         )
-        plain = accuracy_by_references(
+        plain_curve = accuracy_by_references(
             blank_separated[PLAIN_METEOR], data.pairwise_winners, clusters=data.clusters
         )["all"]
-        what = "captions cut at blanks, without synonyms and paraphrases"
-        others["meteor"] = {what: accuracy_at(plain, FIVE_REFERENCES).value}
+        convention = "captions cut at blanks, without synonyms and paraphrases"
+        other_values["meteor"] = {convention: accuracy_at(plain_curve, FIVE_REFERENCES).value}
     for name, metric in names.items():
-        run.number(f"appendix-1/{name}/5", points[metric], others=others.get(name))
+        run.number(f"appendix-1/{name}/5", points[metric], others=other_values.get(name))
     scores_of_pairs, signatures = data.scores(["cider"])
     run.add_signature("CIDEr, 48 references", signatures["cider"])
     run.number("appendix-1/cider/48", accuracy_by_kind(data, scores_of_pairs["cider"])["all"])
