@@ -42,8 +42,8 @@ WIDTH, HEIGHT, MARGIN = 1280, 1100, 16
 FIX_SAVE_BAR = (
     "document.querySelectorAll('.q-desk-save').forEach((bar) => { bar.style.position = 'static'; })"
 )
-# A function that returns the style of each element in the picture. Texts and figures are compared separately. Versions
-# of Chromium differ in the radius of radio buttons that they draw themselves.
+# A function that returns the style of each element in the picture. Texts are compared separately, by lines. Versions of
+# Chromium differ in the radius of radio buttons that they draw themselves.
 STYLE_SCRIPT = """(element) => [element, ...element.querySelectorAll("*")].map((one) => {
     const style = getComputedStyle(one);
     const radius = one.type === "radio" && style.appearance !== "none" ? "" : style.borderRadius;
@@ -125,9 +125,9 @@ def take_pictures() -> list[_TakenPicture]:
     from judgments.studies.studies import find_study
     from judgments.studies.study_page import study_page_address
 
-    finished, opened = find_study(FINISHED_STUDY), find_study(OPEN_STUDY)
+    finished_study, open_study = find_study(FINISHED_STUDY), find_study(OPEN_STUDY)
     new_study = reverse("admin:judgments_study_add")
-    results = study_page_address(finished, "results")
+    results = study_page_address(finished_study, "results")
     pictures = [
         _Picture("findings", results, height=1140),
         _Picture("results-agreement", results, ".q-card:has(> h3:text-is('Do people agree?'))"),
@@ -135,7 +135,7 @@ def take_pictures() -> list[_TakenPicture]:
         _Picture("design-start", f"{new_study}?dataset=demo", height=900),
         _Picture("design-form", f"{new_study}?dataset=demo&preset=vedantam-2015-pairwise"),
         _Picture("review", study_page_address(watched_study(), "review"), height=720),
-        _Picture("work-triplet", preview_address(opened), "main", height=640),
+        _Picture("work-triplet", preview_address(open_study), "main", height=640),
     ]
     client = Client()
     client.force_login(User.objects.filter(is_superuser=True)[0])

@@ -77,7 +77,7 @@ def send_to_adjudicator(
             pgettext("staff", "Nothing was sent: items of the protocol %(protocol)s cannot be adjudicated.")
             % {"protocol": study.protocol}
         )
-    already_sent = set(
+    sent_unit_ids = set(
         Adjudication.objects.filter(unit__in=rows)
         .exclude(state=State.WITHDRAWN)
         .values_list("unit_id", flat=True)
@@ -85,7 +85,7 @@ def send_to_adjudicator(
     votes_by_unit, kind, seed = _count_votes(study, rows), KINDS[study.protocol], design_of(study).seed
     adjudications = []
     for unit in rows:
-        if unit.pk in already_sent:
+        if unit.pk in sent_unit_ids:
             continue
         rng = rng_for(seed, f"adjudication {unit.key} {adjudicator.get_username()}")
         sides = kind.sides.draw([unit], rng)  # [] if the kind shows options in their stored order
@@ -101,20 +101,20 @@ def send_to_adjudicator(
         )
     try:
         with transaction.atomic():  # if the unique constraint refuses a row, only this is rolled back
-            sent = Adjudication.objects.bulk_create(adjudications)
+            sent_adjudications = Adjudication.objects.bulk_create(adjudications)
     except IntegrityError:
         raise WrongState(
             pgettext("staff", "Nothing was sent: somebody sent one of these items at the same moment.")
         ) from None
-    if sent:
+    if sent_adjudications:
         note_event(
             study=study,
             what="adjudication-sent",
-            sentence=f"Sent to {adjudicator.get_username()}: {with_noun(len(sent), 'item')}.",
+            sentence=f"Sent to {adjudicator.get_username()}: {with_noun(len(sent_adjudications), 'item')}.",
             by=by,
-            units=[adjudication.unit.key for adjudication in sent],
+            units=[adjudication.unit.key for adjudication in sent_adjudications],
         )
-    return sent
+    return sent_adjudications
 
 
 def _count_votes(study: Study, units: Collection[Unit]) -> dict[int, dict[str, int]]:

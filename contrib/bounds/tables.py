@@ -22,5 +22,5 @@ def rank_tables(bounds_json: Mapping[str, Any]) -> list[Table]:
         for name in names:
             cells += [caption["ranks"][name], caption["scores"][name]]
         rows.append(cells)
-    ranked = rendering.table("ranked-captions", rows, columns, item=bounds_json["item"])
-    return [rank_correlations_table(bounds_json["orders"]), ranked]
+    captions_table = rendering.table("ranked-captions", rows, columns, item=bounds_json["item"])
+    return [rank_correlations_table(bounds_json["orders"]), captions_table]

@@ -78,27 +78,27 @@ def show_study_comparison(request: HttpRequest, study: Study, context: Context) 
     missing_rule = request.GET.get("missing", "")
     missing_rule = missing_rule if missing_rule in MISSING_RULES else LEAVE_OUT
     studies = list(visible_studies[:MAX_STUDIES_OFFERED]) if has_numeric_answers(study) else []
-    other = next((candidate for candidate in studies if candidate.slug == slug), None)
-    if other is None and slug:
-        other = visible_studies.filter(slug=slug).first()
+    other_study = next((candidate for candidate in studies if candidate.slug == slug), None)
+    if other_study is None and slug:
+        other_study = visible_studies.filter(slug=slug).first()
     context |= {
         "studies": studies,
         "has_numeric_answers": has_numeric_answers(study),
         "form": StudyComparisonForm({"with": slug, "missing": missing_rule}, studies=studies),
-        "other_study": other,
-        "unknown_slug": slug if slug and other is None else "",
+        "other_study": other_study,
+        "unknown_slug": slug if slug and other_study is None else "",
     }
-    if other is not None:
-        context |= {"other_link": study_page_address(other, "results")} | _comparison_context(
-            request, study, other, missing_rule
+    if other_study is not None:
+        context |= {"other_link": study_page_address(other_study, "results")} | _comparison_context(
+            request, study, other_study, missing_rule
         )
     return TemplateResponse(request, "evaluation/study_compare.html", context)
 
 
-def _comparison_context(request: HttpRequest, study: Study, other: Study, missing: str) -> dict[str, Any]:
+def _comparison_context(request: HttpRequest, study: Study, other_study: Study, missing: str) -> Context:
     """Return the context of a comparison, or the reason why the studies cannot be compared."""
     try:
-        result = cached_comparison(first=study, second=other, missing=missing)
+        result = cached_comparison(first=study, second=other_study, missing=missing)
     except EvaluationError as error:
         return {"refusal": _(str(error))}
     grid = result["thresholds"]  # kappa if scores count as yes from a threshold on, one for each study
@@ -170,7 +170,7 @@ def _metric_comparison_context(request: HttpRequest, study: Study) -> Context:
         "rows": comparison["rows"] if comparison else [],
         "summary": describe_comparison(comparison) if comparison else "",
         "results_over_systems": zip(comparison["metrics"], comparison["systems"]["own"], strict=True)
-        if comparison and comparison.get("systems")
+        if comparison and comparison.get("systems")  # "own": the figures of each metric
         else (),
         "can_compare": can_be_evaluated(study),
     }
@@ -220,15 +220,15 @@ class ComparisonView(APIView):
         A job compares large studies. Until it has ended, the status is 202.
         """
         study = study_for(request, slug)
-        other = request.query_params.get("with", "")
-        if not other:
+        other_slug = request.query_params.get("with", "")
+        if not other_slug:
             raise ValidationError({"with": ["Expected the slug of the study to compare with."]})
         missing_rule = request.query_params.get("missing", LEAVE_OUT)
         if missing_rule not in MISSING_RULES:
             raise ValidationError({"missing": [f"Expected {' or '.join(MISSING_RULES)}."]})
-        comparable = comparable_studies(study, studies_of(request).select_related("dataset"))
-        second = comparable.filter(slug=other).first()
-        if second is None:
-            hint = did_you_mean(other, comparable.values_list("slug", flat=True))
-            raise ObjectNotFound(f"There is no study {other!r} to compare {slug!r} with.{hint}")
-        return Response(cached_comparison(first=study, second=second, missing=missing_rule))
+        candidates = comparable_studies(study, studies_of(request).select_related("dataset"))
+        other_study = candidates.filter(slug=other_slug).first()
+        if other_study is None:
+            hint = did_you_mean(other_slug, candidates.values_list("slug", flat=True))
+            raise ObjectNotFound(f"There is no study {other_slug!r} to compare {slug!r} with.{hint}")
+        return Response(cached_comparison(first=study, second=other_study, missing=missing_rule))

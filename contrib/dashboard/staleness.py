@@ -50,8 +50,8 @@ def has_dashboard(study: Study) -> bool:
 def change_mark(study: Study) -> ChangeMark:
     """Read what changed in a study since its last snapshot."""
     snapshot = BoardSnapshot.objects.filter(study=study).defer("result", "scores").first()
-    newest = snapshot.newest if snapshot else 0
-    new_judgments = first_answers(study).filter(pk__gt=newest).count()
+    newest_judgment = snapshot.newest if snapshot else 0
+    new_judgments = first_answers(study).filter(pk__gt=newest_judgment).count()
     rows = Assignment.objects.with_lease(timezone.now()).filter(study=study).order_by("expires_at", "pk")
     leases = rows.values_list("pk", "expires_at")[: MAX_LEASES_SHOWN + 1]
     return ChangeMark(snapshot, new_judgments, tuple((str(pk), str(expires_at)) for pk, expires_at in leases))

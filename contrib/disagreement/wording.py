@@ -31,26 +31,26 @@ def describe_disagreement(disagreement: Mapping[str, Any]) -> str:
         )
         % {"floor": coefficient(entropy["floor"]), "most": coefficient(entropy["most"])}
     ]
-    constant = next((row for row in disagreement["predictors"] if row["name"] == CONSTANT_BASELINE), None)
+    constant_row = next((row for row in disagreement["predictors"] if row["name"] == CONSTANT_BASELINE), None)
     # Metrics that scored other items cannot be compared with the constant prediction.
     metrics = [
         row
         for row in disagreement["predictors"]
-        if constant
+        if constant_row
         and row["what"] == "metric"
-        and row["n"] == constant["n"]
+        and row["n"] == constant_row["n"]
         and row["above_floor"] is not None
     ]
-    if metrics and constant:
+    if metrics and constant_row:
         # predictors are sorted, best first
-        best, constant_excess = metrics[0], constant["above_floor"]
-        share = (constant_excess - best["above_floor"]) / constant_excess if constant_excess > 0 else 0.0
+        best_metric, excess = metrics[0], constant_row["above_floor"]
+        share = (excess - best_metric["above_floor"]) / excess if excess > 0 else 0.0
         sentences.append(
             _(
                 "A constant prediction has a higher cross-entropy than this entropy. The best metric, %(metric)s, "
                 "removes %(share)s of the difference."
             )
-            % {"metric": best["name"], "share": percent(min(max(share, 0.0), 1.0))}
+            % {"metric": best_metric["name"], "share": percent(min(max(share, 0.0), 1.0))}
         )
     groups = disagreement.get("groups", {})
     if groups and not groups["reason"]:

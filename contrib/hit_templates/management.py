@@ -33,12 +33,12 @@ class ImportTemplate(QuorumCommand):
         slug: str = options["study"]
         source = read_whole(options["template"], encoding=options["encoding"])
         if options["dry_run"]:
-            checked = check_template(source=source, inputs=options["inputs"], encoding=options["encoding"])
+            template = check_template(source=source, inputs=options["inputs"], encoding=options["encoding"])
             self.say(f"Understood; nothing was stored. Without --dry-run this becomes study {slug}.")
-            self._print_notes(checked)
+            self._print_notes(template)
             return
         with progress_bar() as progress:
-            study, checked = import_template(
+            study, template = import_template(
                 slug=slug,
                 source=source,
                 inputs=options["inputs"],
@@ -48,13 +48,13 @@ class ImportTemplate(QuorumCommand):
                 progress=progress,
             )
         self.say(f"Study {study.slug} created as a draft. Next: generate its pages of work.")
-        self._print_notes(checked)
+        self._print_notes(template)
 
-    def _print_notes(self, checked: CheckedTemplate) -> None:
-        self.say(f"  {checked.row_count:>9,} rows of inputs")
-        for question in checked.template.questions:
+    def _print_notes(self, template: CheckedTemplate) -> None:
+        self.say(f"  {template.row_count:>9,} rows of inputs")
+        for question in template.template.questions:
             self.say(
                 f"  question {question.name}: {question.control}{', needed' if question.required else ''}"
             )
-        for sentence in checked.omission_notes:
+        for sentence in template.omission_notes:
             self.say(f"  {sentence}")

@@ -154,8 +154,8 @@ class ProlificBackend(ExternalBackend):
             publication.external_id: publication.token for publication in known if publication.external_id
         }
         # A publication has no id if the response to the call that published it was lost.
-        without_id = at_crowd(Publication, study).filter(external_id="")
-        unanswered_tokens = set(without_id.values_list("token", flat=True))
+        publications_without_id = at_crowd(Publication, study).filter(external_id="")
+        unanswered_tokens = set(publications_without_id.values_list("token", flat=True))
         with open_client() as client:
             for external_id, token in tokens_by_id.items():
                 yield read_publication(client, client.get_study(external_id), token)

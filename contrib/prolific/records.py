@@ -237,10 +237,10 @@ def read_cents_rounded_up(value: object, what: str) -> int:
     return int(_read_number(value, what).to_integral_value(rounding=ROUND_CEILING))
 
 
-def _read_number(value: object, what: str) -> Decimal:
+def _read_number(value: object, name: str) -> Decimal:
     if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
         return Decimal(value)
-    raise RetryLater(f"Prolific's {what} is {str(value)[:60]!r}; expected a number.")
+    raise RetryLater(f"Prolific's {name} is {str(value)[:60]!r}; expected a number.")
 
 
 def _read_time(value: object) -> datetime | None:

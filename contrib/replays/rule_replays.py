@@ -89,9 +89,9 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
             )
             % {"slug": study.slug}
         )
-    answers = answer_format_of(study)
+    answer_format = answer_format_of(study)
     pages = list(pages_of(study))
-    findings = replay_detectors(pages, rules=detectors, answer_format=answers)
+    findings = replay_detectors(pages, rules=detectors, answer_format=answer_format)
     workers = _StudyWorkers.for_study(study)
     judgments = list(chain.from_iterable(page.judgments for page in pages))
     # Some detectors need data that only some pages record, such as how a text was written.
@@ -101,9 +101,9 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
             rule,
             findings,
             workers,
-            applies=rule.applies_to(answers) and (has_data[rule.name] or not pages),
+            applies=rule.applies_to(answer_format) and (has_data[rule.name] or not pages),
             # detectors of how texts were written may only flag
-            unrecorded=rule.only_flags and answers.is_text and not has_data[rule.name],
+            unrecorded=rule.only_flags and answer_format.is_text and not has_data[rule.name],
         )
         for rule in detectors
     ]
@@ -187,12 +187,12 @@ def rules_to_replay(study: Study, names: Sequence[str] = ()) -> list[tuple[str, 
     Raises:
         WrongState: a name is unknown.
     """
-    unknown = [name for name in names if name not in RULES]
-    if unknown:
+    unknown_names = [name for name in names if name not in RULES]
+    if unknown_names:
         raise WrongState(
             _("There is no detector %(unknown)r; expected one or more of %(rules)s.")
-            % {"unknown": unknown[0], "rules": ", ".join(RULES)}
-            + did_you_mean(unknown[0], RULES)
+            % {"unknown": unknown_names[0], "rules": ", ".join(RULES)}
+            + did_you_mean(unknown_names[0], RULES)
         )
     settings: dict[str, Mapping[str, Any]] = {name: values for name, _, values in RECOMMENDED_RULES}
     settings |= dict(QualityRule.objects.filter(study=study).values_list("rule", "settings"))

@@ -16,17 +16,17 @@ from quorum.statistics.meta import wilson_interval
 
 
 def one_against_rest_of_ratings(
-    patterned: PatternedRatings, units: Sequence[UnitRow], clusters: Clusters | None
+    pattern_data: PatternedRatings, units: Sequence[UnitRow], clusters: Clusters | None
 ) -> dict[str, Any]:
     """Return how often a judge agrees with the majority of the unit's other judges, by pair kind, and for "all".
 
     If the other judgments are tied or missing, a judgment is left out and counted in ``left_out``.
     """
-    ratings = patterned.ratings
+    ratings = pattern_data.ratings
     kind_codes, kind_names = pair_kinds_of(ratings.units, units)
     # Each judgment gets the value of its cell.
     has_majority, agrees = (
-        patterned.judgment_values(flags) > 0 for flags in _agreement_with_others(patterned.patterns)
+        pattern_data.judgment_values(flags) > 0 for flags in _agreement_with_others(pattern_data.patterns)
     )
     judgments_of_kind = {name: (kind_codes == code)[ratings.unit] for code, name in kind_names.items()}
     judgments_of_kind["all"] = np.ones(len(has_majority), dtype=bool)
@@ -54,13 +54,13 @@ def _agreement_with_others(patterns: UnitPatterns) -> tuple[Floats, Floats]:
     # The cells of a pattern are adjacent, so `reduceat` reduces each pattern. Indexing by `pattern` repeats the result
     # of a pattern for each of its cells.
     starts = patterns.counts.indptr[:-1]
-    largest = np.maximum.reduceat(counts, starts)[pattern]
-    leader_count = np.add.reduceat((counts == largest) * 1.0, starts)[pattern]  # most frequent answers
-    second = np.maximum.reduceat(np.where(counts < largest, counts, 0), starts)[pattern]
+    largest_count = np.maximum.reduceat(counts, starts)[pattern]
+    leader_count = np.add.reduceat((counts == largest_count) * 1.0, starts)[pattern]  # most frequent answers
+    second_count = np.maximum.reduceat(np.where(counts < largest_count, counts, 0), starts)[pattern]
     # The answer is the only most frequent one, and stays so without the judge.
-    agrees = (counts == largest) & (leader_count == 1) & (counts - 1 > second)
+    agrees = (counts == largest_count) & (leader_count == 1) & (counts - 1 > second_count)
     # Another answer is the most frequent one, or becomes so when one of two equally frequent answers loses a judge.
-    differs = leader_count == np.where(counts < largest, 1, 2)
+    differs = leader_count == np.where(counts < largest_count, 1, 2)
     return (agrees | differs) * 1.0, agrees * 1.0
 
 

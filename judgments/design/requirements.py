@@ -182,23 +182,23 @@ class Workers(DesignTable):
     @field_validator("countries")
     @classmethod
     def _check_countries_exist(cls, codes: tuple[str, ...]) -> tuple[str, ...]:
-        unknown = [code for code in codes if code not in COUNTRIES]
-        if unknown:
+        unknown_codes = [code for code in codes if code not in COUNTRIES]
+        if unknown_codes:
             raise ValueError(
-                gettext("%(unknown)r is not an ISO 3166-1 code of a country") % {"unknown": unknown[0]}
+                gettext("%(unknown)r is not an ISO 3166-1 code of a country") % {"unknown": unknown_codes[0]}
             )
         return codes
 
     @model_validator(mode="after")
     def _check_no_contradiction(self) -> Workers:
-        contradictory = set(self.requires) & set(self.forbids)
-        if contradictory:
+        contradictory_names = set(self.requires) & set(self.forbids)
+        if contradictory_names:
             raise ValueError(
                 gettext(
                     "“requires” and “forbids” both contain %(min)r; remove this qualification from one of "
                     "them"
                 )
-                % {"min": min(contradictory)}
+                % {"min": min(contradictory_names)}
             )
         if self.grants and self.grants in self.requires:
             raise ValueError(
@@ -301,11 +301,11 @@ def why_nobody_may_qualify(workers: Workers, backend: str) -> str:
 
 def unsupported_requirements(workers: Workers, crowd: str) -> list[str]:
     """Return a phrase about each requirement that neither the crowd nor Quorum can check for workers of the crowd."""
-    supported = CROWDS[crowd].requirements
-    return [phrase for name, phrase in requirement_phrases(workers).items() if name not in supported]
+    supported_names = CROWDS[crowd].requirements
+    return [phrase for name, phrase in requirement_phrases(workers).items() if name not in supported_names]
 
 
 def approval_is_enough(approved: int, rejected: int, threshold: float) -> bool:
     """Return whether the approval rate exceeds ``threshold``, or no work was reviewed yet."""
-    reviewed = approved + rejected
-    return not reviewed or approved / reviewed > threshold
+    review_count = approved + rejected
+    return not review_count or approved / review_count > threshold

@@ -194,8 +194,8 @@ class JobRun:
         """Mark the job as failed. Return whether the error is the platform's own, with a message for people."""
         name = type(error).__name__
         has_message_for_people = type(error).__module__.partition(".")[0] in PLATFORM_PACKAGES
-        unexpected = f"The work stopped on an unexpected error ({name}); see the log."
-        sentence = str(error) if has_message_for_people else unexpected
+        log_hint = f"The work stopped on an unexpected error ({name}); see the log."
+        sentence = str(error) if has_message_for_people else log_hint
         self._row().update(
             state=Job.State.FAILED, error=sentence or name, owner="", finished_at=timezone.now()
         )
@@ -276,11 +276,11 @@ def run_part(job_id: int, run: str) -> Iterator[None]:
 
     ``run`` is the name of the run (``JobRun.name``), which another process carries out.
     """
-    stopped = threading.Event()
+    stop_event = threading.Event()
 
     def watch_job() -> None:
         try:
-            while not stopped.wait(CHECK_SECONDS):
+            while not stop_event.wait(CHECK_SECONDS):
                 with suppress(*DATABASE_FAILURES):
                     if not is_still_running(job_id, run):
                         end_child_process(f"Job {job_id} needs its parts no longer.")
@@ -293,7 +293,7 @@ def run_part(job_id: int, run: str) -> Iterator[None]:
         with interrupt_regularly():
             yield
     finally:
-        stopped.set()
+        stop_event.set()
         watcher.join()
 
 

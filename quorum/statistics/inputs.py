@@ -63,9 +63,9 @@ def encode(values: Iterable[Any], name: str = "values") -> tuple[NDArray[Any], I
     low, high = array.min(), array.max()
     if not (np.isfinite(low) and np.isfinite(high)):
         refuse_values(array, ~np.isfinite(array), name, "a finite number")
-    encoded = _encode_small_range(array, float(low), float(high))
-    if encoded is not None:
-        return encoded
+    labels_and_codes = _encode_small_range(array, float(low), float(high))
+    if labels_and_codes is not None:
+        return labels_and_codes
     labels, codes = np.unique(array, return_inverse=True)
     return labels, codes.astype(np.int64, copy=False)
 

@@ -66,9 +66,9 @@ def compare_winners(matched: MatchedSources, resampling: Resampling) -> dict[str
     if not all(source.two_sided for source in sources):
         return {}
     first_winners, second_winners = (source.on_units(matched.is_shared).consensus() for source in sources)
-    shared = sorted(first_winners.keys() & second_winners.keys())
+    shared_units = sorted(first_winners.keys() & second_winners.keys())
     # Pairs of which both sources prefer a text. Another consensus is, for example, that both texts are equally good.
-    units = [unit for unit in shared if {first_winners[unit], second_winners[unit]} <= {1, 2}]
+    units = [unit for unit in shared_units if {first_winners[unit], second_winners[unit]} <= {1, 2}]
     first_choices = np.array([first_winners[unit] for unit in units], dtype=np.int64)
     second_choices = np.array([second_winners[unit] for unit in units], dtype=np.int64)
     contents = [(matched.first.contents[unit], matched.second.contents[unit]) for unit in units]

@@ -138,19 +138,19 @@ def _system_content_section(figures: Mapping[str, Any], verdict: Mapping[str, An
     system_count = sum(row["who"] == "system" for row in drawn_rows)
     leaders = [drawn_rows[0]["name"]]  # if there is no verdict, as for a single system
     cells = {row["name"]: row["figures"][deciding_figure] for row in drawn_rows[:system_count]}
-    compared: list[Table] = []
+    verdict_tables: list[Table] = []
     measure = "F" if deciding_figure == F1 else deciding_figure
     if verdict is not None:  # it is on one group, without a name
         leaders = verdict["leaders"]
         column = (measure, "coefficient")  # heading and format of the estimates
-        compared = comparison_tables({"": verdict}, {"": cells}, headings=("", "system"), column=column)
-    best = {"best": drawn_rows[0], "people": people, "baseline": drawn_rows[system_count]}
-    sentence = render_sentence("system-content", content=content, systems=system_count, **best)
+        verdict_tables = comparison_tables({"": verdict}, {"": cells}, headings=("", "system"), column=column)
+    quoted_results = {"best": drawn_rows[0], "people": people, "baseline": drawn_rows[system_count]}
+    sentence = render_sentence("system-content", content=content, systems=system_count, **quoted_results)
     estimates = tuple(estimate_of(row["figures"][deciding_figure]) for row in drawn_rows)
     panel = DotPanel("", estimates, tuple(levels_of("one person", estimate_of(people))))
     names, axis = tuple(row["name"] for row in drawn_rows), f"mean {measure} over items, 95 % interval"
     drawing = DotPlot(names, (panel,), axis, accent=tuple(leaders))
-    return section("system-content", [sentence], [plot(sentence, drawing, data)], [data, *compared])
+    return section("system-content", [sentence], [plot(sentence, drawing, data)], [data, *verdict_tables])
 
 
 def _questions_section(figures: Mapping[str, Any]) -> Section:

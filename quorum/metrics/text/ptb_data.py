@@ -9,9 +9,9 @@ def _read_sections(file: str) -> dict[str, list[str]]:
     sections: dict[str, list[str]] = {}
     for word in text.split():
         if word.endswith(":"):
-            current = sections.setdefault(word[:-1], [])
+            section_words = sections.setdefault(word[:-1], [])
         else:
-            current.append(word)
+            section_words.append(word)
     return sections
 
 

@@ -63,13 +63,13 @@ class PatternInfluences:
     chance_of_difference: float = 1.0
     is_share: bool = False
 
-    def of_judgments(self, rated: PatternedRatings) -> Influences:
-        ratings, values = rated.ratings, rated.judgment_values(self.values)
+    def of_judgments(self, patterned_ratings: PatternedRatings) -> Influences:
+        ratings, values = patterned_ratings.ratings, patterned_ratings.judgment_values(self.values)
         if self.counts.all():
             counts = np.ones(len(values), dtype=np.bool_)
             items, raters = ratings.unit, ratings.rater
         else:
-            counts = self.counts[rated.unit_pattern][ratings.unit]
+            counts = self.counts[patterned_ratings.unit_pattern][ratings.unit]
             values, items, raters = values[counts], ratings.unit[counts], ratings.rater[counts]
         return Influences(
             values,

@@ -117,8 +117,8 @@ def _sums_over_rising(codes: Ints, values: Floats, weights: Floats) -> Floats:
     Observations with the same code rise by a half, so they count half.
     """
     sums = np.bincount(codes, weights=values * weights)
-    above = np.cumsum(sums[::-1])[::-1] - sums / 2
-    return np.asarray(above[codes], dtype=np.float64)
+    sums_above = np.cumsum(sums[::-1])[::-1] - sums / 2
+    return np.asarray(sums_above[codes], dtype=np.float64)
 
 
 def pearson_without_clusters(x: Floats, y: Floats, clusters: Ints, weights: Floats) -> Floats:

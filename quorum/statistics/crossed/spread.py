@@ -105,8 +105,8 @@ class Spread:
             deviation = math.sqrt(max(1 - 4 * difference**2, MIN_VARIANCE))
             critical, shift = critical / deviation, shift / deviation
         if self.df <= MAX_DEGREES_OF_FREEDOM:
-            missed = float(scipy.special.nctdtr(self.df, shift, critical))
-            return 1.0 if math.isnan(missed) else 1 - missed  # nan by underflow, from a shift of 36 on
+            misses = float(scipy.special.nctdtr(self.df, shift, critical))  # share of tests
+            return 1.0 if math.isnan(misses) else 1 - misses  # nan by underflow, from a shift of 36 on
         return float(scipy.special.ndtr(shift - critical))
 
     @property
@@ -173,7 +173,9 @@ def crossed_spread(items: Spread, squares: Squares) -> Spread:
     independent_rows = math.nan if items.df < math.inf else float(squares.items)
     items_df = items.df if items.df < math.inf else max(squares.items, MIN_CLUSTERS) - 1
     raters_df = max(squares.raters, MIN_CLUSTERS) - 1
-    df = float(satterthwaite(items.variance, items_df, squares.max_rater_variance, raters_df)[0])
+    df = float(
+        satterthwaite(items.variance, items_df, squares.max_rater_variance, raters_df)[0]
+    )  # of one estimate
     return Spread(
         variance=items.variance + rater_variance,
         df=df,

@@ -135,18 +135,18 @@ def expect(
             for label in range(labels):
                 joint[label] += log_errors[answer, label]
         # Divide by the term of the most probable label, so that no exponential overflows.
-        best = 0
+        best_label = 0
         for label in range(1, labels):
-            if joint[label] > joint[best]:
-                best = label
-        largest = joint[best]
+            if joint[label] > joint[best_label]:
+                best_label = label
+        largest_term = joint[best_label]
         total = 1.0
         for label in range(labels):
-            if label != best:
-                joint[label] = math.exp(joint[label] - largest)
+            if label != best_label:
+                joint[label] = math.exp(joint[label] - largest_term)
                 total += joint[label]
-        joint[best] = 1.0
-        log_likelihood += largest
+        joint[best_label] = 1.0
+        log_likelihood += largest_term
         product *= total
         if product > _MAX_PRODUCT:
             log_likelihood += math.log(product)
