@@ -46,11 +46,11 @@ def _make_operation(
         *, study: Study, by: User | None, call: str, why: str = "", confirm: str | None = None
     ) -> Outcome:
         calls = CrowdCall.objects.select_for_update(of=("self",)).select_related("study")
-        locked = calls.get(pk=_find_call(study, call).pk)
-        current = preview_call(call=locked, step=step)
-        check_confirmed(current, confirm)
-        resolve(call=locked, by=by, why=why)
-        return Outcome(_(message), figures_after_operation(current, [locked]))
+        locked_call = calls.get(pk=_find_call(study, call).pk)
+        current_preview = preview_call(call=locked_call, step=step)
+        check_confirmed(current_preview, confirm)
+        resolve(call=locked_call, by=by, why=why)
+        return Outcome(_(message), figures_after_operation(current_preview, [locked_call]))
 
     carry_out.__doc__ = description
     make_operation = operation(

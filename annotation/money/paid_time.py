@@ -67,28 +67,28 @@ def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
     first submission.
     """
     # seconds by session
-    claimed: defaultdict[int, float] = defaultdict(float)
-    paid: defaultdict[int, float] = defaultdict(float)
+    claims: defaultdict[int, float] = defaultdict(float)
+    payments: defaultdict[int, float] = defaultdict(float)
     overclaiming_sessions: set[int] = set()
     assignments_by_worker = _assignments_by_worker(sessions)
     all_assignments = chain.from_iterable(assignments_by_worker.values())
     max_lease_seconds = _max_lease_seconds(assignment.study for assignment in all_assignments)
     for assignments in assignments_by_worker.values():
         held_time, paid_to_worker = _SpanUnion(), 0.0  # of the worker, over all assignments so far
-        for submitted in sorted(assignments, key=attrgetter("submitted_at")):
-            held_time.add(submitted.spans)
-            held_seconds = _SpanUnion.from_spans(submitted.spans).seconds
-            longest_span = max(((end - start).total_seconds() for start, end in submitted.spans), default=0.0)
+        for work in sorted(assignments, key=attrgetter("submitted_at")):
+            held_time.add(work.spans)
+            held_seconds = _SpanUnion.from_spans(work.spans).seconds
+            longest_span = max(((end - start).total_seconds() for start, end in work.spans), default=0.0)
             # a lease can be longer than the design allows, since staff can extend it
-            lease_limit = max(max_lease_seconds[submitted.study], longest_span)
+            lease_limit = max(max_lease_seconds[work.study], longest_span)
             unpaid_seconds = held_time.seconds - paid_to_worker
-            seconds = min(submitted.claimed_seconds, held_seconds, lease_limit, unpaid_seconds)
+            seconds = min(work.claimed_seconds, held_seconds, lease_limit, unpaid_seconds)
             paid_to_worker += seconds
-            claimed[submitted.session] += submitted.claimed_seconds
-            paid[submitted.session] += seconds
-            if submitted.claimed_seconds > seconds + CLOCK_TOLERANCE:
-                overclaiming_sessions.add(submitted.session)
-    return {pk: PaidTime(claimed[pk], paid[pk], pk in overclaiming_sessions) for pk in claimed}
+            claims[work.session] += work.claimed_seconds
+            payments[work.session] += seconds
+            if work.claimed_seconds > seconds + CLOCK_TOLERANCE:
+                overclaiming_sessions.add(work.session)
+    return {pk: PaidTime(claims[pk], payments[pk], pk in overclaiming_sessions) for pk in claims}
 
 
 def _max_lease_seconds(studies: Iterable[int]) -> dict[int, float]:
@@ -102,28 +102,28 @@ def _assignments_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_
     # Of sessions outside ``sessions``, include only those that the crowd confirmed. Somebody may open a panel's link
     # with the id of another person; such a session must not reduce that person's paid time.
     is_trusted = Q(pk__in=sessions.values("pk")) | Q(confirmed=True) | Q(status=CrowdSession.Status.APPROVED)
-    payable = CrowdSession.objects.filter(
+    payable_sessions = CrowdSession.objects.filter(
         is_trusted, worker__in=sessions.values("worker"), status__in=PAYABLE_STATUSES
     )
     claimed_seconds_by_assignment = dict(
-        Judgment.objects.filter(assignment__session__in=payable, replaces__isnull=True)
+        Judgment.objects.filter(assignment__session__in=payable_sessions, replaces__isnull=True)
         .values("assignment")
         .annotate(seconds=Sum(Cast(F("seconds"), FloatField())))
         .order_by()
         .values_list("assignment", "seconds")
     )
-    assignments = Assignment.objects.filter(session__in=payable).only(
+    assignments = Assignment.objects.filter(session__in=payable_sessions).only(
         "session", "study", "hit", "worker", "state", "accepted_at", "expires_at", "submitted_at", "gaps"
     )
-    in_order = assignments.order_by("session", "hit", "accepted_at", "pk").iterator()
+    rows = assignments.order_by("session", "hit", "accepted_at", "pk").iterator()
     submitted_by_worker: defaultdict[int, list[_SubmittedAssignment]] = defaultdict(list)
-    for _session_and_hit, assignments_of_hit in groupby(in_order, attrgetter("session_id", "hit_id")):
+    for _session_and_hit, assignments_of_hit in groupby(rows, attrgetter("session_id", "hit_id")):
         expired_assignments: list[Assignment] = []
         for assignment in assignments_of_hit:
             claimed_seconds = claimed_seconds_by_assignment.get(assignment.pk) or 0.0
             if claimed_seconds:
-                submitted = _submitted_assignment(assignment, expired_assignments, claimed_seconds)
-                submitted_by_worker[assignment.worker_id].append(submitted)
+                submitted_assignment = _submitted_assignment(assignment, expired_assignments, claimed_seconds)
+                submitted_by_worker[assignment.worker_id].append(submitted_assignment)
             elif assignment.state == Assignment.State.EXPIRED:
                 # its answers and their seconds were moved to the later assignment of the same HIT
                 expired_assignments.append(assignment)
@@ -131,17 +131,17 @@ def _assignments_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_
 
 
 def _submitted_assignment(
-    submitted: Assignment, expired_assignments: Sequence[Assignment], claimed_seconds: float
+    assignment: Assignment, expired_assignments: Sequence[Assignment], claimed_seconds: float
 ) -> _SubmittedAssignment:
     """Return a submitted assignment, with the time in which its worker held the HIT, expired assignments included."""
-    assert submitted.session_id is not None  # guaranteed by the query
-    assert submitted.submitted_at is not None  # guaranteed by its judgments
+    assert assignment.session_id is not None  # guaranteed by the query
+    assert assignment.submitted_at is not None  # guaranteed by its judgments
     return _SubmittedAssignment(
-        session=submitted.session_id,
-        study=submitted.study_id,
-        submitted_at=submitted.submitted_at,
+        session=assignment.session_id,
+        study=assignment.study_id,
+        submitted_at=assignment.submitted_at,
         claimed_seconds=claimed_seconds,
-        spans=_spans_held([*expired_assignments, submitted], submitted.submitted_at),
+        spans=_spans_held([*expired_assignments, assignment], assignment.submitted_at),
     )
 
 
@@ -155,7 +155,7 @@ def _spans_held(assignments: Sequence[Assignment], submitted_at: datetime) -> li
         submitted_at: when the last assignment was submitted.
     """
     # an assignment ends at the latest when the next one begins, or when the page is submitted
-    latest_ends = [later.accepted_at for later in assignments[1:]] + [submitted_at]
+    latest_ends = [successor.accepted_at for successor in assignments[1:]] + [submitted_at]
     spans: list[Span] = []
     for assignment, latest_end in zip(assignments, latest_ends, strict=True):
         end = min(latest_end, assignment.expires_at) if assignment.expires_at else latest_end

@@ -54,17 +54,17 @@ def check_requirements(*, requirements: Workers, worker: Worker | None, country:
     _check_qualifications(requirements, worker)
     if not requirements.approval_above and not requirements.approved_at_least:
         return
-    approved, rejected = _count_reviews(worker) if worker is not None else (0, 0)
-    if approved < requirements.approved_at_least:
+    approved_count, rejected_count = _count_reviews(worker) if worker is not None else (0, 0)
+    if approved_count < requirements.approved_at_least:
         raise RequirementNotMet(
             _(
                 "This study is for people whose work on this site was approved before. Approved pages of work: you "
                 "need at least %(wanted)s and have %(approved)s."
             )
-            % {"wanted": requirements.approved_at_least, "approved": approved}
+            % {"wanted": requirements.approved_at_least, "approved": approved_count}
         )
     if requirements.approval_above and not approval_is_enough(
-        approved, rejected, requirements.approval_above
+        approved_count, rejected_count, requirements.approval_above
     ):
         raise RequirementNotMet(
             _(

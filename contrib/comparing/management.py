@@ -97,8 +97,8 @@ class CompareMetrics(QuorumCommand):
         columns += [("tie-calibrated, by item", "score")] if "calibrated" in systems else []
         rows = []
         for position, (name, metric) in enumerate(zip(result["metrics"], systems["own"], strict=True)):
-            soft = metric["soft_pairwise_accuracy"]
-            row = [name, soft["value"], soft["pairwise"], metric["pearson"]["value"]]
+            soft_accuracy = metric["soft_pairwise_accuracy"]
+            row = [name, soft_accuracy["value"], soft_accuracy["pairwise"], metric["pearson"]["value"]]
             if "calibrated" in systems:
                 row.append(systems["calibrated"][position]["value"])
             rows.append(tuple(row))

@@ -48,36 +48,36 @@ def compute_disagreement(
     """
     progress(0.0, "reading judgments")
     table = loaders.load_judgments(study)
-    soft = soft_labels_of(study, table)
+    soft_labels = soft_labels_of(study, table)
     units = Units.from_rows(loaders.judged_units_of(study))
-    positions = places_in(units.pk, soft.units)
+    positions = places_in(units.pk, soft_labels.units)
     _, images = encode(loaders.clusters_of_units(study, units)[positions], "images")
-    labelled = LabelledUnits(units, positions, images, soft)
+    labelled_units = LabelledUnits(units, positions, images, soft_labels)
     workers = loaders.worker_rows(study)
     seed = design_of(study).seed
     is_anonymous = any(worker.anonymous for worker in workers)
     progress(0.1, "comparing metrics with the soft labels")
     result: dict[str, Any] = {
-        "labels": soft.labels.tolist(),
-        "units": len(soft.units),
-        "judgments": int(soft.judgments.sum()),
+        "labels": soft_labels.labels.tolist(),
+        "units": len(soft_labels.units),
+        "judgments": int(soft_labels.judgments.sum()),
         # `floor` is the mean entropy, below which no cross-entropy can be. It is corrected, since the entropy of a few
         # answers is too low; see `SoftLabels`.
         "entropy": {
-            "floor": json_float(soft.floor),
-            "uncorrected": json_float(float(_entropies(soft.shares).mean())),
-            "most": float(np.log(len(soft.labels))),  # the entropy if all answers are equally frequent
-            **as_json(soft, "correction", "concentration", "signature"),
+            "floor": json_float(soft_labels.floor),
+            "uncorrected": json_float(float(_entropies(soft_labels.shares).mean())),
+            "most": float(np.log(len(soft_labels.labels))),  # the entropy if all answers are equally frequent
+            **as_json(soft_labels, "correction", "concentration", "signature"),
         },
-        "disputed": _disputed_items(labelled),
-        "predictors": compare_predictors(study, labelled, predictions or {}, seed),
+        "disputed": _disputed_items(labelled_units),
+        "predictors": compare_predictors(study, labelled_units, predictions or {}, seed),
         "per_worker": {"available": not is_anonymous, "reason": ANONYMOUS_REASON if is_anonymous else ""},
     }
     if not is_anonymous:
         progress(0.3, "comparing people with each other")
-        result["judges"] = workers_as_predictors(table, soft, workers)
+        result["judges"] = workers_as_predictors(table, soft_labels, workers)
         progress(0.4, "looking for groups of participants")
-        result["groups"] = compare_groups(table, workers, soft, bootstraps, seed)
+        result["groups"] = compare_groups(table, workers, soft_labels, bootstraps, seed)
         result["known"] = compare_attributes(study, table, workers, seed)  # groups by known attributes
     with translation.override("en"):  # in English, since the result is stored for readers of any language
         result["in_words"] = describe_disagreement(result)
@@ -90,15 +90,15 @@ def _entropies(shares: Floats) -> Floats:
     return np.asarray(-(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(axis=1))
 
 
-def _disputed_items(labelled: LabelledUnits) -> list[dict[str, Any]]:
+def _disputed_items(labelled_units: LabelledUnits) -> list[dict[str, Any]]:
     """Return the units with the highest entropy of answers, highest first."""
-    soft, positions = labelled.soft, labelled.positions
-    judged_twice = np.flatnonzero(soft.judgments > 1)
-    order = np.lexsort((positions[judged_twice], -soft.entropy[judged_twice]))  # by entropy, then by position
-    disputed = judged_twice[order][:MAX_DISPUTED_ITEMS]
+    soft_labels, positions = labelled_units.soft, labelled_units.positions
+    units = np.flatnonzero(soft_labels.judgments > 1)
+    order = np.lexsort((positions[units], -soft_labels.entropy[units]))  # by entropy, then by position
+    disputed_units = units[order][:MAX_DISPUTED_ITEMS]
     return rows_as_json(
-        unit=texts_of_column(labelled.units.key.take(positions[disputed])),
-        n=soft.judgments[disputed],
-        shares=soft.shares[disputed],
-        entropy=soft.entropy[disputed],
+        unit=texts_of_column(labelled_units.units.key.take(positions[disputed_units])),
+        n=soft_labels.judgments[disputed_units],
+        shares=soft_labels.shares[disputed_units],
+        entropy=soft_labels.entropy[disputed_units],
     )

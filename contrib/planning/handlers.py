@@ -35,13 +35,13 @@ def plan_power(
             study=find_study(pilot), question=assumptions["question"], first=first, second=second
         )
         assumptions, source = assumptions | estimates.assumptions, estimates.source
-    checked = read_assumptions(assumptions)
+    plan_input = read_assumptions(assumptions)
     design = design_of(study_row) if study_row else None
-    plan = compute_plan(assumptions=checked, design=design, progress=run.progress)
+    plan = compute_plan(assumptions=plan_input, design=design, progress=run.progress)
     with run.commit() as result:
         result |= {"designs": len(plan["tried"])}
         if study_row is None:
-            result |= {"plan": plan, "settings": checked.model_dump(mode="json") | source}
+            result |= {"plan": plan, "settings": plan_input.model_dump(mode="json") | source}
         else:
-            analysis = store_power_plan(study=study_row, assumptions=checked, result=plan, source=source)
+            analysis = store_power_plan(study=study_row, assumptions=plan_input, result=plan, source=source)
             result["analysis"] = analysis.pk

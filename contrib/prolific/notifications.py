@@ -70,10 +70,10 @@ def studies_of_notification(body: bytes, *, signature: str, timestamp: str, now:
 
 def _check_signature(body: bytes, signature: str, timestamp: str, now: datetime) -> None:
     """Raise HookForged if the signature is not that of the body and the time, or if the time is long ago."""
-    expected = hmac.new(
+    expected_hash = hmac.new(
         feature_settings.PROLIFIC_HOOK_SECRET.encode(), timestamp.encode() + body, hashlib.sha256
     )
-    if not hmac.compare_digest(base64.b64encode(expected.digest()), signature.encode()):
+    if not hmac.compare_digest(base64.b64encode(expected_hash.digest()), signature.encode()):
         raise HookForged("The notification is not signed with PROLIFIC_HOOK_SECRET.")
     try:
         signed_at = datetime.fromtimestamp(float(timestamp), UTC)

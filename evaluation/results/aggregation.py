@@ -69,7 +69,7 @@ class StudyAggregation:
         figures: further figures of units and of the study that the kind computes.
         model: Dawid and Skene's model with every unit; empty if answers are not categories.
         other_models: other requested models by name, with every unit.
-        audited_units: row ids of the units that the filter had rejected, and that were judged to audit it.
+        audited_units: row ids of the units that the design's filter rejected, and that were judged to audit it.
         result: the result as it is stored, without the consensus. Its ``outputs`` is the row id of the last system
             output that was used; None for pairs.
         judgments: signature of the judgments.
@@ -205,12 +205,12 @@ def _systems_of(
         proposals, table, consensus.decisions, anonymous=anonymous, scale_ends=relevance.ends
     )
     rankings = rankings_of(relevance, proposals, judged_outputs(kind, proposals, table, consensus), audit)
-    standardised = None
+    standardised_outputs = None
     if kind.results is not None:  # as of a slider: means of answers standardised by worker
-        standardised = outputs_of_answers(
+        standardised_outputs = outputs_of_answers(
             proposals, table, consensus.decisions, anonymous=anonymous, answers=_standardised_answers(table)
         )
-    systems = [] if outputs is None else judged_systems(relevance, outputs, standardised)
+    systems = [] if outputs is None else judged_systems(relevance, outputs, standardised_outputs)
     return systems, rankings, verdict_of_systems(study, table, consensus, outputs)
 
 
@@ -314,7 +314,7 @@ def compute_aggregation(
     if model:
         result["dawid_skene"] = without_units(model)
     if other_models:
-        result["models"] = {name: without_units(other) for name, other in other_models.items()}
+        result["models"] = {name: without_units(other_model) for name, other_model in other_models.items()}
     if audit:
         result["filter_audit"] = audit
     return StudyAggregation(

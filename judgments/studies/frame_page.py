@@ -80,8 +80,8 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
 def _studies_of_criteria(study: Study, request: HttpRequest) -> list[tuple[str, Study, str]]:
     """Return the studies of the other criteria of the same imported file, as (criterion, study, address)."""
     slugs = study.notes.get("criteria", {})
-    visible = Study.objects.visible_to(request.user).filter(slug__in=slugs.values()).exclude(pk=study.pk)
-    rows = {row.slug: row for row in visible}
+    studies = Study.objects.visible_to(request.user).filter(slug__in=slugs.values()).exclude(pk=study.pk)
+    rows = {row.slug: row for row in studies}
     return [(name, rows[slug], first_page(rows[slug])) for name, slug in slugs.items() if slug in rows]
 
 

@@ -52,7 +52,7 @@ def rank_systems(segments: Segments, alternative: Alternative = "two-sided") -> 
     domains = {name: _domain_means(system_segments) for name, system_segments in segments.items()}
     scores = {name: float(np.mean(list(means.values()))) for name, means in domains.items()}
     # The pairs of systems of which the first is significantly better.
-    beats = {
+    significant_pairs = {
         (first, second)
         for first, second in permutations(segments, 2)
         if (alternative == "greater" or scores[first] > scores[second])
@@ -60,9 +60,9 @@ def rank_systems(segments: Segments, alternative: Alternative = "two-sided") -> 
     }
     rows = []
     for name in segments:
-        best = 1 + sum((other, name) in beats for other in segments)
-        worst = len(segments) - sum((name, other) in beats for other in segments)
-        rows.append(RankedSystem(name, scores[name], best, worst, domains[name]))
+        best_rank = 1 + sum((other_name, name) in significant_pairs for other_name in segments)
+        worst_rank = len(segments) - sum((name, other_name) in significant_pairs for other_name in segments)
+        rows.append(RankedSystem(name, scores[name], best_rank, worst_rank, domains[name]))
     return sorted(rows, key=lambda row: (-row.score, row.system))
 
 
@@ -79,6 +79,6 @@ def _p_value(first: Sequence[Segment], second: Sequence[Segment], alternative: A
     second_scores = {segment.item: segment.scores for segment in second}
     differences: defaultdict[str, list[float]] = defaultdict(list)
     for segment in first:
-        for other in second_scores.get(segment.item, ()):
-            differences[segment.domain].extend(score - other for score in segment.scores)
+        for other_score in second_scores.get(segment.item, ()):
+            differences[segment.domain].extend(score - other_score for score in segment.scores)
     return stouffer_wilcoxon(list(differences.values()), alternative)

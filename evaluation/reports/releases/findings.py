@@ -111,13 +111,13 @@ class Findings:
         return {name: getattr(self, name) for name in ("signature", "counts", "agreement", "metrics")}
 
 
-def compute_findings(rows: ReleasedRows, registered: RegisteredPlan | None = None) -> Findings:
+def compute_findings(rows: ReleasedRows, registered_plan: RegisteredPlan | None = None) -> Findings:
     """Return the results of complete rows, and the outcomes of a registered plan."""
     inputs = inputs_of_rows(rows)
     sections = sections_of(inputs)
-    if registered is not None:
-        sections.append(registration_section(registered, inputs))
-    outcomes = None if registered is None else registration_as_json(registered, inputs)
+    if registered_plan is not None:
+        sections.append(registration_section(registered_plan, inputs))
+    outcomes = None if registered_plan is None else registration_as_json(registered_plan, inputs)
     return Findings(rows, rows.signature(), inputs, sections, outcomes)
 
 

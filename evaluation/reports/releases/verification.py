@@ -131,29 +131,29 @@ def _registered_plan(reader: BundleReader) -> RegisteredPlan | None:
     """
     if not {REGISTRATION, OUTCOMES} <= set(reader.names):
         return None
-    content, stated = reader.json(REGISTRATION), reader.json(OUTCOMES)
+    content, outcomes = reader.json(REGISTRATION), reader.json(OUTCOMES)
     return RegisteredPlan(
         plan=RegistrationPlan.model_validate(content["plan"]),
         content=content,
         sha256=content["sha256"],
-        registered_on=stated["registered_on"],
-        deviations=tuple(Deviation(**deviation) for deviation in stated["deviations"]),
+        registered_on=outcomes["registered_on"],
+        deviations=tuple(Deviation(**deviation) for deviation in outcomes["deviations"]),
     )
 
 
 def _check_plan(reader: BundleReader, manifest: dict[str, Any]) -> list[str]:
     """Return sentences on a registered plan that is missing, or whose hash is not the stated one."""
     if REGISTRATION not in reader.names:
-        stated = manifest.get("registration")
-        return [f"{MANIFEST} names a registered plan, and {REGISTRATION} is missing."] if stated else []
+        names_plan = bool(manifest.get("registration"))
+        return [f"{MANIFEST} names a registered plan, and {REGISTRATION} is missing."] if names_plan else []
     content = dict(reader.json(REGISTRATION))
-    stated = content.pop("sha256", None)
+    stated_hash = content.pop("sha256", None)
     differences = []
-    if plan_hash(content) != stated:
-        differences.append(f"{REGISTRATION}: its plan and design do not have the SHA-256 {stated}.")
-    if manifest.get("registration") != stated:
+    if plan_hash(content) != stated_hash:
+        differences.append(f"{REGISTRATION}: its plan and design do not have the SHA-256 {stated_hash}.")
+    if manifest.get("registration") != stated_hash:
         differences.append(
-            f"{MANIFEST} names the SHA-256 {manifest.get('registration')} of the plan, not {stated}."
+            f"{MANIFEST} names the SHA-256 {manifest.get('registration')} of the plan, not {stated_hash}."
         )
     return differences
 
@@ -165,7 +165,7 @@ def verify_bundle(path: Path) -> Verification:
 
 
 def _verify_bundle(reader: BundleReader) -> Verification:
-    differences, checked = reader.problems(), len(reader.names)
+    differences, checked_count = reader.problems(), len(reader.names)
     try:
         bundle = read_bundle(reader)
         findings, report = bundle.findings, reader.json(f"{REPORT}report.json")
@@ -179,7 +179,7 @@ def _verify_bundle(reader: BundleReader) -> Verification:
         differences += _check_plan(reader, bundle.manifest)
         differences += _check_files_of_report(reader, _sections(report))
         checked_rows, row_differences = _compare_rows(reader, "consensus.jsonl", findings.consensus())
-        checked += checked_rows
+        checked_count += checked_rows
         differences += row_differences
         changed_files: list[str] = []
         wording = bundle.rows.settings.wording
@@ -203,9 +203,9 @@ def _verify_bundle(reader: BundleReader) -> Verification:
     else:
         for name, (stated, computed) in compared_values.items():
             differences += describe_differences(stated, computed, name)
-            checked += sum(1 for _ in scalars_in(computed))
+            checked_count += sum(1 for _ in scalars_in(computed))
         differences += changed_files
-    return make_verification(reader.path.name, checked, differences)
+    return make_verification(reader.path.name, checked_count, differences)
 
 
 def _check_manifest(reader: BundleReader, bundle: ReadBundle, report: Any) -> list[str]:
@@ -259,18 +259,18 @@ def _render_again(reader: BundleReader, bundle: ReadBundle, stated: Any) -> tupl
 
 def _compare_rows(reader: BundleReader, name: str, rows: Iterable[Any]) -> tuple[int, list[str]]:
     """Compare a file with ``rows``. Return the number of compared values and the differences."""
-    checked = stated_count = computed_count = 0
+    checked_count = stated_count = computed_count = 0
     differences: list[str] = []
     for index, (stated, computed) in enumerate(zip_longest(reader.rows(name), rows)):
         stated_count += stated is not None
         computed_count += computed is not None
         if computed is not None:
-            checked += sum(1 for _ in scalars_in(computed))
+            checked_count += sum(1 for _ in scalars_in(computed))
         if stated is not None and computed is not None:
             differences += describe_differences(stated, computed, f"{name}[{index}]")
     if stated_count != computed_count:
         differences = [f"{name}: stated {stated_count:,} entries, found {computed_count:,}"]
-    return checked, differences
+    return checked_count, differences
 
 
 def _reword(value: Any, wording: int) -> Any:
@@ -280,11 +280,11 @@ def _reword(value: Any, wording: int) -> Any:
     if isinstance(value, (list, tuple)):
         return [_reword(part, wording) for part in value]
     if isinstance(value, str) and wording < WORDING_VERSION:
-        for earlier, current in WORDING_TEMPLATES["reworded"].items():
-            value = value.replace(earlier, current)
+        for earlier_text, current_text in WORDING_TEMPLATES["reworded"].items():
+            value = value.replace(earlier_text, current_text)
         if wording == 0:
-            for pattern, current in REWORDED_PATTERNS.items():
-                value = re.sub(pattern, current, value)
+            for pattern, current_text in REWORDED_PATTERNS.items():
+                value = re.sub(pattern, current_text, value)
     return value
 
 
@@ -298,18 +298,18 @@ def _sections(report: Any) -> Any:
 
 def _check_files_of_report(reader: BundleReader, sections: Any) -> list[str]:
     """Return a sentence for each CSV file that differs from the numbers in report.json."""
-    expected: dict[str, str] = {}
+    expected_texts: dict[str, str] = {}
     try:
         for section in sections:
             for folder in ("figures", "tables"):
                 for table in section[folder]:
                     name = f"{REPORT}{folder}/{table['name']}.csv"
-                    expected[name] = csv_of(table["columns"], table["rows"])
+                    expected_texts[name] = csv_of(table["columns"], table["rows"])
     except MALFORMED_ROW_ERRORS as error:
         raise VerificationError(f"{REPORT}report.json of {reader.path} is no report.") from error
     return [
         f"{name}: its numbers are not those of {REPORT}report.json."
-        for name, text in expected.items()
+        for name, text in expected_texts.items()
         if reader.text(name) != text
     ]
 
@@ -358,28 +358,28 @@ def _is_same_value(stated: Any, computed: Any) -> bool:
 def verify_signature(*, text: str, study: Study) -> Verification:
     """Compare a stated judgment signature with the study's rows. Raise VerificationError if it is not a signature."""
     try:
-        stated = parse(text)
+        stated_signature = parse(text)
     except BadSignature as error:
         raise VerificationError(f"{error}.") from None
-    differences = compare_signature(study, stated)
-    checked = len(stated.fields) + 2  # with protocol and version
-    return make_verification("The signature", checked, list(map(str, differences)))
+    differences = compare_signature(study, stated_signature)
+    checked_count = len(stated_signature.fields) + 2  # with protocol and version
+    return make_verification("The signature", checked_count, list(map(str, differences)))
 
 
 def verify_study(*, study: Study, progress: Progress = no_progress) -> Verification:
     """Compare the newest stored aggregation with the study's rows. Raise VerificationError if none is stored."""
-    stored = Analysis.objects.newest(study, Analysis.Kind.AGGREGATION)
-    if stored is None:
+    stored_analysis = Analysis.objects.newest(study, Analysis.Kind.AGGREGATION)
+    if stored_analysis is None:
         raise VerificationError(f"Study {study.slug!r} has no stored results to verify; compute them first.")
-    computed = compute_aggregation(study=study, progress=progress)
+    aggregation = compute_aggregation(study=study, progress=progress)
     differences: list[str] = []
-    if stored.judgments:
-        differences += map(str, compare_signature(study, parse(stored.judgments)))
-    checked = len(parse(computed.judgments).fields) + 2  # with protocol and version
+    if stored_analysis.judgments:
+        differences += map(str, compare_signature(study, parse(stored_analysis.judgments)))
+    checked_count = len(parse(aggregation.judgments).fields) + 2  # with protocol and version
     # Aggregations stored before there were rankings also lack the table of systems.
-    keys_of_systems: tuple[str, ...] = ("systems", "rankings") if "rankings" in stored.result else ()
-    keys_of_systems += ("system_orders",) if "system_orders" in stored.result else ()
+    keys_of_systems: tuple[str, ...] = ("systems", "rankings") if "rankings" in stored_analysis.result else ()
+    keys_of_systems += ("system_orders",) if "system_orders" in stored_analysis.result else ()
     for name in ("agreement", "workers", "counts", *keys_of_systems, "figures"):
-        checked += sum(1 for _ in scalars_in(computed.result[name]))
-        differences += describe_differences(stored.result.get(name), computed.result[name], name)
-    return make_verification(f"The stored aggregation of {study.slug!r}", checked, differences)
+        checked_count += sum(1 for _ in scalars_in(aggregation.result[name]))
+        differences += describe_differences(stored_analysis.result.get(name), aggregation.result[name], name)
+    return make_verification(f"The stored aggregation of {study.slug!r}", checked_count, differences)

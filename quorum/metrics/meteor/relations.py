@@ -83,15 +83,15 @@ def _pairs_sharing_set(tokens: Ints, sets: Ints) -> tuple[Ints, Ints]:
     sizes = np.diff(first_of_set, append=sets.size)
     # Pair each token with all tokens of its set.
     partner_counts = np.repeat(sizes, sizes)
-    left = np.repeat(tokens, partner_counts)
-    right = tokens[joined_ranges(np.repeat(first_of_set, sizes), partner_counts)]
-    are_different = left != right
-    return _distinct_pairs(left[are_different], right[are_different])
+    first_tokens = np.repeat(tokens, partner_counts)
+    second_tokens = tokens[joined_ranges(np.repeat(first_of_set, sizes), partner_counts)]
+    are_different = first_tokens != second_tokens
+    return _distinct_pairs(first_tokens[are_different], second_tokens[are_different])
 
 
-def _distinct_pairs(left: Ints, right: Ints) -> tuple[Ints, Ints]:
+def _distinct_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints]:
     """Return the distinct pairs, ascending. All numbers are below 2 ** 31, so that a pair fits into one number."""
-    pairs = np.unique((left << 31) | right)
+    pairs = np.unique((first << 31) | second)
     return pairs >> 31, pairs & ((1 << 31) - 1)
 
 

@@ -65,18 +65,18 @@ def kendall_codes(x: Floats, y: Floats, group_starts: Ints) -> KendallCodes:
 def pearson_groups(x: Floats, y: Floats, group_starts: Ints, weights: Floats) -> Floats:
     """Return (G,) Pearson correlations. Values are scaled within each group to avoid overflow."""
     sizes = np.diff(group_starts)
-    first = group_starts[:-1]
+    starts = group_starts[:-1]
     centred_columns = []
     constant = sizes < 2
     for values in (x, y):
-        maximum, minimum = np.maximum.reduceat(values, first), np.minimum.reduceat(values, first)
+        maximum, minimum = np.maximum.reduceat(values, starts), np.minimum.reduceat(values, starts)
         constant = constant | (maximum == minimum)
-        means = np.add.reduceat(values * weights, first) / np.add.reduceat(weights, first)
+        means = np.add.reduceat(values * weights, starts) / np.add.reduceat(weights, starts)
         spread = np.where(maximum > minimum, np.maximum(maximum - means, means - minimum), 1.0)
         centred_columns.append((values - np.repeat(means, sizes)) / np.repeat(spread, sizes))
     x, y = centred_columns
-    squares = np.add.reduceat(weights * x * x, first) * np.add.reduceat(weights * y * y, first)
-    return np.clip(ratio(np.add.reduceat(weights * x * y, first), np.sqrt(squares), where=~constant), -1, 1)
+    squares = np.add.reduceat(weights * x * x, starts) * np.add.reduceat(weights * y * y, starts)
+    return np.clip(ratio(np.add.reduceat(weights * x * y, starts), np.sqrt(squares), where=~constant), -1, 1)
 
 
 def group_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints]:

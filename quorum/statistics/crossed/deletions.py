@@ -160,9 +160,9 @@ def _replace_gains_of_votes(value: Floats, row: Ints, contribution: Floats, lead
     )
     has_votes_alone = for_first + for_second + for_neither == vote_counts
     is_vote_lead = has_votes_alone & (for_first - for_second == leads)
-    replaced = np.flatnonzero((is_vote_lead & (jackknife_size(vote_counts) > 0))[row])
-    counts = np.stack([row_counts[row[replaced]] for row_counts in (for_first, for_second, for_neither)])
-    votes = contribution[replaced]
+    positions = np.flatnonzero((is_vote_lead & (jackknife_size(vote_counts) > 0))[row])
+    counts = np.stack([row_counts[row[positions]] for row_counts in (for_first, for_second, for_neither)])
+    votes = contribution[positions]
     # Compute the gains once for each distinct case, which consists of the row's numbers of votes and the rater's vote.
     base = int(vote_counts.max(initial=0)) + 1
     case_codes = np.ravel_multi_index((*counts, votes.astype(np.int64) + 1), (base, base, base, 3))
@@ -171,7 +171,7 @@ def _replace_gains_of_votes(value: Floats, row: Ints, contribution: Floats, lead
         _gains_of_vote(tuple(counts[:, example].tolist()), float(votes[example]))
         for example in examples.tolist()
     ]
-    value[replaced] = np.array(gains).reshape(-1, 2)[case_of_deletion]
+    value[positions] = np.array(gains).reshape(-1, 2)[case_of_deletion]
 
 
 def jackknife_size(votes: Any) -> Any:

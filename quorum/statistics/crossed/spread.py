@@ -173,12 +173,10 @@ def crossed_spread(items: Spread, squares: Squares) -> Spread:
     independent_rows = math.nan if items.df < math.inf else float(squares.items)
     items_df = items.df if items.df < math.inf else max(squares.items, MIN_CLUSTERS) - 1
     raters_df = max(squares.raters, MIN_CLUSTERS) - 1
-    df = float(
-        satterthwaite(items.variance, items_df, squares.max_rater_variance, raters_df)[0]
-    )  # of one estimate
+    (df,) = satterthwaite(items.variance, items_df, squares.max_rater_variance, raters_df)  # of one estimate
     return Spread(
         variance=items.variance + rater_variance,
-        df=df,
+        df=float(df),
         by_raters=rater_variance,
         within=float(squares.noise_variance),
         items=items.items,

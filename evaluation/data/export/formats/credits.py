@@ -171,11 +171,11 @@ class CreditFinder:
         all outputs before it.
         """
         columns = columns_of(outputs.values_list("pk", "system_id", "item_id", "caption_id", "rank"), 5)
-        in_snapshot = (columns[0] <= self.moment.last_output) & np.isin(columns[1], list(self._systems))
-        system, image, caption, rank = columns[1:, in_snapshot].astype(np.int64)
+        is_in_snapshot = (columns[0] <= self.moment.last_output) & np.isin(columns[1], list(self._systems))
+        system, image, caption, rank = columns[1:, is_in_snapshot].astype(np.int64)
         # Systems that are known only in part have ranks that are positions in their whole lists.
         names_known_in_part = self.moment.partly_known_systems.get(task, ())
-        partly_known = [pk for pk, name in self._systems.items() if name in names_known_in_part]
+        partly_known_systems = [pk for pk, name in self._systems.items() if name in names_known_in_part]
         text_hashes, text = np.unique(self._hashes_of(caption), return_inverse=True)
         # The columns have row ids instead of positions. ``original``, names and judged units are not needed.
         lists = sort_into_lists(
@@ -186,7 +186,7 @@ class CreditFinder:
                 query_caption=caption if task == SEARCH else np.full(len(caption), -1),
                 rank=rank,
                 original=np.zeros_like(rank),
-                has_rank=np.isin(system, partly_known),
+                has_rank=np.isin(system, partly_known_systems),
             ),
             (), (), (), (), {}, JudgedUnits.from_rows([]),
         )  # fmt: skip
@@ -203,14 +203,14 @@ class CreditFinder:
 
     def _hashes_of(self, captions: Ints) -> Ints:
         """Return (N,) hashes of the normalised texts of captions, given by (N,) row ids."""
-        distinct = np.unique(captions)
+        row_ids = np.unique(captions)
         if len(self._hashes) > MAX_CACHED_HASHES:
             self._hashes.clear()
-        for batch in batched((pk for pk in distinct.tolist() if pk not in self._hashes), KEYS_PER_QUERY):
+        for batch in batched((pk for pk in row_ids.tolist() if pk not in self._hashes), KEYS_PER_QUERY):
             rows = plain_rows(Caption.objects.filter(pk__in=batch).order_by().values_list("pk", "text"))
             self._hashes.update((pk, hash(one_text(text))) for pk, text in rows)
-        hashes = np.array([self._hashes[pk] for pk in distinct.tolist()], dtype=np.int64)
-        return hashes[np.searchsorted(distinct, captions)]
+        hashes = np.array([self._hashes[pk] for pk in row_ids.tolist()], dtype=np.int64)
+        return hashes[np.searchsorted(row_ids, captions)]
 
 
 def _shown_captions(unit_ids: Sequence[int]) -> dict[int, list[ShownCaption]]:
