@@ -64,7 +64,7 @@ class CompareMetrics(QuorumCommand):
         value_format = "percent" if result["what"] == "pairs" else "coefficient"
         rows = [
             (
-                row.get("kind") or MEASURE_LABELS[row["measure"]],
+                row.get("kind") or MEASURE_LABELS[row["measure"]],  # only rows of pairs have a kind
                 row["first"],
                 row["second"],
                 Estimate(row["difference"], row["low"], row["high"]),

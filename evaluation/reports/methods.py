@@ -117,7 +117,7 @@ def methods_with_citations(
 def _template_values(inputs: ReportInputs, study: Study, sections: Sequence[Section]) -> dict[str, Any]:
     """Return the values for the templates in ``methods.toml``, except the functions that cite works."""
     design, kind, result = design_of(study), inputs.kind, inputs.aggregation.result
-    audit = result.get("filter_audit")
+    audit = result.get("filter_audit")  # of the captions that the design's filter rejected
     imported = study.source == Study.Source.IMPORTED
     exclusions = Exclusion.objects.filter(study=study, lifted_at=None)
     source = study.dataset.source_format

@@ -24,7 +24,7 @@ def one_against_rest_of_ratings(
     """
     ratings = pattern_data.ratings
     kind_codes, kind_names = pair_kinds_of(ratings.units, units)
-    # Each judgment gets the value of its cell.
+    # Each judgment gets the value of its cell, which is an answer to the units of a pattern.
     has_majority, agrees = (
         pattern_data.judgment_values(flags) > 0 for flags in _agreement_with_others(pattern_data.patterns)
     )

@@ -52,7 +52,7 @@ MALFORMED_ROW_ERRORS = (KeyError, TypeError, ValueError, AttributeError, IndexEr
 # Keys that bundles of earlier versions lack. Such bundles are valid.
 ADDED_KEYS = frozenset({"coefficients", "orders", "pearson", "scope", "side_bias"})
 REWORDED_KEYS = (".reason", ".note")  # ends of paths to sentences that later versions may word differently
-ADDED_TABLES = frozenset({"rank-correlations"})  # tables that reports of wording 0 lack
+ADDED_TABLES = frozenset({"rank-correlations"})  # tables that reports of wording 0, the oldest version, lack
 
 # Replacements for patterns in reports of wording 0, applied to stated and to computed reports.
 REWORDED_PATTERNS = {

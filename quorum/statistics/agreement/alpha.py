@@ -109,8 +109,8 @@ class Alpha:
         return AgreementData.of_patterns(
             patterns,
             AlphaOfWeights(patterns, self.level),
-            NO_VARIATION if len(patterns.frequency) else NO_PAIRS,
-            NEGATIVE_RATIO if self.level == "ratio" and (patterns.labels < 0).any() else "",
+            reason=NO_VARIATION if len(patterns.frequency) else NO_PAIRS,  # if alpha is undefined
+            note=NEGATIVE_RATIO if self.level == "ratio" and (patterns.labels < 0).any() else "",
         )
 
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
