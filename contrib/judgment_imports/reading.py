@@ -150,7 +150,7 @@ def mappings_by_criterion(
 ) -> dict[str, ColumnMapping | None]:
     """Return the mapping that reads the judgments of each criterion of a table, by name of the criterion.
 
-    Return ``{"": mapping}`` if there are no criteria, in rows (``criterion``) or in columns of their own (``criteria``).
+    Return ``{"": mapping}`` if there are no criteria, in rows (``criterion``) or in own columns (``criteria``).
     """
     path = checked_path(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
     if mapping is None or not (mapping.criterion or mapping.criteria):

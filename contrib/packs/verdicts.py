@@ -102,10 +102,10 @@ def verdict_of(
         others: the values by other conventions, by name of the convention.
         missing: why there is no value.
     """
-    computed = None if ours is None else json_float(ours.value)
-    if ours is None or computed is None:
+    computed_value = None if ours is None else json_float(ours.value)
+    if ours is None or computed_value is None:
         return NumberVerdict(pack.name, number, Estimate(None), NOT_REPRODUCIBLE, missing or number.missing)
-    value = computed * number.scale
+    value = computed_value * number.scale
     # If nothing was drawn again, such as random pairs, there is no sampling error: the number is equal or it is not.
     low = high = None
     if number.drawn:
@@ -124,14 +124,14 @@ def _scaled(limit: float | None, number: PublishedNumber) -> float | None:
     return None if finite_limit is None else finite_limit * number.scale
 
 
-def _describe_conventions(number: PublishedNumber, others: Mapping[str, float | None]) -> str:
+def _describe_conventions(number: PublishedNumber, other_values: Mapping[str, float | None]) -> str:
     """Describe the values by other conventions: those equal to the published number or, if there are none, all."""
-    values = {convention: value * number.scale for convention, value in others.items() if value is not None}
-    equal_values = {convention: value for convention, value in values.items() if is_equal(number, value)}
+    values = {name: value * number.scale for name, value in other_values.items() if value is not None}
+    equal_values = {name: value for name, value in values.items() if is_equal(number, value)}
     # One digit more than printed shows how far a value is from rounding to the number. Whole counts need none.
     is_count = not number.unit and not _digits(number)
     digits = _digits(number) + (0 if is_count else 1)
-    texts = [f"{value:.{digits}f} ({convention})" for convention, value in (equal_values or values).items()]
+    texts = [f"{value:.{digits}f} ({name})" for name, value in (equal_values or values).items()]
     return f"{'met by' if equal_values else 'not met either by'} {', '.join(texts)}" if texts else ""
 
 

@@ -254,6 +254,6 @@ def _read_time(value: object) -> datetime | None:
         raise RetryLater(f"Prolific's time {value[:60]!r} is none; expected ISO 8601.") from error
 
 
-def _read_state(kind: type[State], value: object, unknown: State) -> State:
-    """Return the state with this name, or ``unknown`` if this version has no such state."""
-    return kind(str(value)) if value in set(kind) else unknown
+def _read_state(kind: type[State], value: object, unknown_state: State) -> State:
+    """Return the state with this name, or ``unknown_state`` if this version has no such state."""
+    return kind(str(value)) if value in set(kind) else unknown_state

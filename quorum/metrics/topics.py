@@ -32,8 +32,8 @@ class TopicModel:
     def topic_shares(self, counts: scipy.sparse.csr_array, tolerance: float = TOLERANCE) -> Floats:
         """Return the (N, K) expected shares of the K fitted topics in N documents with (N, V) counts of words."""
         topics = len(self.words)
-        fitted = fit_topics(counts, topics, prior=self.prior, tolerance=tolerance, fixed_words=self.words)
-        return _expected_shares(fitted.documents)
+        model = fit_topics(counts, topics, prior=self.prior, tolerance=tolerance, fixed_words=self.words)
+        return _expected_shares(model.documents)
 
     def word_probabilities(self) -> Floats:
         """Return the (K, V) expected probabilities of V words in K topics."""

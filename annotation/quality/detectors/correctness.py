@@ -65,11 +65,11 @@ class Disagreement(SequentialRule):
         agreeing_count = int((np.abs(answers - others_answers) <= distance).sum())
         chance = _chance_agreement(answers, others_answers, distance)
         kappa = _crowd_kappa(history, distance) if self.of_crowd else 0.0
-        expected = chance + self.of_crowd * kappa * (1 - chance)
-        p = binomial_at_most(agreeing_count, n, expected)
+        expected_agreement = chance + self.of_crowd * kappa * (1 - chance)
+        p = binomial_at_most(agreeing_count, n, expected_agreement)
         if p > level:
             return None
-        numbers = {"n": n, "agreeing": agreeing_count, "chance": chance, "expected": expected}
+        numbers = {"n": n, "agreeing": agreeing_count, "chance": chance, "expected": expected_agreement}
         own_kappa = (agreeing_count / n - chance) / (1 - chance) if chance < 1 else 0.0
         return self.make_finding(history, **numbers, kappa=own_kappa, others_kappa=kappa, p=p, level=level)
 
@@ -131,7 +131,7 @@ def _medians(values: Floats, value_counts: Ints) -> Floats:
 
 
 def _chance_agreement(answers: Floats, others_answers: Floats, distance: float) -> float:
-    """Return the probability that a random one of ``answers`` agrees with a random one of ``others``.
+    """Return the probability that a random one of ``answers`` agrees with a random one of ``others_answers``.
 
     Two answers agree if they differ by at most ``distance``.
     """

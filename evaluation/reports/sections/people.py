@@ -130,6 +130,6 @@ def _chance_accuracy(inputs: ReportInputs) -> float | None:
 
 
 def _control_accuracy(row: Mapping[str, Any]) -> Estimate:
-    right, seen = row["controls_right"], row["controls_seen"]
-    low, high = wilson_interval(right, seen) if seen else (None, None)
-    return Estimate(row["controls_share"], low, high, seen)
+    right_count, seen_count = row["controls_right"], row["controls_seen"]
+    low, high = wilson_interval(right_count, seen_count) if seen_count else (None, None)
+    return Estimate(row["controls_share"], low, high, seen_count)

@@ -143,14 +143,14 @@ def implied_comparisons(
     bounds = np.searchsorted(rows.answer, np.arange(rows.count + 1))
     for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         items, points = rows.item[start:end].tolist(), rows.point[start:end].tolist()
-        top, bottom = items[points.index(1)], items[points.index(-1)]
+        best_item, worst_item = items[points.index(1)], items[points.index(-1)]
         for item in items:
-            if item != top:
-                winners.append(names[top])
+            if item != best_item:
+                winners.append(names[best_item])
                 losers.append(names[item])
-            if item not in (top, bottom):
+            if item not in (best_item, worst_item):
                 winners.append(names[item])
-                losers.append(names[bottom])
+                losers.append(names[worst_item])
     return winners, losers
 
 

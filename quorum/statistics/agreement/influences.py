@@ -153,9 +153,9 @@ def alpha_influences(patterns: UnitPatterns, level: str) -> PatternInfluences | 
     positions = np.cumsum(totals) - totals / 2 if level == "ordinal" else positions_at(level, patterns.labels)
     if np.count_nonzero(totals) < 2:
         return None
-    compared = _ComparedCells.from_patterns(patterns, kind, positions)
-    n, other_judges = totals.sum(), np.maximum(compared.sizes - 1, 1)
-    observed = float(compared.disagreement / other_judges @ compared.frequency)
+    cells = _ComparedCells.from_patterns(patterns, kind, positions)
+    n, other_judges = totals.sum(), np.maximum(cells.sizes - 1, 1)
+    observed = float(cells.disagreement / other_judges @ cells.frequency)
     distance_sums = np.empty(label_count)
     fill_value_distances(kind, positions, totals, distance_sums)
     expected = float(totals @ distance_sums)
@@ -164,28 +164,28 @@ def alpha_influences(patterns: UnitPatterns, level: str) -> PatternInfluences | 
     # The effect of one more judgment of a value on O through the ranks (ordinal level only), and on E.
     rank_effects, expected_effects = np.zeros(label_count), 2 * distance_sums
     if level == "ordinal":
-        rank_effects = _rank_effects(_observed_slopes(compared, positions))
+        rank_effects = _rank_effects(_observed_slopes(cells, positions))
         mean = float(totals @ positions) / n
         # E is 2 n times the sum of squared deviations of the ranks, so these are its derivatives by the ranks.
         expected_effects += _rank_effects(4 * n * totals * (positions - mean))
     # The effect on alpha, by the derivative of the quotient: what the cell, its pattern and its label contribute. The
     # last term is there because n grows by one.
     slope = (1 - n) / expected
-    effects = compared.distances * (2 * slope / other_judges)[compared.pattern]
-    effects -= (slope * compared.disagreement / compared.sizes / other_judges)[compared.pattern]
+    effects = cells.distances * (2 * slope / other_judges)[cells.pattern]
+    effects -= (slope * cells.disagreement / cells.sizes / other_judges)[cells.pattern]
     label_effects = slope * (rank_effects - observed / expected * expected_effects) - observed / expected
-    effects += label_effects[compared.code]
+    effects += label_effects[cells.code]
     chance = float(totals @ (n - totals)) / (n * (n - 1))
-    return replace(compared.influences(effects), chance_of_difference=chance)
+    return replace(cells.influences(effects), chance_of_difference=chance)
 
 
-def _observed_slopes(compared: _ComparedCells, positions: Floats) -> Floats:
+def _observed_slopes(cells: _ComparedCells, positions: Floats) -> Floats:
     """Return the (V,) derivatives of O, as in `alpha_influences`, by the mid-rank of each of V values."""
-    cell_positions, sizes, pattern = positions[compared.code], compared.sizes, compared.pattern
-    sums = np.bincount(pattern, weights=compared.weight * cell_positions, minlength=len(sizes))
-    means = sums / np.maximum(compared.frequency, 1) / sizes
+    cell_positions, sizes, pattern = positions[cells.code], cells.sizes, cells.pattern
+    sums = np.bincount(pattern, weights=cells.weight * cell_positions, minlength=len(sizes))
+    means = sums / np.maximum(cells.frequency, 1) / sizes
     cell_slopes = 4 * sizes[pattern] * (cell_positions - means[pattern]) / np.maximum(sizes - 1, 1)[pattern]
-    slopes = np.bincount(compared.code, weights=compared.weight * cell_slopes, minlength=len(positions))
+    slopes = np.bincount(cells.code, weights=cells.weight * cell_slopes, minlength=len(positions))
     return slopes.astype(np.float64)
 
 
@@ -207,16 +207,16 @@ def percent_influences(
     Percent agreement is the mean over units of 1 - P / (m (m - 1) `max_distance`), where a unit has m judgments, and P
     is the sum of the distances over their ordered pairs.
     """
-    compared = _ComparedCells.from_patterns(patterns, kind, positions)
-    units, sizes = compared.frequency.sum(), compared.sizes
+    cells = _ComparedCells.from_patterns(patterns, kind, positions)
+    units, sizes = cells.frequency.sum(), cells.sizes
     if not units:
         return None
     pairs = np.maximum(sizes * (sizes - 1), 1)
-    share = 1 - compared.disagreement / pairs / max_distance
+    share = 1 - cells.disagreement / pairs / max_distance
     # Divide the deviation of a unit from the mean among its judgments. A judgment also changes P by 2 D, as in
     # `alpha_influences`, and m (m - 1) by the share 2 / m, as (m - 1) / m is held constant.
-    unit_effects = (share - share @ compared.frequency / units) / (units * sizes)
-    unit_effects += 2 / max_distance / units * (compared.disagreement / (sizes * pairs))
-    effects = compared.distances * (-2 / max_distance / units / pairs)[compared.pattern]
-    effects += unit_effects[compared.pattern]
-    return replace(compared.influences(effects), is_share=True)
+    unit_effects = (share - share @ cells.frequency / units) / (units * sizes)
+    unit_effects += 2 / max_distance / units * (cells.disagreement / (sizes * pairs))
+    effects = cells.distances * (-2 / max_distance / units / pairs)[cells.pattern]
+    effects += unit_effects[cells.pattern]
+    return replace(cells.influences(effects), is_share=True)

@@ -66,8 +66,8 @@ def plan_design(
     sufficient_numbers = [number for number, result in enumerate(results) if result.low >= wanted]
     if not sufficient_numbers:
         return Plan(tuple(results), tuple(costs), wanted, None, None, None)
-    best = min(sufficient_numbers, key=lambda number: (costs[number], sizes[number].judgments))
-    size = sizes[best]
+    best_number = min(sufficient_numbers, key=lambda number: (costs[number], sizes[number].judgments))
+    size = sizes[best_number]
     fewer_votes = Size(size.pairs, size.references, size.votes - 1) if size.votes > 1 else None
     half_the_pairs = Size(size.pairs // 2, size.references, size.votes) if size.pairs > 1 else None
     # Simulate the design together with the smaller ones, which then use votes of its simulations.
