@@ -73,14 +73,14 @@ def import_dataset_upload(
                 name=name,
                 images=folder or images or None,
                 attribution=attribution,
-                **people_part.source,
+                **people_part.import_arguments,
                 **common_arguments,
             )
         for part in system_parts:
             path = files.root / part.file
             with pending_imports.storing_problems(job, path):
-                added_system = import_candidates(
-                    path=path, dataset=name, system=part.system, **part.source, **common_arguments
+                added = import_candidates(
+                    path=path, dataset=name, system=part.system, **part.import_arguments, **common_arguments
                 )
             summary = summary.with_system(added_system)
         summary.counts["systems"] = find_dataset(name).systems.count()

@@ -84,7 +84,7 @@ class UploadPart:
         return ColumnMapping(columns=self.columns_named, **self.row_options, fixes=self.fixes)
 
     @property
-    def source(self) -> dict[str, Any]:
+    def import_arguments(self) -> dict[str, Any]:
         """The arguments by which an import reads the part from its file."""
         part = TablePart(
             self.only, tuple(self.columns), images_alone=self.role == IMAGES, of_system=self.role == SYSTEM

@@ -69,7 +69,7 @@ def _silent_leases(
     answered_assignments = Assignment.objects.filter(study=study).exclude(answers={}, submitted_at=None)
     leases = Assignment.objects.annotate(
         silent_since=Coalesce("answered_at", "accepted_at"),
-        people_at_address=people_at_same_address("assignment"),
+        people_at_address=people_at_same_address(relation="assignment"),
         worker_answered=Exists(answered_assignments.filter(worker=OuterRef("worker"))),
     )
     silent_leases = leases.select_related("hit").filter(

@@ -13,7 +13,7 @@ from judgments.design.tables.base import DesignTable, Listed
 
 CAREFUL_ACCURACY = 0.95  # assumed accuracy of careful people
 GUESSING_ACCURACY = 0.5  # accuracy of guesses between two answers
-MAX_WRONG_EXCLUSION = 0.01  # probability with which the rule may exclude a careful person
+MAX_WRONG_EXCLUSION = 0.01  # probability with which the pass mark may exclude a careful person
 MAX_CHECKS = 100  # number of check questions up to which MAX_WRONG_EXCLUSION holds
 
 

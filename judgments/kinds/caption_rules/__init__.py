@@ -41,7 +41,7 @@ _BLANK_RUN = re.compile(f"[{BLANKS}]+")
 PATTERN_PARTS = {"start": "(?:^|[^A-Za-z'’])", "end": "(?![A-Za-z'’])", "quote": '["“”„«»]'}
 
 ENGLISH = ("en",)
-ANY_LANGUAGE = ("", "en", "zh")  # one language for each set of hard rules; "" for all languages but en and zh
+ANY_LANGUAGE = ("", "en", "zh")  # for texts of unknown language: one for each set of hard rules
 
 
 @dataclass(frozen=True, slots=True)
