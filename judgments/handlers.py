@@ -79,7 +79,7 @@ def import_dataset_upload(
         for part in system_parts:
             path = files.root / part.file
             with pending_imports.storing_problems(job, path):
-                added = import_candidates(
+                added_system = import_candidates(
                     path=path, dataset=name, system=part.system, **part.import_arguments, **common_arguments
                 )
             summary = summary.with_system(added_system)
