@@ -128,10 +128,10 @@ def _publish_study(environment: dict[str, str]) -> str:
         f"print(study_page_address(Study.objects.get(slug={STUDY!r}), 'crowd'))"
     )
     command = [PYTHON, "manage.py", "shell", "--no-imports", "-c", program]
-    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
-    if done.returncode:
+    process = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+    if process.returncode:
         raise SetupError("The study could not be published; the reason is above.")
-    return done.stdout.strip()
+    return process.stdout.strip()
 
 
 if __name__ == "__main__":

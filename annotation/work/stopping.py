@@ -46,7 +46,7 @@ def settle_submission(*, assignment: Assignment, is_revision: bool = False) -> N
     answers are used, all HITs of the worker are updated.
     """
     study = assignment.study
-    if assignment.hit_id is None:
+    if assignment.hit_id is None:  # of imported judgments
         return
     hits = {assignment.hit_id}
     if is_revision or _changed_use_of_answers(assignment):
@@ -341,7 +341,7 @@ def _update_by_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
     changed_bounds = OutcomeBounds.objects.filter(is_newly_decided | is_reopened)
     was_done_by_unit = dict(changed_bounds.values_list("pk", "done"))
     for was_done in set(was_done_by_unit.values()):
-        units = [unit for unit, state in was_done_by_unit.items() if state == was_done]
+        units = [unit for unit, unit_was_done in was_done_by_unit.items() if unit_was_done == was_done]
         OutcomeBounds.objects.filter(pk__in=units).update(done=not was_done)
     if not was_done_by_unit:
         return set()

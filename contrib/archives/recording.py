@@ -64,18 +64,18 @@ class DepositRecorder:
         events = self.deposit.release.study.events
         return events.filter(what="deposited-release", details__deposit=self.deposit.pk).exists()
 
-    def _log(self, what: str, status: str) -> None:
+    def _log(self, event: str, status: str) -> None:
         deposit, release = self.deposit, self.deposit.release
         doi = f", DOI {deposit.doi}" if deposit.doi else ""
-        cleared = (
+        clearance = (
             " Its texts may be given away, by the word of who sent it."
             if self.plan.statements["cleared"]
             else ""
         )
         note_event(
             study=release.study,
-            what=what,
-            sentence=f"Release {release.version} {status} at {deposit.address}{doi}.{cleared}",
+            what=event,
+            sentence=f"Release {release.version} {status} at {deposit.address}{doi}.{clearance}",
             version=release.version,
             deposit=deposit.pk,
             sha256=release.sha256,

@@ -50,18 +50,18 @@ class SentRelease:
         release, doi = deposit.release, deposit.doi
         if deposit.state == State.PUBLIC:
             return f"Release {release.version} is public at {deposit.address}{f', DOI {doi}' if doi else ''}."
-        reserved = f" The DOI {doi} is reserved for it." if doi else ""
-        return f"Release {release.version} is at {deposit.address} as a draft that only its owners see.{reserved}"
+        doi_sentence = f" The DOI {doi} is reserved for it." if doi else ""
+        return f"Release {release.version} is at {deposit.address} as a draft that only its owners see.{doi_sentence}"
 
 
 def release_to_publish(study: Study, version: str = "") -> Release:
     """Return the release of this version, or the newest release. Raise ObjectNotFound if there is none."""
     if version:
         return find_release(study, version)
-    newest = Release.objects.filter(study=study).order_by("-pk").first()
-    if newest is None:
+    newest_release = Release.objects.filter(study=study).order_by("-pk").first()
+    if newest_release is None:
         raise ObjectNotFound(f"Study {study.slug!r} has no release yet; expected one to be made first.")
-    return newest
+    return newest_release
 
 
 def plan_publication(

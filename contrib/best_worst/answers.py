@@ -127,7 +127,7 @@ class BestWorstRehearsal(Rehearsal):
         noise of the Gumbel distribution is added.
         """
         worths: list[float] = [int(content_key("worth", option["key"]), 16) for option in options_of(unit)]
-        # A rehearsal gives the quality of each caption, from 1 to 4. If others give none, the worths decide.
+        # A rehearsal gives the quality of each caption, from 1 to 4. Tests give none; then the worths decide.
         if WORST not in self.ends and len(qualities) == len(worths):
             worths = (np.array(qualities) + rng.gumbel(size=len(worths))).tolist()
         truth = {BEST: worths.index(max(worths)) + 1, WORST: worths.index(min(worths)) + 1}

@@ -126,10 +126,10 @@ class Choices:
         clusters = {name: column[is_won_by_one] for name, column in self.clusters.items()}
         people = PeoplesWinners.from_winners(winners, clusters=clusters)
 
-        def credit(pairs: Ints, pair_winners: Floats) -> Floats:
-            return (pair_winners == 1) * 1.0
+        def credit(_lists: Ints, list_winners: Floats) -> Floats:
+            return (list_winners == 1) * 1.0
 
-        share, spread = people.spread_if_even(credit, winners > 0)
+        share, spread = people.spread_if_even(credit, winners > 0)  # all lists
         return Contrast(share - 0.5, spread)
 
     def _systems_of(self, captions: Sequence[OfferedCaption]) -> set[str]:

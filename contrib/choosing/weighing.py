@@ -64,18 +64,18 @@ def compute_weighted_estimates(
     progress(0.1, "reading judgments")
     population = judged_population(study)
     progress(0.3, "scoring captions")
-    scored = score_population(study, population, metrics, tokenizer)
+    scores = score_population(study, population, metrics, tokenizer)
     chance = np.array([choice.chances[key] for key in population.row_ids])
     images = np.array(population.images)
     progress(0.7, "weighing")
     estimate_results = estimate_pairs if population.pairs else estimate_captions
-    rows = estimate_results(population, scored.row_scores, metrics, WeightedEstimator(chance, images))
+    rows = estimate_results(population, scores.row_scores, metrics, WeightedEstimator(chance, images))
     return {
         "choice": choice.model_dump(mode="json", exclude={"chances"}),
         "judged": len(set(population.item.tolist())),
         "metrics": list(metrics),
         "tokenizer": tokenizer,
-        "signatures": dict(scored.signatures),
+        "signatures": dict(scores.signatures),
         "rows": rows,
     }
 
@@ -158,7 +158,7 @@ def correctness_of_metrics(scores: Floats, winners: Floats) -> Floats:
 
     Args:
         scores: (P, 2, M) scores of both candidates.
-        winners: (P,) people's winner, 1 or 2.
+        winners: (P,) people's winner, 1 or 2; 0 for none.
     """
     scores_by_metric = scores.transpose(2, 1, 0)  # (M, 2, P)
     named_winners = np.stack([metric_winners(first, second) for first, second in scores_by_metric], axis=1)

@@ -56,8 +56,8 @@ def compare_with_scores(
     names = distinct_metrics(first, second)
     check_imported(dataset, names)
     imported = load_imported(dataset, [*names, people])
-    computed = [name for name in names if name not in imported.columns]
-    for name in {*names, people}.difference(computed):
+    computed_names = [name for name in names if name not in imported.columns]
+    for name in {*names, people}.difference(computed_names):
         if ScoreKeys.Subject.CAPTIONS not in imported.columns.get(name, {}):
             raise EvaluationError(
                 f"Dataset {dataset.name!r} has no scores of {name!r} by caption; expected them to be imported first."
@@ -67,10 +67,12 @@ def compare_with_scores(
     outputs = _read_outputs(dataset)
     columns = {name: _credit_systems(column, outputs) for name, column in columns.items()}
     notes = []
-    if computed:
-        scored, left_out = _score_captions(dataset, columns[people], outputs, computed, tokenizer)
-        signatures |= {name: signature for name, (_column, signature) in scored.items()}
-        columns |= {name: column for name, (column, _signature) in scored.items()}
+    if computed_names:
+        computed_columns, left_out = _score_captions(
+            dataset, columns[people], outputs, computed_names, tokenizer
+        )
+        signatures |= {name: signature for name, (_column, signature) in computed_columns.items()}
+        columns |= {name: column for name, (column, _signature) in computed_columns.items()}
         if left_out:
             notes.append(f"Captions that no system wrote, or without a reference, left out: {left_out:,}.")
     systems, items, (*scores, human_scores) = _align_columns([columns[name] for name in (*names, people)])
@@ -192,15 +194,15 @@ def _align_columns(columns: Sequence[ScoreColumn]) -> tuple[Ints, Ints, list[Flo
         has_score = ~np.isnan(column.scores)
         numbers = column.keys["system"][has_score] * item_bound + column.keys["item"][has_score]
         # If a system has several captions of an image, the last one counts.
-        distinct_numbers, last = np.unique(numbers[::-1], return_index=True)
+        distinct_numbers, last_rows = np.unique(numbers[::-1], return_index=True)
         combinations.append(distinct_numbers)
-        scores.append(column.scores[has_score][::-1][last])
-    shared = combinations[0]
-    for other in combinations[1:]:
-        shared = np.intersect1d(shared, other, assume_unique=True)
-    systems, items = np.divmod(shared, item_bound)
+        scores.append(column.scores[has_score][::-1][last_rows])
+    shared_numbers = combinations[0]
+    for column_numbers in combinations[1:]:
+        shared_numbers = np.intersect1d(shared_numbers, column_numbers, assume_unique=True)
+    systems, items = np.divmod(shared_numbers, item_bound)
     aligned_scores = [
-        column_scores[np.searchsorted(numbers, shared)]
+        column_scores[np.searchsorted(numbers, shared_numbers)]
         for numbers, column_scores in zip(combinations, scores, strict=True)
     ]
     return systems, items, aligned_scores

@@ -43,7 +43,8 @@ def growth_figure(alphas: Sequence[Mapping[str, Any]]) -> str:
     """Plot alpha with its interval by number of judgments, as SVG.
 
     Args:
-        alphas: from ``agreement_so_far``, without undefined values.
+        alphas: rows such as ``{"judgments": 300, "n": 60, "value": 0.7, "low": 0.6, "high": 0.8}``, with defined
+            values; ``n`` is the number of items with two judgments.
     """
     figure, axes = _new_curves(alphas[-1]["judgments"])
     x, values = [row["judgments"] for row in alphas], [row["value"] for row in alphas]
@@ -69,17 +70,17 @@ def growth_sentence(alphas: Sequence[Mapping[str, Any]]) -> str:
     """Return sentences on the newest alpha, and on whether more judgments would change it."""
     if not alphas:
         return _("Agreement is shown when an item has two judgments.")
-    last = alphas[-1]
-    if last["low"] is None:
+    newest_row = alphas[-1]
+    if newest_row["low"] is None:
         return _("Alpha is %(value)s. Items with two or more judgments: %(n)s.") % {
-            "value": coefficient(last["value"]),
-            "n": thousands(last["n"]),
+            "value": coefficient(newest_row["value"]),
+            "n": thousands(newest_row["n"]),
         }
-    width = last["high"] - last["low"]
+    width = newest_row["high"] - newest_row["low"]
     sentence = _("Alpha is %(value)s, 95 %% interval %(ends)s. Items with two or more judgments: %(n)s.") % {
-        "value": coefficient(last["value"]),
-        "ends": interval_in_text(last),
-        "n": thousands(last["n"]),
+        "value": coefficient(newest_row["value"]),
+        "ends": interval_in_text(newest_row),
+        "n": thousands(newest_row["n"]),
     }
     outlook = (
         _("More judgments will hardly change alpha.")
@@ -94,7 +95,9 @@ def metrics_figure(kind: str, results: Mapping[str, Any], *, correlated: bool) -
 
     Args:
         kind: the kind of pairs, or "all".
-        results: the results for this kind from ``accuracy_so_far`` or, if ``correlated``, from ``correlation_so_far``.
+        results: for this kind, ``metrics`` has the newest row of each metric, such as ``{"judgments": 300, "value":
+            0.7, "low": None, "high": None}``, ``earlier`` its rows so far, ``verdict.leaders`` the best metrics.
+        correlated: whether values are Kendall's tau with people's means, not shares of pairs with the same winner.
     """
     metrics, leaders = results["metrics"], results["verdict"]["leaders"]
     values = {name: row["value"] for name, row in metrics.items()}
@@ -105,10 +108,10 @@ def metrics_figure(kind: str, results: Mapping[str, Any], *, correlated: bool) -
     format_value = coefficient if correlated else percent
     height = 1.05 + 1.25 * ROW_HEIGHT * len(names)
     figure, axes = new_plot(height, PLOT_INCHES)
-    defined = {name: metrics[name] for name in names if metrics[name]["value"] is not None}
+    defined_rows = {name: metrics[name] for name in names if metrics[name]["value"] is not None}
     chance = 0.0 if correlated else CHANCE
     ends = [chance]
-    for row in defined.values():
+    for row in defined_rows.values():
         ends += [row[key] for key in ("low", "high", "value") if row[key] is not None]
     low, high = max(-1.0, min(ends) - 0.04), min(1.0, max(ends) + 0.04)
     axes.set_xlim(low, high + 0.09 * (high - low))
@@ -118,9 +121,9 @@ def metrics_figure(kind: str, results: Mapping[str, Any], *, correlated: bool) -
         color=INK,
     )  # fmt: skip
     for y, name in enumerate(names):
-        if name in defined:
+        if name in defined_rows:
             leads = name in leaders and len(leaders) < len(names)  # if all metrics lead, none is emphasised
-            _draw_interval(axes, y, defined[name], format_value, leads=leads)
+            _draw_interval(axes, y, defined_rows[name], format_value, leads=leads)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_yticks(range(len(names)), [metric_label_of(name) for name in names], fontsize=NORMAL)
     for label in axes.get_yticklabels():
@@ -136,11 +139,11 @@ def metrics_figure(kind: str, results: Mapping[str, Any], *, correlated: bool) -
             _("% of pairs where metric and people name the same winner, 95 % interval"), **SOFT_STYLE
         )
     label_lines = "\n".join(metric_label_of(name) for name in names).split("\n")
-    longest = max(map(len, label_lines))
+    longest_length = max(map(len, label_lines))
     figure.subplots_adjust(
-        left=0.05 + LETTER_WIDTH * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
+        left=0.05 + LETTER_WIDTH * longest_length, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
     )
-    description = "; ".join(f"{name} {format_value(row['value'])}" for name, row in defined.items())
+    description = "; ".join(f"{name} {format_value(row['value'])}" for name, row in defined_rows.items())
     title = _("Which metric agrees with people? Pairs: %(kind)s") % {"kind": kind}
     return to_svg(figure, f"metrics-{kind.lower()}", title, f"{description}.")
 
@@ -163,19 +166,19 @@ def earlier_figure(kind: str, results: Mapping[str, Any], *, correlated: bool) -
     The arguments are those of ``metrics_figure``. Earlier taus have no interval, so only accuracies have a band.
     """
     leaders = results["verdict"]["leaders"]
-    defined: dict[str, list[Mapping[str, Any]]] = {}
+    defined_rows: dict[str, list[Mapping[str, Any]]] = {}
     for name, all_rows in results["earlier"].items():
         rows = [row for row in all_rows if row["value"] is not None]
         if len(rows) > 1:
-            defined[name] = rows
-    if not defined:
+            defined_rows[name] = rows
+    if not defined_rows:
         return ""
-    order = sorted(defined, key=lambda name: -defined[name][-1]["value"])
-    figure, axes = _new_curves(max(rows[-1]["judgments"] for rows in defined.values()))
+    names = sorted(defined_rows, key=lambda name: -defined_rows[name][-1]["value"])
+    figure, axes = _new_curves(max(rows[-1]["judgments"] for rows in defined_rows.values()))
     chance = 0.0 if correlated else CHANCE
     line_ends: list[LineEnd] = [(chance, _("chance"), INK, "")]
-    for index, name in enumerate(order):
-        rows = defined[name]
+    for index, name in enumerate(names):
+        rows = defined_rows[name]
         colour, marker = LINE_COLOURS[index % len(LINE_COLOURS)], MARKERS[index % len(MARKERS)]
         if leaders == [name] and rows[-1]["low"] is not None and not correlated:
             _draw_band(axes, rows, colour, alpha=0.14)
@@ -185,7 +188,7 @@ def earlier_figure(kind: str, results: Mapping[str, Any], *, correlated: bool) -
         )  # fmt: skip
         short_name = name.partition("|")[0]  # without the metric's options
         line_ends.append((rows[-1]["value"], short_name, colour, marker))
-    values = [row["value"] for row in chain.from_iterable(defined.values())]
+    values = [row["value"] for row in chain.from_iterable(defined_rows.values())]
     low, high = min([*values, chance]) - 0.04, max([*values, chance]) + 0.06
     axes.set_ylim(low, high)
     axes.axhline(chance, color=INK, alpha=0.45, linewidth=1, linestyle=DASH)
@@ -193,11 +196,11 @@ def earlier_figure(kind: str, results: Mapping[str, Any], *, correlated: bool) -
     format_tick = tick_of if correlated else percent_number
     axes.yaxis.set_major_formatter(lambda value, _: format_tick(value))
     format_value = coefficient if correlated else percent
-    longest = 2 + max(len(label) for _value, label, *_sign in line_ends)
-    figure.subplots_adjust(left=0.1, right=0.955 - LETTER_WIDTH * longest, bottom=0.2, top=0.93)
+    longest_length = 2 + max(len(label) for _value, label, *_sign in line_ends)
+    figure.subplots_adjust(left=0.1, right=0.955 - LETTER_WIDTH * longest_length, bottom=0.2, top=0.93)
     value_list = "; ".join(
-        f"{name} {format_value(defined[name][0]['value'])} – {format_value(defined[name][-1]['value'])}"
-        for name in order
+        f"{name} {format_value(defined_rows[name][0]['value'])} – {format_value(defined_rows[name][-1]['value'])}"
+        for name in names
     )
     title = _("Results with fewer judgments. Pairs: %(kind)s") % {"kind": kind}
     description = _("From the first results to the newest results: %(values)s.") % {"values": value_list}
@@ -205,7 +208,6 @@ def earlier_figure(kind: str, results: Mapping[str, Any], *, correlated: bool) -
 
 
 def _new_curves(judgments: int) -> tuple[Figure, Axes]:
-    """Return an empty plot of values by number of judgments, up to ``judgments``."""
     figure, axes = new_plot(2.9, PLOT_INCHES, grid="y")
     axes.grid(axis="y", alpha=0.1)
     axes.set_xlim(0, judgments)

@@ -84,7 +84,7 @@ class _Comparisons(NamedTuple):
 
 def _comparisons_of_systems(judgments: JudgmentTable, units: Units, pairs: _StudyPairs) -> _Comparisons:
     rows = np.flatnonzero(judgments.is_counted)
-    # places_in returns the index of each row id among the others
+    # places_in returns the index in its first argument of each row id in its second
     judged_pairs = units.pair[places_in(units.pk, judgments.unit[rows])]
     has_pair = judged_pairs != NO_PAIR
     rows, pair_index = rows[has_pair], places_in(pairs.pks, judged_pairs[has_pair])
@@ -95,7 +95,7 @@ def _comparisons_of_systems(judgments: JudgmentTable, units: Units, pairs: _Stud
 def strengths_of_pairs(
     study: Study, *, model: str, control: str, weighted: bool, order_effect: bool
 ) -> dict[str, Any]:
-    """Return the strengths of the systems of a study of pairs, as ``strengths_of`` describes them."""
+    """Return the strengths of the systems of a study of pairs; ``strengths.strengths_of`` explains the arguments."""
     judgments, units = loaders.load_judgments(study), loaders.judged_units_of(study)
     pairs = _StudyPairs.for_study(study)
     comparisons = _comparisons_of_systems(judgments, units, pairs)
@@ -140,7 +140,7 @@ def _add_standings(
     *,
     anonymous: bool,
 ) -> None:
-    """Add to each system's result its share of pairs won, and p of the best system against it, as in the verdict."""
+    """Add to each system's result its share of pairs won, and p of the best system against it."""
     standings = standings_of_pairs(
         judgments,
         consensus_of(study, judgments, units),

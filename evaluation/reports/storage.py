@@ -55,8 +55,7 @@ def build_report(
     inputs = load_inputs(study, metrics=metrics, tokenizer=tokenizer, progress=progress)
 
     def progress_of_parts(share: float, message: str) -> None:
-        # The parts take from 0.3 to 0.5 of the job.
-        progress(0.3 + 0.2 * share, message)
+        progress(0.3 + 0.2 * share, message)  # the parts take from 0.3 to 0.5 of the job
 
     part_results = {part.name: part.compute(study, inputs, progress_of_parts) for part in requested_parts}
     progress(0.5, "figures and tables")
@@ -72,13 +71,14 @@ def build_report(
         sections.append(registration_section(plan, inputs))
     progress(0.8, "writing")
     aggregation, evaluation = inputs.aggregation, inputs.evaluation
-    settings, signatures = {"aggregation": dict(aggregation.settings)}, {"aggregation": aggregation.signature}
+    report_settings = {"aggregation": dict(aggregation.settings)}
+    signatures = {"aggregation": aggregation.signature}
     if evaluation is not None:
-        settings["meta-evaluation"] = dict(evaluation.settings)
+        report_settings["meta-evaluation"] = dict(evaluation.settings)
         signatures |= {"meta-evaluation": evaluation.signature, **evaluation.result["signatures"]}
     signatures |= {part.name: part.signature(study, part_results[part.name]) for part in requested_parts}
     return assemble_report(
-        study, inputs, sections, title=study.name, signature=str(signature_of_study(study)), settings=settings,
+        study, inputs, sections, title=study.name, signature=str(signature_of_study(study)), settings=report_settings,
         signatures=signatures, parts=part_results,
     )  # fmt: skip
 

@@ -211,7 +211,7 @@ class KeywordRehearsal(Rehearsal):
 class ShownText(ShownContent):
     text: str
     collocations: list[str]
-    title: str = ""  # the title, which is a baseline (MC12 §4.4)
+    title: str = ""  # that of the text; metrics are compared with it as a baseline (MC12 §4.4)
 
 
 class Keywords(OpenKind):
@@ -256,10 +256,10 @@ class Keywords(OpenKind):
             )
         images = draw_images(images_with_text, design.sampling.images, rng_for(design.seed, "images"))
         titles = design.keywords.titles
-        offered = self._offered_collocations(design, images, images_with_text)
-        groups = [Group(image.name, (self.unit(design, image, offered[image.name]),)) for image in images]
+        phrases = self._offered_collocations(design, images, images_with_text)
+        groups = [Group(image.name, (self.unit(design, image, phrases[image.name]),)) for image in images]
         hits = self.hits(design, groups)
-        phrase_count = sum(map(len, offered.values()))
+        phrase_count = sum(map(len, phrases.values()))
         source = (
             f"from the {len(titles):,} titles of the design"
             if titles
@@ -277,15 +277,15 @@ class Keywords(OpenKind):
         They are the design's titles (of Wikipedia articles in MC12) that occur in the text or, without titles, phrases
         that are frequent in the texts of ``text_images``.
         """
-        longest = design.keywords.longest
+        max_words = design.keywords.longest
         if titles := frozenset(map(normalise_phrase, design.keywords.titles)):
-            grams_by_image = {image.name: titles_in(image.text, titles, longest) for image in images}
+            grams_by_image = {image.name: titles_in(image.text, titles, max_words) for image in images}
         else:
             stop_words = _stop_words()
             texts = dict.fromkeys(image.text for image in text_images)
-            counts = count_texts_by_ngram(texts, stop_words, longest)
+            counts = count_texts_by_ngram(texts, stop_words, max_words)
             grams_by_image = {
-                image.name: frequent_phrases(image.text, counts, stop_words, longest) for image in images
+                image.name: frequent_phrases(image.text, counts, stop_words, max_words) for image in images
             }
         return {image.name: spellings_of_grams(image.text, grams_by_image[image.name]) for image in images}
 
@@ -317,15 +317,15 @@ class Keywords(OpenKind):
         Of several keywords that differ only in case or in punctuation at the edges, only the first is returned.
         Raise ValueError for an invalid answer, and NoKeyword for a text that is not a keyword.
         """
-        if not isinstance(answer, list) or not all(isinstance(typed, str) for typed in answer):
+        if not isinstance(answer, list) or not all(isinstance(text, str) for text in answer):
             raise ValueError(gettext("expected a list of texts"))
         if len(answer) > MAX_KEYWORDS:
             raise ValueError(gettext("expected at most %(most)d keywords") % {"most": MAX_KEYWORDS})
         vocabulary_of_text = _words_in(unit.content["text"])
-        offered_phrases = {normalise_phrase(typed) for typed in unit.content["collocations"]}
+        offered_phrases = {normalise_phrase(phrase) for phrase in unit.content["collocations"]}
         keywords: dict[str, str] = {}
-        for typed in answer:
-            keyword = " ".join(typed.split())
+        for typed_text in answer:
+            keyword = " ".join(typed_text.split())
             form = normalise_phrase(keyword)
             # Words may have joiners and direction marks, but no control characters and no single surrogates.
             is_unprintable = any(unicodedata.category(character) in ("Cc", "Cs") for character in keyword)

@@ -33,7 +33,8 @@ def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -
     - ``same_as_own``: the number of other images of the study about which this worker wrote the same text
     - ``from_instructions``: 1 if the text is that of an example in the instructions
 
-    Case and punctuation are ignored. Only earlier judgments count, so the first of two copies has no signal.
+    Case and punctuation are ignored. Later judgments do not count, so the first of two copies has no signal, unless
+    both are texts of one worker that are stored together.
     """
     study = assignment.study
     if not judgments or not KINDS[study.protocol].writes_captions:
@@ -66,7 +67,6 @@ def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -
 
 
 def _example_texts(design: StudyDesign) -> set[str]:
-    """Return the folded texts of the design's worked examples."""
     texts = chain.from_iterable((*example.shown, example.answer) for example in design.examples)
     return {fold_text(text) for text in texts}
 

@@ -128,8 +128,8 @@ def _sentences(scan: _OmissionScan) -> Iterator[str]:
     for what, sentence in _SENTENCES.items():
         if count := scan.counts[what]:
             names = scan.details.get(what, [])
-            more = f" and {len(names) - MAX_NAMES_LISTED} more" if len(names) > MAX_NAMES_LISTED else ""
-            name_list = ", ".join(names[:MAX_NAMES_LISTED]) + more
+            ending = f" and {len(names) - MAX_NAMES_LISTED} more" if len(names) > MAX_NAMES_LISTED else ""
+            name_list = ", ".join(names[:MAX_NAMES_LISTED]) + ending
             singular, plural = _COUNTED_NOUNS.get(what, ("", ""))
             yield sentence % {
                 "named": name_list,

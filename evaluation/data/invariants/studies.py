@@ -103,9 +103,10 @@ def pairs_name_known_references() -> Sentences:
             captions = Caption.objects.filter(dataset_id=dataset, role=Caption.Role.REFERENCE)
             # Keep the keys of one dataset at a time, to save memory.
             caption_keys = {dataset: set(captions.values_list("key", flat=True))}
-        missing = [reference for reference in references if reference not in caption_keys[dataset]]
-        if missing:
-            yield f"Study {slug}: pair {key} lists {len(missing)} references that are not there, {missing[0]} first."
+        absent_keys = [reference for reference in references if reference not in caption_keys[dataset]]
+        if absent_keys:
+            listing = f"lists {len(absent_keys)} references that are not there, {absent_keys[0]} first"
+            yield f"Study {slug}: pair {key} {listing}."
 
 
 def controls_know_their_answer() -> Sentences:

@@ -165,11 +165,11 @@ def _apply_patch(design: dict[str, Any], change: dict[str, Any]) -> dict[str, An
     """Return the design with a JSON Merge Patch applied to it (RFC 7396)."""
     result = dict(design)
     for key, value in change.items():
-        nested = result.get(key)
+        current_value = result.get(key)
         if value is None:
             result.pop(key, None)
         elif isinstance(value, dict):
-            result[key] = _apply_patch(nested if isinstance(nested, dict) else {}, value)
+            result[key] = _apply_patch(current_value if isinstance(current_value, dict) else {}, value)
         else:
             result[key] = value
     return result

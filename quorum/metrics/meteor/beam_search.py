@@ -84,8 +84,9 @@ class AlignmentBuffers(NamedTuple):
     """Arrays that every alignment reuses.
 
     The first four have a row for each word of the reference. chosen_matches: the match that begins at the word in the
-    alignment, or a match of no words. ends: the row after the word's matches, by `find_matches`. counts: number of
-    matches that begin at the word. is_taken: whether a match that was taken before the search covers the word.
+    alignment, or a match of no words. ends: the row after the word's matches, from the first word that `find_matches`
+    was asked for. counts: number of matches that begin at the word. is_taken: whether a match that was taken before the
+    search covers the word.
 
     candidate_cover, reference_cover: number of matches that cover each word of the candidate, and of the reference.
     paths: (2, BEAM, columns) paths of this word and of the next. extensions: (BEAM, EXTENSION_COLUMNS) the best
@@ -114,7 +115,7 @@ def allocate_buffers(longest_candidate: int, longest_reference: int) -> Alignmen
         np.zeros(longest_reference, dtype=np.bool_),
         np.zeros(longest_candidate, dtype=np.int64),
         np.zeros(longest_reference, dtype=np.int64),
-        np.zeros((2, BEAM, _width(longest_candidate)), dtype=np.int64),
+        np.zeros((2, BEAM, _path_width(longest_candidate)), dtype=np.int64),
         np.zeros((BEAM, EXTENSION_COLUMNS), dtype=np.int64),
         np.zeros(BEAM, dtype=np.int64),
         np.zeros((BEAM * longest_reference, MATCH_COLUMNS + 2), dtype=np.int64),
@@ -122,9 +123,8 @@ def allocate_buffers(longest_candidate: int, longest_reference: int) -> Alignmen
 
 
 @compiled
-def _width(length: int) -> int:
-    """Return the number of columns of a path, for a candidate of `length` words."""
-    return USED + (length + BITS_PER_NUMBER - 1) // BITS_PER_NUMBER
+def _path_width(candidate_length: int) -> int:
+    return USED + (candidate_length + BITS_PER_NUMBER - 1) // BITS_PER_NUMBER
 
 
 @compiled
@@ -134,33 +134,33 @@ def search(
     buffers: AlignmentBuffers,
     pair: AlignedTexts,
     matches: Matches,
-    first: int,
+    first_word: int,
 ) -> Matches:
     """Write the best alignment to `buffers.chosen_matches`, which has the matches that were taken before the search.
 
-    `matches` holds the matches of the reference's words from `first` on. Return this array, or the larger one that
+    `matches` holds the matches of the reference's words from `first_word` on. Return this array, or the larger one that
     replaced it when it was full.
     """
     reference_length = pair.end - pair.begin
-    width = _width(pair.length)
+    width = _path_width(pair.length)
     paths, next_paths = buffers.paths[0], buffers.paths[1]
     _write_first_path(paths, width, buffers.chosen_matches, reference_length)
     path_count, choice_count = 1, 0
-    stop = reference_length  # `matches` holds the matches of the reference's words from `first` to `stop` - 1
+    stop_word = reference_length  # `matches` holds the matches of the reference's words before this one
     for position in range(reference_length):
         _sort_paths(paths, path_count, width)
         if buffers.is_taken[position] or buffers.counts[position] == 0:
             _pass_word(paths, path_count, buffers.chosen_matches, position)
             continue
-        if not first <= position < stop:
-            first = position
-            matches, stop = find_matches(
-                data, candidate, pair.text, pair.begin + first, pair.end, matches, buffers.ends
+        if not first_word <= position < stop_word:
+            first_word = position
+            matches, stop_word = find_matches(
+                data, candidate, pair.text, pair.begin + first_word, pair.end, matches, buffers.ends
             )
-            stop -= pair.begin
-        end = buffers.ends[position - first]
+            stop_word -= pair.begin
+        end_row = buffers.ends[position - first_word]
         kept_count = _find_extensions(
-            buffers, paths, path_count, position, matches, end - buffers.counts[position], end
+            buffers, paths, path_count, position, matches, end_row - buffers.counts[position], end_row
         )
         choice_count = _write_extended_paths(
             buffers, paths, next_paths, kept_count, position, matches, choice_count, width
@@ -179,24 +179,24 @@ def _write_first_path(
         paths[0, column] = 0
     paths[0, OPEN_END] = paths[0, LAST_CHOICE] = NONE
     for position in range(reference_length):
-        first = chosen_matches[position, POSITION]
-        _mark_used(paths, 0, first, first + chosen_matches[position, IN_CANDIDATE])
+        match_begin = chosen_matches[position, POSITION]
+        _mark_used(paths, 0, match_begin, match_begin + chosen_matches[position, IN_CANDIDATE])
 
 
 @compiled
 def _mark_used(paths: NDArray[np.int64], path: int, begin: int, end: int) -> None:
     """Mark the candidate's words from `begin` to `end` - 1 as used by the path."""
-    for covered in range(begin, end):
-        paths[path, USED + covered // BITS_PER_NUMBER] |= np.int64(1) << (covered % BITS_PER_NUMBER)
+    for word in range(begin, end):
+        paths[path, USED + word // BITS_PER_NUMBER] |= np.int64(1) << (word % BITS_PER_NUMBER)
 
 
 @compiled
 def _is_unused(paths: NDArray[np.int64], path: int, begin: int, end: int) -> bool:
     """Return whether no match of the path covers the candidate's words from `begin` to `end` - 1."""
     is_unused = True
-    for covered in range(begin, end):
-        number = paths[path, USED + covered // BITS_PER_NUMBER]
-        is_unused &= (number >> (covered % BITS_PER_NUMBER)) & 1 == 0
+    for word in range(begin, end):
+        number = paths[path, USED + word // BITS_PER_NUMBER]
+        is_unused &= (number >> (word % BITS_PER_NUMBER)) & 1 == 0
     return is_unused
 
 
@@ -206,7 +206,7 @@ def _pass_word(paths: NDArray[np.int64], path_count: int, chosen_matches: Matche
 
     The word has no match, or its match was taken before the search and is in `chosen_matches`.
     """
-    first, length = chosen_matches[position, POSITION], chosen_matches[position, IN_REFERENCE]
+    match_begin, length = chosen_matches[position, POSITION], chosen_matches[position, IN_REFERENCE]
     score = _match_score(chosen_matches, position)
     for path in range(path_count):
         if paths[path, NEXT_WORD] > position:  # an earlier match of several words covers this word
@@ -218,10 +218,10 @@ def _pass_word(paths: NDArray[np.int64], path_count: int, chosen_matches: Matche
             paths[path, NEXT_WORD] += 1
             continue
         paths[path, TOTAL] += score
-        paths[path, CHUNKS_SO_FAR] += is_open and paths[path, OPEN_END] != first
-        paths[path, DISTANCE] += abs(position - first)
+        paths[path, CHUNKS_SO_FAR] += is_open and paths[path, OPEN_END] != match_begin
+        paths[path, DISTANCE] += abs(position - match_begin)
         paths[path, NEXT_WORD] = position + length
-        paths[path, OPEN_END] = first + chosen_matches[position, IN_CANDIDATE]
+        paths[path, OPEN_END] = match_begin + chosen_matches[position, IN_CANDIDATE]
 
 
 @compiled
@@ -239,12 +239,12 @@ def _find_extensions(
     path_count: int,
     position: int,
     matches: Matches,
-    first: int,
-    end: int,
+    first_row: int,
+    end_row: int,
 ) -> int:
     """Keep the best extensions of all paths by the word at `position`, and return the number of extensions kept.
 
-    A path is extended by one of the word's matches, which are the rows `first` to `end` - 1 of `matches`, or by none.
+    A path is extended by one of the word's matches, the rows `first_row` to `end_row` - 1 of `matches`, or by none.
     """
     is_taken, extensions, ranks = buffers.is_taken, buffers.extensions, buffers.ranks
     kept_count = 0
@@ -256,11 +256,11 @@ def _find_extensions(
                 extensions, ranks, kept_count, Extension(total, chunks, distance, path, COVERED_BEFORE)
             )
             continue
-        for index in range(first, end):
+        for index in range(first_row, end_row):
             begin = matches[index, POSITION]
             is_free = _is_unused(paths, path, begin, begin + matches[index, IN_CANDIDATE])
-            for covered in range(position, position + matches[index, IN_REFERENCE]):
-                is_free &= not is_taken[covered]
+            for word in range(position, position + matches[index, IN_REFERENCE]):
+                is_free &= not is_taken[word]
             if is_free:
                 new_total = total + _match_score(matches, index)
                 new_chunks = chunks + (open_end != NONE and open_end != begin)
@@ -300,13 +300,13 @@ def _keep_extension(extensions: NDArray[np.int64], ranks: Ints, kept_count: int,
 
 
 @compiled
-def _is_better_extension(extension: Extension, extensions: NDArray[np.int64], other: int) -> bool:
-    """Return whether an extension is better than the one in the row `other`: by words, then chunks, then distance."""
-    if extension.total != extensions[other, TOTAL]:
-        return extension.total > extensions[other, TOTAL]
-    if extension.chunks != extensions[other, CHUNKS_SO_FAR]:
-        return extension.chunks < extensions[other, CHUNKS_SO_FAR]
-    return extension.distance < extensions[other, DISTANCE]
+def _is_better_extension(extension: Extension, extensions: NDArray[np.int64], other_row: int) -> bool:
+    """Return whether an extension is better than that in `other_row`: by words, then chunks, then distance."""
+    if extension.total != extensions[other_row, TOTAL]:
+        return extension.total > extensions[other_row, TOTAL]
+    if extension.chunks != extensions[other_row, CHUNKS_SO_FAR]:
+        return extension.chunks < extensions[other_row, CHUNKS_SO_FAR]
+    return extension.distance < extensions[other_row, DISTANCE]
 
 
 @compiled

@@ -139,8 +139,8 @@ def _load_tables(files: TableFiles) -> MeteorTables:
     if arrays is None:
         arrays = _parse_synsets(_split_lines(members[SYNSETS]), files.jar)
         if files.paraphrases:
-            with files.open(files.paraphrases) as packed:
-                arrays |= read_paraphrases(packed, files.paraphrases)
+            with files.open(files.paraphrases) as packed_text:
+                arrays |= read_paraphrases(packed_text, files.paraphrases)
         _save_arrays(digest, arrays)
     return MeteorTables(
         digest,
@@ -253,9 +253,9 @@ def _read_phrases(packed_text: IO[bytes]) -> tuple[list[pa.Array], list[pa.Array
 
 def cache_folder() -> Path:
     """Return the folder of parsed tables, which QUORUM_METEOR_CACHE may set."""
-    configured = os.environ.get(CACHE)
-    if configured:
-        return Path(configured).expanduser()
+    configured_folder = os.environ.get(CACHE)
+    if configured_folder:
+        return Path(configured_folder).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "quorum"
 
 
@@ -265,8 +265,8 @@ def _cache_path(digest: str) -> Path:
 
 def _load_arrays(digest: str) -> Arrays | None:
     try:
-        with _cache_path(digest).open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
+        with _cache_path(digest).open("rb") as file, np.load(file, allow_pickle=False) as stored_arrays:
+            return {name: stored_arrays[name] for name in stored_arrays.files}
     except (OSError, ValueError, EOFError, BadZipFile):
         return None
 

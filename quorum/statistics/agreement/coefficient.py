@@ -118,9 +118,9 @@ class PatternCoefficient(Coefficient, Protocol):
 def influences_of(coefficient: ClusteredCoefficient | PatternCoefficient, data: Any) -> Influences | None:
     if isinstance(coefficient, ClusteredCoefficient):
         return coefficient.influences(data)
-    rated = patterned_ratings(data)
-    influences = coefficient.pattern_influences(rated.patterns)
-    return None if influences is None else influences.of_judgments(rated)
+    ratings_by_pattern = patterned_ratings(data)
+    influences = coefficient.pattern_influences(ratings_by_pattern.patterns)
+    return None if influences is None else influences.of_judgments(ratings_by_pattern)
 
 
 @dataclass(frozen=True, slots=True)
