@@ -80,7 +80,7 @@ class JudgmentReader:
             value=NAN,
             seconds=NAN if seconds is None else seconds,
         )
-        if value is None:
+        if value is None:  # an open answer
             return judgment._replace(
                 is_pasted=float(is_pasted(row[OPEN_COLUMNS.index("signals")])),
                 written_answer=self._read_text(row) if self.kind.writes_captions else None,
@@ -110,8 +110,8 @@ def count_submitted_pages(study: Study, worker: int) -> int:
 
 def count_worker_judgments(study: Study, worker: int) -> int:
     """Return the number of a worker's submitted judgments, whether they are used or not. A revised one counts once."""
-    finished = Assignment.objects.filter(study=study, worker=worker, submitted_at__isnull=False)
-    return Judgment.objects.filter(assignment__in=finished, replaces__isnull=True).count()
+    finished_work = Assignment.objects.filter(study=study, worker=worker, submitted_at__isnull=False)
+    return Judgment.objects.filter(assignment__in=finished_work, replaces__isnull=True).count()
 
 
 def history_of(
@@ -173,8 +173,8 @@ def _latest_texts(judgments: JudgmentQuerySet) -> list[OthersText]:
 
 def control_history_of(study: Study, worker: Worker, *, pages: int) -> History:
     """Return the history of the worker's answers to control items. Answers on the latest ``pages`` pages are new."""
-    finished = Assignment.objects.filter(worker=worker, study=study, submitted_at__isnull=False)
-    new_pages = set(finished.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:pages])
+    finished_work = Assignment.objects.filter(worker=worker, study=study, submitted_at__isnull=False)
+    new_pages = set(finished_work.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:pages])
     answers = control_answers(study, workers=[worker.pk])
     kind = kind_of(study)
     # the detectors of control items do not look at assignments, so any numbers will do

@@ -40,15 +40,15 @@ def _require_adjudicator(request: HttpRequest) -> None:
 def list_waiting(request: HttpRequest) -> HttpResponse:
     _require_adjudicator(request)
     user = signed_in(request)
-    waiting = decisions.waiting_adjudications(user)
-    counts = dict(waiting.order_by().values("study").annotate(n=Count("pk")).values_list("study", "n"))
+    queue = decisions.waiting_adjudications(user)
+    counts = dict(queue.order_by().values("study").annotate(n=Count("pk")).values_list("study", "n"))
     decided_count = Adjudication.objects.filter(adjudicator=user, state=Adjudication.State.DECIDED).count()
     context = {
         "studies": [
             {"study": study, "waiting_count": counts[study.pk]}
             for study in Study.objects.filter(pk__in=counts).order_by("name")
         ],
-        "first_waiting": waiting.values_list("pk", flat=True).first(),
+        "first_waiting": queue.values_list("pk", flat=True).first(),
         "decided_count": decided_count,
     }
     return render(request, "annotation/adjudication/waiting.html", context)
@@ -85,15 +85,15 @@ def _store_decision(request: HttpRequest, adjudication: Adjudication) -> HttpRes
     kind, page_units = kind_of(adjudication.study), [decisions.page_unit_of(adjudication)]
     if not can_be_stored(dict(request.POST.lists())):
         raise AnswerProblem(_("Nothing was saved: a text contains characters that cannot be stored."))
-    answers = answers_of_form(request.POST, page_units, kind=kind, final=True, saved={})
+    answers = answers_of_form(request.POST, page_units, kind=kind, final=True, saved={})  # no draft
     if not answers or undecided_positions(request.POST, page_units, kind):
         raise AnswerProblem(_("Nothing was decided: choose an answer."))
     decisions.decide_adjudication(
         adjudication=adjudication, answer=answers[0]["value"], reason=request.POST.get("reason", "")
     )
-    waiting = decisions.waiting_adjudications(signed_in(request))
+    queue = decisions.waiting_adjudications(signed_in(request))
     next_adjudication = (
-        waiting.filter(study=adjudication.study, pk__gt=adjudication.pk).first() or waiting.first()
+        queue.filter(study=adjudication.study, pk__gt=adjudication.pk).first() or queue.first()
     )
     if next_adjudication is None:
         messages.success(request, _("Your decision is stored. There are no more items for you to decide."))
@@ -111,16 +111,14 @@ def _adjudication_page(request: HttpRequest, adjudication: Adjudication, problem
         picture_url=lambda page_unit: preview_picture_url(unit.item),
         answers={},
     )
-    waiting = decisions.waiting_adjudications(signed_in(request))
-    next_waiting = (
-        waiting.filter(pk__gt=adjudication.pk).first() or waiting.exclude(pk=adjudication.pk).first()
-    )
+    queue = decisions.waiting_adjudications(signed_in(request))
+    next_waiting = queue.filter(pk__gt=adjudication.pk).first() or queue.exclude(pk=adjudication.pk).first()
     context = {
         "adjudication": adjudication,
         "study": study,
         "kind": KINDS[study.protocol].for_design(design),
         "step": step,
-        "waiting_count": waiting.count(),
+        "waiting_count": queue.count(),
         "next_waiting": next_waiting,
         "problem": problem,
         "reason": request.POST.get("reason", ""),

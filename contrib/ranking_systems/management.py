@@ -114,10 +114,10 @@ Systems: {", ".join(SYSTEMS)}. {JOINED} joins the rankings of the others.
 
 def _read_system_names(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
-    unknown = next((name for name in names if name not in SYSTEMS), None)
-    if unknown or not names:
+    unknown_name = next((name for name in names if name not in SYSTEMS), None)
+    if unknown_name or not names:
         raise EvaluationError(
-            f"--systems names {unknown or 'nothing'}; expected some of {', '.join(SYSTEMS)}."
+            f"--systems names {unknown_name or 'nothing'}; expected some of {', '.join(SYSTEMS)}."
         )
     if JOINED in names and len(names) < 3:
         raise EvaluationError(

@@ -97,8 +97,8 @@ def refuse_other_readers(dataset: Dataset) -> None:
     The receivers of the signal ``pre_share`` decide this. The dataset stays locked until the transaction ends, so that
     their decision remains valid.
     """
-    locked = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
-    pre_share.send(sender=Dataset, dataset=locked)
+    locked_dataset = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
+    pre_share.send(sender=Dataset, dataset=locked_dataset)
 
 
 @transaction.atomic

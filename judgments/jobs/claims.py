@@ -61,8 +61,8 @@ def start_run(
             with acting_as(find_requester, origin="job", origin_detail=f"{run.kind} {run.job_id}"):
                 result = handler(run, **run.args)
             if not run.is_finished:  # a handler may have committed its result itself
-                with run.commit() as stored:
-                    stored.update(result or {})
+                with run.commit() as stored_result:
+                    stored_result.update(result or {})
         return run
     finally:
         # The job may have no result here, if the database failed. `jobs.sweep` then finds its row by the owner's end.

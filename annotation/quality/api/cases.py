@@ -17,7 +17,7 @@ from judgments.api.filters import TrueOrFalse, filters_of, study_filter
 from judgments.api.operations import OperationView, row_action
 from judgments.api.resources import Related, Resource, RowSerializer
 
-DECIDED = {
+DECIDED_RESPONSE = {
     409: OpenApiResponse(bodies.Problem, description="The flag was already decided; nothing was changed.")
 }
 
@@ -81,8 +81,8 @@ class CaseResource(Resource):
     filterset_class = filters_of(Case, "rule", "state", study=study_filter(), worker="worker__name")
 
     # POST /api/cases/{id}/confirm/ and /api/cases/{id}/dismiss/
-    confirm = row_action(operations.confirm_case, "confirm", reply=CaseSerializer, responses=DECIDED)
-    dismiss = row_action(operations.dismiss_case, "dismiss", reply=CaseSerializer, responses=DECIDED)
+    confirm = row_action(operations.confirm_case, "confirm", reply=CaseSerializer, responses=DECIDED_RESPONSE)
+    dismiss = row_action(operations.dismiss_case, "dismiss", reply=CaseSerializer, responses=DECIDED_RESPONSE)
 
 
 class ChangedReply(bodies.Schema):

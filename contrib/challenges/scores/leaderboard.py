@@ -62,10 +62,10 @@ def leaderboard_rows(*, challenge: Challenge, user_id: int | None, now: datetime
     return rows
 
 
-def _compares_all(ids: list[int], shown: list[Submission], submissions: QuerySet[Submission]) -> bool:
-    """Return whether ``ids`` are those of all ``submissions``, of which ``shown`` are the first."""
-    if len(shown) < MAX_SHOWN_SYSTEMS:
-        return sorted(ids) == sorted(submission.pk for submission in shown)
+def _compares_all(ids: list[int], page: list[Submission], submissions: QuerySet[Submission]) -> bool:
+    """Return whether ``ids`` are those of all ``submissions``, of which those on ``page`` are the first."""
+    if len(page) < MAX_SHOWN_SYSTEMS:
+        return sorted(ids) == sorted(submission.pk for submission in page)
     # Compare number, sum and maximum of the ids, which are too many to fetch.
     totals = submissions.aggregate(n=Count("pk"), all=Sum("pk"), last=Max("pk"))
     return totals == {"n": len(ids), "all": sum(ids), "last": max(ids, default=None)}

@@ -39,8 +39,8 @@ class DataHash:
         self._encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
     def add(self, unit: str, worker: str, answer: Any, used: bool) -> None:
-        encoded = str(answer) if type(answer) is int else self._encode(answer)
-        line = f"[{encode_basestring(unit)}, {encode_basestring(worker)}, {encoded}, {'true' if used else 'false'}]\n"
+        text = str(answer) if type(answer) is int else self._encode(answer)
+        line = f"[{encode_basestring(unit)}, {encode_basestring(worker)}, {text}, {'true' if used else 'false'}]\n"
         self._take_line(line.encode())
 
     def add_coded(
@@ -129,12 +129,12 @@ def json_column(
     import pyarrow.compute as pc
 
     column = (texts if isinstance(texts, pa.Array) else text_column(texts)).cast(pa.large_string())
-    joined = join_columns(f'{before}"', column, f'"{after}').fill_null(f"{before}null{after}")
+    json_texts = join_columns(f'{before}"', column, f'"{after}').fill_null(f"{before}null{after}")
     is_escaped = pc.match_substring_regex(column, escaped_pattern).fill_null(False)
     if not pc.any(is_escaped).as_py():
-        return joined
-    encoded = [f"{before}{encode(text)}{after}" for text in column.filter(is_escaped).to_pylist()]
-    return pc.replace_with_mask(joined, is_escaped, pa.array(encoded, pa.large_string()))
+        return json_texts
+    escaped_texts = [f"{before}{encode(text)}{after}" for text in column.filter(is_escaped).to_pylist()]
+    return pc.replace_with_mask(json_texts, is_escaped, pa.array(escaped_texts, pa.large_string()))
 
 
 def hash_of_files(paths: Iterable[Path]) -> str:

@@ -163,7 +163,7 @@ def _score_selections(
     contents = [
         (row["system"], items[row["image"]], row["names"]) for row in rows.contents if row["image"] in items
     ]
-    documents = {items[image]: first for image, first in rows.documents.items() if image in items}
+    documents = {items[image]: first_image for image, first_image in rows.documents.items() if image in items}
     return score_selections(
         rows.settings.kind, judgments, contents, documents,
         anonymous=not rows.settings.raters_known, seed=rows.settings.seed,

@@ -145,8 +145,8 @@ def _write_files(
 ) -> Findings:
     """Write all files of the bundle in one pass over the rows. Results are computed only from the written rows."""
     kind = KINDS[study.protocol]
-    evaluation, why_not = load_evaluation(study, consensus_of(study, load_judgments(study)))
-    rows = ReleasedRows(_release_settings(study, evaluation, why_not))
+    evaluation, reason = load_evaluation(study, consensus_of(study, load_judgments(study)))
+    rows = ReleasedRows(_release_settings(study, evaluation, reason))
     progress(0.05, "writing units")
     writer.write_rows(
         "units.jsonl", _pass_rows_through(released_units(study, texts=terms.texts), rows.add_unit)
@@ -204,18 +204,18 @@ def _write_files(
     return findings
 
 
-def _release_settings(study: Study, evaluation: EvaluationResult | None, why_not: str) -> ReleaseSettings:
-    """Return the settings of the study that the computation of results from the rows alone depends on."""
+def _release_settings(study: Study, evaluation: EvaluationResult | None, reason: str) -> ReleaseSettings:
+    """Return the settings on which results computed from the rows alone depend. Without ``evaluation``, say why."""
     design, kind = design_of(study), KINDS[study.protocol]
-    rule: Any = controls_field(study)  # the share that must be right, or a word such as "none"
+    required_share: Any = controls_field(study)  # of control items to answer right, or a word such as "none"
     return ReleaseSettings(
         protocol=study.protocol,
         seed=design.seed,
-        controls=rule if isinstance(rule, str) else float(rule),
+        controls=required_share if isinstance(required_share, str) else float(required_share),
         version=quorum_version(),
         others=uncommon_fields(study),
         full_depth=full_depth_units(study) is not None,
-        evaluation=_evaluation_settings(evaluation) if evaluation else {"why_not": why_not},
+        evaluation=_evaluation_settings(evaluation) if evaluation else {"why_not": reason},
         filter=_filter_counts(study),
         asked=kind.setting(design),
         # the methods of this version; bundles of older versions may lack these settings
@@ -288,7 +288,7 @@ def _datasheet_facts(study: Study) -> Mapping[str, Any]:
     """Return facts for the datasheet (``format_datasheet``)."""
     work = Assignment.objects.filter(study=study).finished()
     times = work.aggregate(Min("submitted_at"), Max("submitted_at"))
-    first, last = times["submitted_at__min"], times["submitted_at__max"]
+    first_time, last_time = times["submitted_at__min"], times["submitted_at__max"]
     # Use the times in the database, because the released times are cut to the minute.
     timed_work = work.filter(submitted_at__gt=F("accepted_at"), judgments__isnull=False).distinct()
     minutes = [
@@ -299,7 +299,7 @@ def _datasheet_facts(study: Study) -> Mapping[str, Any]:
     consents = [(row.version.number, row.version.version, row.people_count) for row in versions_in_use(study)]
     rules = Exclusion.objects.filter(study=study, lifted_at__isnull=True).values_list("rule", flat=True)
     return {
-        "collected": f"From {first.date()} to {last.date()}." if first and last else "",
+        "collected": f"From {first_time.date()} to {last_time.date()}." if first_time and last_time else "",
         "minutes": median(minutes) if minutes else None,
         "exclusions": dict(sorted(Counter(rules).items())),
         "consents": consents[::-1],  # oldest version first

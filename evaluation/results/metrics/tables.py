@@ -1,4 +1,9 @@
-"""Tables and sentences of a stored evaluation: metrics' accuracy, or their correlation with people."""
+"""Tables and sentences of a stored evaluation: metrics' accuracy, or their correlation with people.
+
+The JSON of an evaluation has figures of each metric, ``result["metrics"]["meteor"]``: for pairs ``accuracy`` by pair
+kind, or else coefficients, also as means over items (``per_image``), and ``kappa``, a list with one entry for each pair
+of thresholds. A figure is such as ``{"value": 0.7, "low": 0.6, "high": 0.8, "n": 50, "clusters": {"rater": 12}}``.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,6 @@ def compares_pairs(result: Mapping[str, Any]) -> bool:
 
 
 def kinds_with_all(kinds: list[str]) -> list[str]:
-    """Return the pair kinds, with "all" last if there are several."""
     return kinds if len(kinds) == 1 else [*kinds, "all"]
 
 
@@ -102,7 +106,7 @@ def longer_tables(result: Mapping[str, Any]) -> list[Table]:
 
 
 def coefficient_headings(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return the headings of columns by coefficient. Results before 0.6 have no r."""
+    """Return the headings by coefficient. Results before 0.6 have no r."""
     return {
         key: heading
         for key, heading in COEFFICIENT_HEADINGS.items()
@@ -149,13 +153,12 @@ def within_items_sentence(result: Mapping[str, Any]) -> str:
 
 
 def _highest_kappa(cells: Sequence[Mapping[str, Any]]) -> tuple[Any, str]:
-    """Return the highest kappa, and its thresholds as text."""
     defined_cells = [cell for cell in cells if cell["value"] is not None]
     if not defined_cells:
         return None, ""
-    best = max(defined_cells, key=lambda cell: cell["value"])
-    metric_threshold = format_cell(best["metric_at_least"], "score")
-    return estimate_of(best), f"{metric_threshold} / {best['people_at_least']:.3g}"
+    best_cell = max(defined_cells, key=lambda cell: cell["value"])
+    metric_threshold = format_cell(best_cell["metric_at_least"], "score")
+    return estimate_of(best_cell), f"{metric_threshold} / {best_cell['people_at_least']:.3g}"
 
 
 def generalises_to_raters(result: Mapping[str, Any]) -> bool:

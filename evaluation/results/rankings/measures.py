@@ -69,9 +69,10 @@ def rankings_of(
     rank correlations by task, between the orders of systems by people's measures and by measures of the original.
 
     S@k and R-precision leave out queries that are ``not_judged`` (no item was judged) or have ``nothing_relevant``.
-    With an ``audit`` of what the design's filter left out (a judged sample), ``audited`` has S@k over all queries. If
-    lists can contain the original, ``original`` has R@k and the median rank (H13 §4.3.1). Systems without a judged item
-    have a row only if ``with_unjudged_systems``, as in releases by Quorum up to 0.5.
+    If the design's filter was audited, ``audit`` has the ``share`` (and ``low``, ``high``) of relevant captions in a
+    judged sample of what it left out. Then ``audited`` has S@k over all queries. If lists can contain the original,
+    ``original`` has R@k and the median rank (H13 §4.3.1). Systems without a judged item have a row only if
+    ``with_unjudged_systems``, as in releases by Quorum up to 0.5.
     """
 
     def is_relevant_value(value: float) -> bool:
@@ -89,15 +90,15 @@ def rankings_of(
         query = relevant_keys // width if task == ANNOTATION else relevant_keys % width
         # By position of the image or text, which may have no relevant item.
         relevant_counts = np.bincount(query, minlength=max(len(proposals.images), len(proposals.texts)))
-        table, figures = [], {}
+        system_table, figures = [], {}
         for system, system_rows in _rows_by_system(proposals, rows, codes, with_unjudged_systems):
             lists = _SystemLists.from_proposals(proposals, system_rows, codes[system_rows], task)
             row, figures[system] = _system_row(lists, relevant_counts, audit)
-            table.append({"system": system, **row})
+            system_table.append({"system": system, **row})
         p_values = _compare_with_best(figures)
         rankings[task] = [
             row | {"p": p_values.get(row["system"])}
-            for row in sorted(table, key=lambda row: -(row["R-precision"]["value"] or 0.0))
+            for row in sorted(system_table, key=lambda row: -(row["R-precision"]["value"] or 0.0))
         ]
         figures_with_original = [system for system in figures.values() if MEDIAN_RANK in system.measures]
         if len(figures_with_original) > 1:
@@ -135,9 +136,9 @@ class SystemFigures(NamedTuple):
 
 def _order_row(systems: Sequence[SystemFigures], people: str, automatic: str) -> dict[str, Any]:
     """Return rho and tau-b between the orders of systems by two measures, given by name, as JSON (H13 Table 7)."""
-    first = [system.measures[people] for system in systems]
-    second = [system.measures[automatic] for system in systems]
-    orders = {name: order_correlation(first, second, name) for name in ORDER_COEFFICIENTS}
+    by_people = [system.measures[people] for system in systems]
+    by_original = [system.measures[automatic] for system in systems]
+    orders = {name: order_correlation(by_people, by_original, name) for name in ORDER_COEFFICIENTS}
     values = {name: json_float(order.value) for name, order in orders.items()}
     return {"people": people, "automatic": automatic, **values, "systems": orders["spearman"].systems}
 
@@ -166,11 +167,11 @@ def leading_systems(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     ``p`` is None for the first system and without a test, and missing in results of older releases.
     """
     defined_rows = [row for row in rows if row["R-precision"]["value"] is not None]
-    best = defined_rows[0]["R-precision"]["value"] if defined_rows else 0.0
+    best_value = defined_rows[0]["R-precision"]["value"] if defined_rows else 0.0
     return [
         row["system"]
         for row in defined_rows
-        if row.get("p") is None or row["p"] > LEVEL or row["R-precision"]["value"] == best
+        if row.get("p") is None or row["p"] > LEVEL or row["R-precision"]["value"] == best_value
     ]
 
 
@@ -263,14 +264,14 @@ class _SystemLists:
     ) -> _SystemLists:
         """Return the lists with the entries at ``rows``, which are of one system and task, and sorted by list."""
         query, rank = proposals.query[rows], proposals.position[rows]
-        queries, first = np.unique(query, return_index=True)
+        queries, first_rows = np.unique(query, return_index=True)
         list_index = np.searchsorted(queries, query)
         # The entries of a list are contiguous, so its length is the largest of their ranks, which begin at 1.
-        lengths = np.maximum.reduceat(rank, first)
+        lengths = np.maximum.reduceat(rank, first_rows)
         starts = np.concatenate([[0], np.cumsum(lengths)])
         return cls(
             queries=queries,
-            query_items=queries if task == ANNOTATION else proposals.text[rows][first],
+            query_items=queries if task == ANNOTATION else proposals.text[rows][first_rows],
             documents=proposals.document[queries] if task == ANNOTATION else queries,
             starts=starts,
             list_index=list_index,
@@ -298,9 +299,9 @@ class _SystemLists:
         If several captions were written for the image, the original is the first of them in the list.
         """
         is_first = np.zeros(len(self.original), dtype=bool)
-        hits = np.flatnonzero(self.original == 1)
-        _, first_hits = np.unique(self.list_index[hits], return_index=True)
-        is_first[hits[first_hits]] = True
+        original_entries = np.flatnonzero(self.original == 1)
+        _, first_originals = np.unique(self.list_index[original_entries], return_index=True)
+        is_first[original_entries[first_originals]] = True
         # A query has one relevant item, its original, or none if there is no original to find.
         return self.rankings(is_first.astype(np.int8), self.has_original().astype(np.int64), IRRELEVANT)
 
@@ -327,8 +328,8 @@ def _system_row(
     if audit and audit["share"] is not None:
         row["audited"] = {}
         for k in CUTS:
-            corrected = corrected_success(judged_lists, k, audit)
-            bounds = {"value": corrected.value, "low": corrected.low, "high": corrected.high}
+            estimate = corrected_success(judged_lists, k, audit)
+            bounds = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
             row["audited"][f"S@{k}"] = bounds | {"n": query_count}
     if lists.has_original().any():
         original_lists = lists.rankings_of_original()
@@ -399,8 +400,8 @@ def judged_systems(
     def describes_item(mean: float) -> float:
         return float(relevance.is_relevant_mean(mean))
 
-    describing = outputs.map_scores(describes_item)
-    measures = {answers_measure: outputs.figures(answers_measure), DESCRIBES: describing.figures(DESCRIBES)}
+    descriptions = outputs.map_scores(describes_item)
+    measures = {answers_measure: outputs.figures(answers_measure), DESCRIBES: descriptions.figures(DESCRIBES)}
     if standardised is not None:
         measures["z"] = standardised.figures(MEAN)
     missing_figures = figures_of(math.nan, math.nan, math.nan, 0)

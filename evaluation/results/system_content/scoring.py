@@ -68,7 +68,7 @@ def score_selections(
 
     Args:
         selections: (system, row id of an item, the boxes or keywords that the system names for the item).
-        documents: row id of the first item of each item's document; an item that is missing is its own document.
+        documents: any name of each item's document, by row id of the item; a missing item is its own document.
         anonymous: whether people cannot be distinguished.
     """
     selections_by_system: defaultdict[str, dict[int, Sequence[str]]] = defaultdict(dict)
@@ -222,7 +222,7 @@ def _outputs(
             row[source, reference.image[version]],
             renumber_codes(reference.rater[version]),
             measure_scores[source, image_count + version],
-            measures.means,
+            has_means=measures.means,
         )
     return Outputs(
         names=list(map(str, range(len(scores)))),

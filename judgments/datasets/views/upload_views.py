@@ -64,9 +64,9 @@ class UploadViews(QuorumAdmin):
         if request.method == "POST" and form.is_valid():
             upload = form.store_files()
             if upload is not None:
-                cleaned = form.cleaned_data
-                choices = {name: cleaned[name] for name in ("pictures_at", "format", "encoding")}
-                choices["uploaded"] = [file.name or "" for file in cleaned["files"]]
+                cleaned_data = form.cleaned_data
+                choices = {name: cleaned_data[name] for name in ("pictures_at", "format", "encoding")}
+                choices["uploaded"] = [file.name or "" for file in cleaned_data["files"]]
                 try:
                     return self._inspect(request, upload, choices)
                 except QuorumError as error:
@@ -125,10 +125,10 @@ class UploadViews(QuorumAdmin):
             else:
                 return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
         table = UploadTable(**pending_import["table"])
-        use = TABLE_USES.get(pending_import["kind"], NO_COLUMNS)
+        table_use = TABLE_USES.get(pending_import["kind"], NO_COLUMNS)
         return self._page(
             request,
-            use.template,
+            table_use.template,
             gettext("Correct the columns") if table.problems else gettext("Meaning of the columns"),
             table=column_form.mapping_context(pending_import["kind"], pending_import["args"], table),
             problems=[
@@ -232,20 +232,20 @@ class UploadViews(QuorumAdmin):
             return self._inspect_again(request, upload, choices, maps)
         if not form.is_valid():
             return self._inspection_page(request, form, upload)
-        cleaned = form.cleaned_data
+        cleaned_data = form.cleaned_data
         notice = ""
-        if cleaned["encoding"] != inspection.encoding:
+        if cleaned_data["encoding"] != inspection.encoding:
             notice = gettext("Nothing is imported yet. This preview shows the rows in the chosen encoding.")
         elif maps != {name: table.as_mapping() for name, table in tables.items()}:
             notice = gettext("Nothing is imported yet. This preview shows the rows with the chosen columns.")
         if notice:  # the person has not seen the preview yet
             messages.info(request, notice)
             return self._inspect_again(request, upload, choices, maps)
-        with_pictures = inspection.pictures and not cleaned.get("without_pictures")
+        with_pictures = inspection.pictures and not cleaned_data.get("without_pictures")
         args = {
             "upload": upload,
-            "name": cleaned["name"],
-            "attribution": cleaned["attribution"],
+            "name": cleaned_data["name"],
+            "attribution": cleaned_data["attribution"],
             "images": choices["pictures_at"],
             "parts": form.parts(),
             "pictures": inspection.folder if with_pictures else None,

@@ -103,14 +103,14 @@ def _make_column(key: str, field: FieldInfo) -> RowColumn:
     input_type: InputType = "text"
     choices: list[tuple[str, str]] = []
     annotation = field.annotation
-    extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+    schema_extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
     if key == "rule" and DETECTORS:
         input_type, choices = "choice", list(DETECTORS.items())
     elif get_origin(annotation) is Literal:
         input_type, choices = "choice", [(choice, choice) for choice in get_args(annotation)]
     elif get_origin(annotation) is tuple:
         input_type = "lines"
-    elif "rows" in extra:
+    elif "rows" in schema_extra:  # the height of a text area
         input_type = "paragraphs"
     elif get_origin(annotation) is dict:
         input_type = "settings"

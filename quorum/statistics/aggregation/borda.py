@@ -55,10 +55,10 @@ def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
     if repetition is not None:
         number, item = repetition
         raise BadValue(f"ranking {number} has {names.tolist()[item]!r} twice, expected every item once")
-    incomplete = np.flatnonzero(lengths != len(names))
-    if incomplete.size:
+    short_lists = np.flatnonzero(lengths != len(names))
+    if short_lists.size:
         raise BadShape(
-            f"ranking {incomplete[0]} has {lengths[incomplete[0]]} items of {len(names)}, expected all of them"
+            f"ranking {short_lists[0]} has {lengths[short_lists[0]]} items of {len(names)}, expected all of them"
         )
     if not len(names):
         raise BadShape("the rankings are empty, expected one item or more")
@@ -69,15 +69,15 @@ def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
 
 def _join_rankings(names: NDArray[Any], ranks: Ints) -> BordaResult:
     """Return the joint ranking of N items from the (rankings, N) ranks."""
-    rankings, items = ranks.shape
-    points = (items - ranks).sum(axis=0)
+    ranking_count, item_count = ranks.shape
+    points = (item_count - ranks).sum(axis=0)
     median = np.median(ranks, axis=0)
-    order = np.lexsort((np.arange(items), median, -points))
+    order = np.lexsort((np.arange(item_count), median, -points))
     # Items equal to the item before them, by points and median, share the position of the first of them.
-    starts_rank = np.ones(items, dtype=bool)
+    starts_rank = np.ones(item_count, dtype=bool)
     starts_rank[1:] = (np.diff(points[order]) != 0) | (np.diff(median[order]) != 0)
-    first_positions = np.maximum.accumulate(np.where(starts_rank, np.arange(items), 0))
-    rank = np.empty(items, dtype=np.int64)
+    first_positions = np.maximum.accumulate(np.where(starts_rank, np.arange(item_count), 0))
+    rank = np.empty(item_count, dtype=np.int64)
     rank[order] = first_positions
-    is_tied = np.bincount(rank, minlength=items)[rank] > 1
-    return BordaResult(names, points, median, order, rank, is_tied, rankings)
+    is_tied = np.bincount(rank, minlength=item_count)[rank] > 1
+    return BordaResult(names, points, median, order, rank, is_tied, ranking_count)

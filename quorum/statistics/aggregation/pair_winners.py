@@ -69,10 +69,10 @@ def pair_winners(pairs: Iterable[Any], winners: ArrayLike, *, triplet_ties: str 
     ties, wins, losses = table.T
     n = table.sum(axis=1)
     if triplet_ties == "set-aside":
-        first, second = wins > losses, losses > wins
+        first_wins, second_wins = wins > losses, losses > wins
     else:
-        first, second = 2 * wins > n, 2 * losses > n
-    winner = first.astype(np.int64) + 2 * second
+        first_wins, second_wins = 2 * wins > n, 2 * losses > n
+    winner = first_wins.astype(np.int64) + 2 * second_wins
     share = np.maximum(wins, losses) / n
     return PairResult(
         pairs=names,

@@ -28,12 +28,13 @@ class VoterModel:
     Attributes:
         right: mean chance that a careful vote is right.
         pair_spread, unit_spread: intraclass correlation of that chance, which has a beta distribution between pairs,
-            and between the units of a pair, each with one of its references.
+            and between the units of a pair, each of which shows one of its references.
         careless: share of careless votes; half of them are right.
         worker_spread: intraclass correlation of carelessness within workers.
         pairs_each: number of consecutive pairs that the same workers judge.
         raters: number of people who share the work; 0 if every `pairs_each` pairs have new people.
-        taste: standard deviation, over people, of the log odds to vote for the first system, or like the first metric.
+        taste: standard deviation, over people, of the log odds to favour the first of the two systems (or the choices
+            of the first of the two metrics) that a study compares.
     """
 
     right: float = 0.85
@@ -119,7 +120,7 @@ def fit_voter_model(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> 
     pairs = totals * (totals - 1)
     agreeing_pairs = counts * (counts - 1) + (totals - counts) * (totals - counts - 1)
     agreement = float(agreeing_pairs.sum() / pairs.sum())
-    cases, times = np.unique(np.stack([counts, totals]), axis=1, return_counts=True)
+    cases, case_counts = np.unique(np.stack([counts, totals]), axis=1, return_counts=True)
     is_fitted = totals.max() >= MIN_VOTES_FOR_SPREAD
     reason = ""
     if not is_fitted:
@@ -134,7 +135,7 @@ def fit_voter_model(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> 
         return right, MAX_SPREAD * scipy.special.expit(point[1]) if is_fitted else spread
 
     def loss(point: Any) -> float:
-        return -float((times * _log_split(cases[0], cases[1], *right_and_spread(point))).sum())
+        return -float((case_counts * _log_split(cases[0], cases[1], *right_and_spread(point))).sum())
 
     # Search from several points around right = 0.75 and spread = 0.11, since the likelihood may have several maxima.
     start = np.array([0.0, -2.0]) if is_fitted else np.array([0.0])
@@ -144,15 +145,15 @@ def fit_voter_model(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> 
         )
         for shift in (-1.5, 0.0, 1.5)
     ]
-    best = min(fits, key=lambda fit: fit.fun)
-    fitted_right, fitted_spread = right_and_spread(best.x)
+    best_fit = min(fits, key=lambda fit: fit.fun)
+    fitted_right, fitted_spread = right_and_spread(best_fit.x)
     return PilotModel(
         right=float(fitted_right),
         spread=float(fitted_spread) if is_fitted else spread,
         agreement=agreement,
         units=int(counts.size),
         votes=int(totals.sum()),
-        converged=bool(best.success),
+        converged=bool(best_fit.success),
         reason=reason,
     )
 

@@ -17,15 +17,11 @@ from quorum.statistics.inputs import BadOption, check_cells, encode, encode_on_s
 
 SINGLE_JUDGMENTS = "no item has two judgments, so the accuracy of participants cannot be estimated"
 ONE_WORKER = "only one participant answered, so the accuracy of this participant cannot be estimated"
-
 SEVERAL_SOLUTIONS = "several solutions fit the answers equally well; the results are means of these solutions"
-
-# Two probabilities that differ by more belong to different solutions.
+# Two probabilities that differ by more belong to different solutions; nearer to 0 or 1, they have reached the limit.
 _CHANCE_MARGIN = 1e-3
-
 # Digits kept of means over solutions, fewer than each solution has.
 _DIGITS = 6
-
 # Numbers that differ by less are equal; labels whose probabilities differ by less are equally likely.
 _EQUAL_TOLERANCE = 1e-9
 
@@ -60,8 +56,8 @@ class WorkerAnswers:
             raise BadOption("there are no judgments, expected one or more")
         if len(scale) < 2:
             raise BadOption("there is one label, expected two or more (labels names the scale)")
-        for names, what in ((unit_names, "units"), (worker_names, "workers")):
-            check_cells(len(names), what, len(scale), len(names) * len(scale))
+        for names, column_name in ((unit_names, "units"), (worker_names, "workers")):
+            check_cells(len(names), column_name, len(scale), len(names) * len(scale))
         return cls(unit_names, worker_names, scale, unit, worker, value)
 
     @property
@@ -126,38 +122,42 @@ def note_of(worker_count: int, max_judgments: int) -> str:
     return SINGLE_JUDGMENTS if max_judgments == 1 else ""
 
 
-def average_equal_solutions(best: Sequence[Floats], early: Sequence[Floats]) -> tuple[Sequence[Floats], bool]:
+def average_equal_solutions(
+    solution: Sequence[Floats], early_solution: Sequence[Floats]
+) -> tuple[Sequence[Floats], bool]:
     """Return the arrays of a solution, averaged if there are several equally good ones, and whether there are several.
 
-    `best` has the (U, L) posterior, a (W,) probability of each worker, and other arrays. `early` has the same arrays a
-    few steps after a symmetric start. If two numbers of an array are equal in `early`, the answers do not distinguish
-    them. If they nevertheless differ in `best`, exchanging them gives another solution that is as good. Then the mean
-    of such numbers is the mean over these solutions.
+    `solution` has the (U, L) posterior, a (W,) probability of each worker, and other arrays. `early_solution` has the
+    same arrays a few steps after a symmetric start. If two numbers of an array are equal there, the answers do not
+    distinguish them. If they nevertheless differ in `solution`, exchanging them gives another solution that is as good.
+    Then the mean of such numbers is the mean over these solutions.
     """
-    posterior, probability, *_ = best
-    early_posterior, early_probability, *_ = early
+    posterior, probability, *_ = solution
+    early_posterior, early_probability, *_ = early_solution
     # Near 0 and 1, probabilities may be equal because they reached the limit, although the answers distinguish them.
     is_inner = (early_probability > _CHANCE_MARGIN) & (early_probability < 1 - _CHANCE_MARGIN)
     is_early_tie = winners(early_posterior) < 0
     labels_differ = _values_differ(posterior, early_posterior, is_early_tie)
     if not (labels_differ or _values_differ(probability, early_probability, is_inner)):
-        return best, False
-    means = [_mean_of_equals(values, numbers) for values, numbers in zip(best, early, strict=True)]
+        return solution, False
+    means = [
+        _mean_of_equals(values, numbers) for values, numbers in zip(solution, early_solution, strict=True)
+    ]
     return [mean.round(_DIGITS) for mean in means], True
 
 
-def _values_differ(values: Floats, early: Floats, mask: Flags) -> bool:
-    """Return whether some of the `values` in the mask differ from other values whose numbers in `early` are equal."""
+def _values_differ(values: Floats, early_values: Floats, mask: Flags) -> bool:
+    """Return whether some `values` in the mask differ from other values whose `early_values` are equal."""
     if not mask.any():
         return False
-    return bool((np.abs(_mean_of_equals(values, early) - values)[mask] > _CHANCE_MARGIN).any())
+    return bool((np.abs(_mean_of_equals(values, early_values) - values)[mask] > _CHANCE_MARGIN).any())
 
 
-def _mean_of_equals(values: Floats, early: Floats) -> Floats:
-    """Return `values`, each replaced by the mean over all positions that have an equal number in `early`."""
+def _mean_of_equals(values: Floats, early_values: Floats) -> Floats:
+    """Return `values`, each replaced by the mean over all positions with equal `early_values`."""
     # Number the groups of equal numbers in ascending order.
-    order = np.argsort(early, axis=None)
-    sorted_numbers = early.ravel()[order]
+    order = np.argsort(early_values, axis=None)
+    sorted_numbers = early_values.ravel()[order]
     group = np.empty(len(order), dtype=np.int64)
     group[order] = np.cumsum(np.diff(sorted_numbers, prepend=sorted_numbers[:1]) > _EQUAL_TOLERANCE)
     means = np.bincount(group, weights=values.ravel()) / np.bincount(group)
@@ -166,6 +166,6 @@ def _mean_of_equals(values: Floats, early: Floats) -> Floats:
 
 def winners(posterior: Floats) -> Ints:
     """Return the (U,) positions of the most probable labels; -1 if several labels are equally probable."""
-    best = posterior.max(axis=1, keepdims=True)
-    is_tied = (posterior >= best - _EQUAL_TOLERANCE).sum(axis=1) > 1
+    highest_probability = posterior.max(axis=1, keepdims=True)
+    is_tied = (posterior >= highest_probability - _EQUAL_TOLERANCE).sum(axis=1) > 1
     return np.where(is_tied, -1, posterior.argmax(axis=1))
