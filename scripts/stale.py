@@ -68,10 +68,10 @@ def unknown_figures(texts: Mapping[str, str]) -> list[str]:
     Also return lines of pages with a measured number that measured.csv does not list.
     """
     names = {row["figures"] for row in read_measured_rows()}
-    parts = {name for name in names if LINE_SEPARATOR in name}
-    problems = sorted((names - parts).symmetric_difference(figure_names()))
+    line_names = {name for name in names if LINE_SEPARATOR in name}
+    problems = sorted((names - line_names).symmetric_difference(figure_names()))
     quotes: dict[str, list[str]] = {page: [] for page in texts}
-    for name in sorted(parts):
+    for name in sorted(line_names):
         page, quote = name.split(LINE_SEPARATOR, 1)
         if quote in texts.get(page, ""):
             quotes[page].append(quote)
@@ -92,8 +92,8 @@ def changes_since_measurement(row: dict[str, str]) -> list[str] | None:
 
     Return None if the clone lacks the commit at which it was measured.
     """
-    since = f"{row['measured']}..HEAD"
-    command = ["git", "log", "--no-merges", "--format=%h %cs %s", since, "--", *row["modules"].split()]
+    commit_range = f"{row['measured']}..HEAD"
+    command = ["git", "log", "--no-merges", "--format=%h %cs %s", commit_range, "--", *row["modules"].split()]
     log = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return None if log.returncode else log.stdout.splitlines()
 
@@ -107,11 +107,11 @@ def main() -> int:
     for name in unknown_names:
         print_line(f"{name}: in measured.csv or in the pages alone")
     for row in read_measured_rows():
-        since = changes_since_measurement(row)
-        if since is None:
+        commits = changes_since_measurement(row)
+        if commits is None:
             state = f"measured at {row['measured']}, which this clone does not have"
         else:
-            state = f"older than {len(since)} commits, the last {since[0]}" if since else "up to date"
+            state = f"older than {len(commits)} commits, the last {commits[0]}" if commits else "up to date"
         print_line(f"{row['figures']}: {state}")
     return len(unknown_names)
 

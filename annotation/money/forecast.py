@@ -73,7 +73,7 @@ def forecast_of(study: Study) -> Forecast:
         screen_out_cents += screen_outs * publication.screen_out_cents
     paid_screen_outs = LedgerEntry.objects.filter(publication__study=study, what="screened-out")
     screen_out_cents += paid_screen_outs.aggregate(cents=Sum("spent_cents"))["cents"] or 0
-    if not any(priced.place_count for priced in places):  # nothing is published, held or paid
+    if not any(hit_places.place_count for hit_places in places):  # nothing is published, held or paid
         screen_out_cents += _screen_out_cents(design, backend)
         places = _planned_places(study, backend)
     return _sum_forecast(design, places, screen_out_cents, seconds=_seconds_of_a_hit(study))
@@ -86,9 +86,9 @@ def _sum_forecast(
     reward_per_hit = design.crowd.reward_cents
     wage_cents = round(reward_per_hit * SECONDS_PER_HOUR / seconds) if reward_per_hit and seconds else None
     return Forecast(
-        places=sum(priced.place_count for priced in places),
-        reward_cents=sum(priced.place_count * priced.reward_cents for priced in places),
-        fee_cents=sum(priced.place_count * priced.fee_cents for priced in places),
+        places=sum(hit_places.place_count for hit_places in places),
+        reward_cents=sum(hit_places.place_count * hit_places.reward_cents for hit_places in places),
+        fee_cents=sum(hit_places.place_count * hit_places.fee_cents for hit_places in places),
         seconds=seconds,
         wage_cents=wage_cents,
         screen_out_cents=screen_out_cents,

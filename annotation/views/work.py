@@ -107,8 +107,8 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     if claim.is_new and "waited" in request.GET:  # a waiting page loaded this address; see ``show_end``
         messages.success(request, _("A page of work became free. It is yours now."))
         return see_other("annotation:work", slug)
-    revisable = last_revisable_assignment(recent_assignments)
-    return render_sheet(request, claim.assignment, claim.page_units, revisable=revisable)
+    revisable_page = last_revisable_assignment(recent_assignments)
+    return render_sheet(request, claim.assignment, claim.page_units, revisable=revisable_page)
 
 
 def find_expired_assignment(assignments: Sequence[Assignment]) -> Assignment | None:
@@ -116,14 +116,14 @@ def find_expired_assignment(assignments: Sequence[Assignment]) -> Assignment | N
 
     They are the worker's, the newest first. One that is reserved for later is skipped.
     """
-    last = next(
+    page = next(
         (assignment for assignment in assignments if assignment.state != Assignment.State.RESERVED), None
     )
-    if last is None or not last.answers or last.expires_at is None or last.study.state != Study.State.OPEN:
+    if page is None or not page.answers or page.expires_at is None or page.study.state != Study.State.OPEN:
         return None
     # an expired lease is marked as expired only some time later
-    has_ended = last.state == Assignment.State.ACCEPTED and last.expires_at <= timezone.now()
-    return last if has_ended or last.state == Assignment.State.EXPIRED else None
+    has_ended = page.state == Assignment.State.ACCEPTED and page.expires_at <= timezone.now()
+    return page if has_ended or page.state == Assignment.State.EXPIRED else None
 
 
 @worker_page(GET_POST)

@@ -50,18 +50,18 @@ def is_archive(name: str) -> bool:
     return name.lower().endswith(".zip")
 
 
-def check_archive(packed: IO[bytes] | UploadedFile, *, name: str, suffixes: set[str] | None = None) -> None:
+def check_archive(zip_file: IO[bytes] | UploadedFile, *, name: str, suffixes: set[str] | None = None) -> None:
     """Raise UploadRefused for the first problem in an archive's table of contents.
 
     A long table of contents is not checked, since that is too slow for a request. The job that unpacks it checks it.
     """
-    if listing_size(packed, name) <= MAX_REQUEST_BYTES:
-        _members_to_unpack(_open_archive(packed, name), name, suffixes, _file_size(packed))
-    packed.seek(0)
+    if listing_size(zip_file, name) <= MAX_REQUEST_BYTES:
+        _members_to_unpack(_open_archive(zip_file, name), name, suffixes, _file_size(zip_file))
+    zip_file.seek(0)
 
 
 def unpack_archive(
-    packed: IO[bytes],
+    zip_file: IO[bytes],
     target: Path,
     *,
     name: str,
@@ -80,10 +80,10 @@ def unpack_archive(
         progress: a function that is called with a share and a file's name while the archive is unpacked. The share is
             always 0, since unpacking is only the first step of a job.
     """
-    archive = _open_archive(packed, name)
+    archive = _open_archive(zip_file, name)
     deadline = time.monotonic() + limits().seconds
     skipped_names = []
-    for member in _members_to_unpack(archive, name, suffixes, _file_size(packed)):
+    for member in _members_to_unpack(archive, name, suffixes, _file_size(zip_file)):
         inner_path = PurePosixPath(member.filename)
         progress(0.0, inner_path.name)
         if inner_path.suffix.lower() in skipped_suffixes:
@@ -113,9 +113,9 @@ def unpack_archive(
     return skipped_names
 
 
-def _file_size(packed: IO[bytes] | UploadedFile) -> int:
-    packed.seek(0, 2)
-    return packed.tell()
+def _file_size(zip_file: IO[bytes] | UploadedFile) -> int:
+    zip_file.seek(0, 2)
+    return zip_file.tell()
 
 
 def _too_many_files_error(name: str) -> UploadRefused:
@@ -125,23 +125,23 @@ def _too_many_files_error(name: str) -> UploadRefused:
     )
 
 
-def listing_size(packed: IO[bytes] | UploadedFile, name: str) -> int:
+def listing_size(zip_file: IO[bytes] | UploadedFile, name: str) -> int:
     """Return the size in bytes of the table of contents. Raise UploadRefused if it is too large to be read."""
-    size = _read_listing_size(packed)
+    size = _read_listing_size(zip_file)
     if size > MAX_LISTED_BYTES * limits().files:
         raise _too_many_files_error(name)
     return size
 
 
-def _read_listing_size(packed: IO[bytes] | UploadedFile) -> int:
+def _read_listing_size(zip_file: IO[bytes] | UploadedFile) -> int:
     """Return the size of the table of contents, as stated in the end record; 0 if the archive has no end record.
 
     The size is at byte 12 of the end record. In archives larger than 4 GB, it is at byte 40 of a Zip64 record of 56
     bytes, which a locator of 20 bytes separates from the end record (APPNOTE.TXT of PKWARE, 4.3.14 to 4.3.16).
     """
-    size = _file_size(packed)
-    packed.seek(max(0, size - MAX_END_BYTES))
-    tail = packed.read(MAX_END_BYTES)
+    size = _file_size(zip_file)
+    zip_file.seek(max(0, size - MAX_END_BYTES))
+    tail = zip_file.read(MAX_END_BYTES)
     # Like zipfile, first look for a record without comment, since a comment may contain the signature.
     end = len(tail) - END_RECORD_BYTES
     if not (tail[end : end + 4] == END_SIGNATURE and tail.endswith(b"\x00\x00")):
@@ -155,16 +155,16 @@ def _read_listing_size(packed: IO[bytes] | UploadedFile) -> int:
     return int.from_bytes(tail[end + 12 : end + 16], "little")
 
 
-def _open_archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
+def _open_archive(zip_file: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
     """Open an archive. Raise UploadRefused if it is damaged, or has too many files."""
-    size = listing_size(packed, name)
+    size = listing_size(zip_file, name)
     check_request_size(size)
-    packed.seek(max(0, _file_size(packed) - MAX_END_BYTES - size))
+    zip_file.seek(max(0, _file_size(zip_file) - MAX_END_BYTES - size))
     # Count the signatures of entries first, since zipfile makes an object of each entry.
-    if packed.read(size + MAX_END_BYTES).count(ENTRY_SIGNATURE) > limits().files:
+    if zip_file.read(size + MAX_END_BYTES).count(ENTRY_SIGNATURE) > limits().files:
         raise _too_many_files_error(name)
     try:
-        return zipfile.ZipFile(packed)
+        return zipfile.ZipFile(zip_file)
     except (*ARCHIVE_ERRORS, OSError):  # OSError for an offset before the beginning of the file
         raise UploadRefused(
             gettext("%(name)s is not a zip archive, or it is damaged.") % {"name": name}

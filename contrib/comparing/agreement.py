@@ -99,11 +99,11 @@ class SourceComparison:
             for path, format in sources
         ):
             raise EvaluationError("--map and the like are about a judgments file, expected one of two.")
-        first = _read_given_source(options["path"], "first", options, mapping)
-        second = _read_given_source(options["second"], "second", options, mapping)
+        first_source = _read_source_in_role(options["path"], "first", options, mapping)
+        second_source = _read_source_in_role(options["second"], "second", options, mapping)
         result = compare_sources(
-            first,
-            second,
+            first_source,
+            second_source,
             first_at_least=options["first_at_least"],
             second_at_least=options["second_at_least"],
             missing=options["missing"] or LEAVE_OUT,
@@ -118,7 +118,7 @@ class SourceComparison:
         return True
 
 
-def _read_given_source(
+def _read_source_in_role(
     path: Path, role: str, options: dict[str, Any], mapping: ColumnMapping | None
 ) -> SourceJudgments:
     """Read the source in the role "first" or "second": a study (study:SLUG), or a file with the role's options."""
@@ -146,7 +146,6 @@ def _read_given_source(
 
 
 def _report_lines(result: dict[str, Any]) -> list[str]:
-    """Return the result as lines for the terminal."""
     first, second, units = result["first"], result["second"], result["units"]
     lines = [f"First: {first['name']} ({first['score']}). Second: {second['name']} ({second['score']})."]
     lines.append(
@@ -183,6 +182,7 @@ def _report_lines(result: dict[str, Any]) -> list[str]:
         columns = [("", "text"), *((f"{threshold:g}", "coefficient") for threshold in grid["second"])]
         lines.append("Kappa where the first (rows) and the second (columns) reach their thresholds:")
         lines += plain_table("", columns, rows).lines()
+    # Of pairs on whose winner the sources differ, ``longer`` is the share in which the first chose the longer text.
     if pairs := result.get("pairs"):
         columns = [("pair kind", "text"), ("same winner, %", "share"), ("items", "count")]
         columns += [("else the first's is the longer, %", "share"), ("of", "count")]

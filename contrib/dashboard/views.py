@@ -51,7 +51,6 @@ def show_dashboard(request: HttpRequest, study: Study, context: Context) -> Http
 @study_page("board-live", order=2)
 @require_safe
 def show_live_part(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Render the live part. Respond with 304 if nothing changed."""
     mark = _refresh_if_stale(study)
     tag = mark.tag(study, *_page_choices(request, context))
     response: HttpResponse
@@ -90,7 +89,7 @@ def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> 
     if pair_kind not in kinds:
         pair_kind = "all" if "all" in kinds else ""
     growth = [row for row in result.get("growth", ()) if row["value"] is not None]  # agreement over time
-    threshold = result.get("threshold")
+    pass_mark = result.get("threshold")
     return {
         "counters": live_counters(study, mark, result),
         **verdict_context(study, _last_verdict(study)),
@@ -105,13 +104,14 @@ def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> 
         "shown_kind": pair_kind,
         "metrics_figure": as_markup(kinds[pair_kind]["now"]) if pair_kind else "",
         "earlier_figure": as_markup(kinds[pair_kind]["earlier"]) if pair_kind else "",
-        "verdict": kinds.get(pair_kind, {}),  # on metrics; the context above has the one on systems
+        # on metrics, as `draw_plots` describes it; the context above has the verdict on systems
+        "verdict": kinds.get(pair_kind, {}),
         "no_metrics": _why_no_metrics(kind, result),
         "no_alpha": _why_no_alpha(kind, result),
         "two_sided": kind.two_sided,
         "side_sentence": side_sentence(result.get("side_bias", {}), random_sides=True),  # no imported study
         **unused_context(result),
-        "workers": [row | {"note": _notes_on_worker(row, threshold)} for row in result.get("workers", ())],
+        "workers": [row | {"note": _notes_on_worker(row, pass_mark)} for row in result.get("workers", ())],
     }
 
 
@@ -134,10 +134,10 @@ def _why_no_metrics(kind: Kind, snapshot_result: dict[str, Any]) -> str:
 
 
 def _why_no_alpha(kind: Kind, snapshot_result: dict[str, Any]) -> str:
-    newest = next(reversed(snapshot_result.get("growth", ())), {"n": 0})
+    newest_row = next(reversed(snapshot_result.get("growth", ())), {"n": 0})
     # people judged the same items, so there is another reason, such as equal answers
-    if newest["n"] and newest["value"] is None:
-        return _("Agreement is undefined: %(why)s.") % {"why": _(str(newest.get("reason", "")))}
+    if newest_row["n"] and newest_row["value"] is None:
+        return _("Agreement is undefined: %(why)s.") % {"why": _(str(newest_row.get("reason", "")))}
     why = kind.aggregation.no_alpha or (TEXT_ANSWERS_NOTE if kind.is_open else "")
     return _(why) if why else ""
 
@@ -151,8 +151,8 @@ def _plots_of(snapshot_result: dict[str, Any]) -> dict[str, Any]:
     return stored_plots | cached_drawing(draw_plots, figures)
 
 
-def _notes_on_worker(worker_result: dict[str, Any], threshold: Any) -> str:
+def _notes_on_worker(worker_result: dict[str, Any], pass_mark: Any) -> str:
     standing = STANDING_WORDS.get(worker_result["standing"], "")
-    notes = [worker_note(worker_result, threshold), _(standing) if standing else ""]
+    notes = [worker_note(worker_result, pass_mark), _(standing) if standing else ""]
     notes += [_("flagged by detector %(rule)s") % {"rule": rule} for rule in worker_result["rules"]]
     return "; ".join(note for note in notes if note)

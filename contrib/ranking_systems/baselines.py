@@ -53,7 +53,7 @@ Progress = Callable[[float, str], object]
 
 @dataclass(frozen=True, slots=True)
 class RankedPool:
-    """The rankings of a test pool, and the settings of KCCA systems.
+    """The rankings of a test pool, and the settings of systems by kernel canonical correlation analysis (KCCA).
 
     Attributes:
         queries: names of the Q queries: images, or captions.

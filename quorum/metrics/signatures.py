@@ -34,8 +34,8 @@ def call_of_measure(text: str, functions: Mapping[str, Callable[..., Any]]) -> C
 
     Raise BadSignature if the signature names none of the functions, or has an option that its function lacks.
     """
-    parsed = parse_version(text, VERSION)
-    if parsed.name not in functions:
+    signature = parse_version(text, VERSION)
+    if signature.name not in functions:
         raise BadSignature(f"{text!r} is of nothing known here, expected one of {', '.join(functions)}")
-    options = {key: value for key, value in parsed.fields.items() if key not in _DATA_FIELDS}
-    return call_of_function(text, functions[parsed.name], options)
+    options = {key: value for key, value in signature.fields.items() if key not in _DATA_FIELDS}
+    return call_of_function(text, functions[signature.name], options)

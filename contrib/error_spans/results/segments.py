@@ -99,10 +99,10 @@ def segments_of(study: Study) -> Segments:
     """
     if not marks_errors(study):
         raise EvaluationError(WRONG_PROTOCOL.format(slug=study.slug, protocol=study.protocol))
-    included = loaders.included_judgments(study, loaders.load_judgments(study))
-    # Indices of the judgments in `included`, by their texts.
+    judgments = loaders.included_judgments(study, loaders.load_judgments(study))
+    # Indices in `judgments`, by text.
     indices_by_text: defaultdict[TextKey, list[int]] = defaultdict(list)
-    for index, judgment in enumerate(included):
+    for index, judgment in enumerate(judgments):
         indices_by_text[judgment.unit.item_id, judgment.unit.first.text_key].append(index)
     # The same by system and row id of the item.
     judgments_by_system: dict[str, dict[int, list[int]]] = {}
@@ -113,7 +113,7 @@ def segments_of(study: Study) -> Segments:
         indices = [
             index
             for index in indices_by_text.get((item, key), ())
-            if pk in credited_systems(included[index].unit.systems, (pk,))
+            if pk in credited_systems(judgments[index].unit.systems, (pk,))
         ]
         if indices:  # If a system has several texts for an item, the first one that was judged is taken.
             judgments_by_system.setdefault(system, {}).setdefault(item, indices)
@@ -126,7 +126,7 @@ def segments_of(study: Study) -> Segments:
             domain=row.unit.item.split,
             unit=row.unit.pk,
         )
-        for row in included
+        for row in judgments
     ]
     mqm = MQM.with_weights(design_of(study).spans.weights_by_category)
     return score_segments(judged_texts, judgments_by_system, mqm)

@@ -110,13 +110,13 @@ def _classifier_builder(input_type: str) -> Callable[[Element], Nodes]:
         children: Nodes = list(element.children)
         if attributes.get("src"):
             children.append(Element("img", {"src": attributes["src"], "alt": ""}))
-        required = {} if input_type == "checkbox" else {"required": ""}
+        flags = {} if input_type == "checkbox" else {"required": ""}
         options: Nodes = [
             Element(
                 "label",
                 {"class": "option"},
                 [
-                    Element("input", {"type": input_type, "name": name, "value": value, **required}),
+                    Element("input", {"type": input_type, "name": name, "value": value, **flags}),
                     Element("span", {}, [value]),
                 ],
             )
@@ -142,9 +142,9 @@ def _read_categories(text: str, tag: str) -> list[str]:
         or not categories
         or not all(isinstance(category, str) and category.strip() for category in categories)
     ):
-        extra = " (a field may stand for one category, not for the list)" if FIELD.search(text) else ""
+        hint = " (a field may stand for one category, not for the list)" if FIELD.search(text) else ""
         raise ValueError(
-            f"The categories of <{tag}> are {text[:60]!r}; expected a list such as ['yes', 'no']{extra}."
+            f"The categories of <{tag}> are {text[:60]!r}; expected a list such as ['yes', 'no']{hint}."
         )
     return [str(category).strip() for category in categories]
 

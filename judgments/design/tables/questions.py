@@ -82,10 +82,10 @@ def check_text_type(value: Any) -> Any:
     """Check a type of judged text, and return it. Raise ValueError, with the most similar name, if it is unknown."""
     if value in TEXT_TYPES:
         return value
-    nearest = nearest_name(value, TEXT_TYPES, cutoff=0.0)
+    nearest_type = nearest_name(value, TEXT_TYPES, cutoff=0.0)
     raise ValueError(
         gettext("%(value)r is not one of %(listed)s; the nearest one is %(near)r")
-        % {"value": value, "listed": ", ".join(TEXT_TYPES), "near": nearest}
+        % {"value": value, "listed": ", ".join(TEXT_TYPES), "near": nearest_type}
     )
 
 

@@ -83,7 +83,7 @@ def dataset_reader(layout: ColumnMapping, read: RecordReader) -> RecordReader:
 
 
 def read_criteria(mapping: ColumnMapping, read: RecordReader, path: Path, encoding: str | None) -> list[str]:
-    """Return the criteria of a file's answers, in order; [] if the mapping names no criteria.
+    """Return the criteria, such as fluency, that a file's answers rate, in order; [] if the mapping names none.
 
     Raises:
         ImportProblem: a row has no criterion, or there are too many different criteria.
@@ -179,21 +179,21 @@ class _MappedFileReader:
 
     def rows(self, read: RecordReader, encoding: str | None) -> Iterator[Record]:
         """Yield a record with Quorum's columns for each judgment of the file."""
-        for record, values in self.raw_rows(read, encoding, checked=True):
+        for record, values in self.raw_rows(read, encoding, check_columns=True):
             yield from self._split_row(replace(record, values=values))
 
     def raw_rows(
-        self, read: RecordReader, encoding: str | None, *, checked: bool = False
+        self, read: RecordReader, encoding: str | None, *, check_columns: bool = False
     ) -> Iterator[tuple[Record, Mapping[str, Any]]]:
         """Yield each row to read as a pair of its record and its values.
 
-        A record with nested lists may have several rows (`foreign.explode_rows`). If ``checked`` is set, check the
+        A record with nested lists may have several rows (`foreign.explode_rows`). With ``check_columns``, check the
         first record of each file for the mapped columns, which may be groups of radio buttons (``button_groups``).
         """
         mapping = self.mapping
         for file in self.files():
             # each file of a folder may have another header, unless the mapping is a layout
-            needs_check = checked and not (self.checks.first_values and mapping.title)
+            needs_check = check_columns and not (self.checks.first_values and mapping.title)
             for record in read(file, self.raw_columns, self.notes, encoding):
                 record_values = self.parser.values_of(mapping.correct_cells(record))
                 if needs_check:
@@ -262,8 +262,8 @@ class _MappedFileReader:
                     mapped_values[name] = ""
                 origins.setdefault(name, origin)
         if not self.mapped_only:
-            excluded = {*mapped_columns, *mapped_values, *self.excluded_columns}
-            other_values = {name: value for name, value in record.values.items() if name not in excluded}
+            handled_names = {*mapped_columns, *mapped_values, *self.excluded_columns}
+            other_values = {name: value for name, value in record.values.items() if name not in handled_names}
             mapped_values = other_values | mapped_values
         return replace(record, values=mapped_values, origins=origins, renamed=self.mapped_only)
 
@@ -320,8 +320,8 @@ def _latest_records(records: Iterable[Record], notes: ImportNotes) -> Iterator[R
     latest_records: dict[tuple[str, ...], Record] = {}
     for record in records:
         key = tuple(str(record.values.get(name)) for name in ("unit", "worker"))
-        last = latest_records.get(key)
-        notes.count("skipped-row", last is not None)
-        if last is None or str(last.values.get("submitted_at")) <= str(record.values.get("submitted_at")):
+        entry = latest_records.get(key)
+        notes.count("skipped-row", entry is not None)
+        if entry is None or str(entry.values.get("submitted_at")) <= str(record.values.get("submitted_at")):
             latest_records[key] = record
     yield from latest_records.values()

@@ -13,6 +13,8 @@ from judgments.importers.records.record import Record
 class RecordParser:
     """Parses the records of a file by the fields ``rest``, ``json_in``, ``buttons`` and ``labels`` of a mapping.
 
+    A radio button has a column, whose name is that of its group, the separator ``buttons`` and the button's value.
+
     Args:
         unguards_cells: whether to remove the apostrophes that guard cells of CSV against spreadsheet formulas.
 
@@ -59,7 +61,7 @@ class RecordParser:
             raise record.problem(column_of_error, str(error), "what the layout has there") from None
 
     def _add_selected_buttons(self, record: Record, values: dict[str, Any]) -> None:
-        """Add the selected value of each group of radio buttons to ``values``, as a column with the group's name."""
+        """Add a column with each group's name and its selected value to ``values``."""
         # all records of CSV have the same columns; other records may each have their own
         if self.button_groups is None or record.line is None or record.path:
             self.button_groups = foreign.button_groups(
@@ -67,7 +69,7 @@ class RecordParser:
             )
         for group, buttons in self.button_groups.items():
             states = {value: values.get(column, "") for value, column in buttons}
-            # MTurk's buttons, with a dot, are true or false; other columns with dots in their names are no buttons
-            selected = foreign.selected_values(states, flags=self._mapping.buttons == ".")
-            if selected is not None:
-                values.setdefault(group, selected)
+            # with a dot, as at MTurk, buttons are true or false, since other columns have dots in their names, too
+            selected_value = foreign.selected_values(states, flags=self._mapping.buttons == ".")
+            if selected_value is not None:
+                values.setdefault(group, selected_value)

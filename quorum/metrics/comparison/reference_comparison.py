@@ -118,14 +118,14 @@ class ReferenceComparison:
 
     def without_empty(self) -> "ReferenceComparison":
         """Return the comparison of the candidates that are not empty, with the same documents."""
-        filled = np.flatnonzero(~self.is_empty)
+        filled_rows = np.flatnonzero(~self.is_empty)
         return ReferenceComparison(
             texts=[
-                *(self.texts[index] for index in filled.tolist()),
+                *(self.texts[index] for index in filled_rows.tolist()),
                 *self.texts[self.candidate_count :],
             ],
-            group_of=self.group_of[filled],
-            group_starts=self.group_starts - (self.candidate_count - filled.size),
+            group_of=self.group_of[filled_rows],
+            group_starts=self.group_starts - (self.candidate_count - filled_rows.size),
             document_counts=self.document_counts,
             document_count=self.document_count,
         )

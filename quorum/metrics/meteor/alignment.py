@@ -67,18 +67,18 @@ def align(
             statistics[MATCHED + PER_STAGE * EXACT + 2 + side] = function_words
         statistics[CHUNKS] = min(candidate_length, 1)
         return matches
-    first, has_choices, matches = _take_only_choices(data, candidate, buffers, pair, matches)
+    last_begin, has_choices, matches = _take_only_choices(data, candidate, buffers, pair, matches)
     if has_choices:
-        matches = search(data, candidate, buffers, pair, matches, first)
+        matches = search(data, candidate, buffers, pair, matches, last_begin)
     _count_matched_words(data, candidate_begin, pair, buffers.chosen_matches, statistics)
     return matches
 
 
 @compiled
-def _are_equal(data: MatchingData, first: int, second: int, length: int) -> bool:
+def _are_equal(data: MatchingData, first_begin: int, second_begin: int, length: int) -> bool:
     are_equal = True
     for offset in range(length):
-        are_equal &= data.tokens[first + offset] == data.tokens[second + offset]
+        are_equal &= data.tokens[first_begin + offset] == data.tokens[second_begin + offset]
     return are_equal
 
 
@@ -117,11 +117,11 @@ def _take_only_choices(
                 for column in range(MATCH_COLUMNS):
                     chosen_matches[position, column] = matches[index, column]
             while index < ends[position - begin]:
-                first = matches[index, POSITION]
-                for covered in range(first, first + matches[index, IN_CANDIDATE]):
-                    candidate_cover[covered] += 1
-                for covered in range(position, position + matches[index, IN_REFERENCE]):
-                    reference_cover[covered] += 1
+                match_begin = matches[index, POSITION]
+                for word in range(match_begin, match_begin + matches[index, IN_CANDIDATE]):
+                    candidate_cover[word] += 1
+                for word in range(position, position + matches[index, IN_REFERENCE]):
+                    reference_cover[word] += 1
                 index += 1
             position += 1
     # Take a match if no other match covers its words.
@@ -129,14 +129,14 @@ def _take_only_choices(
     for position in range(reference_length):
         is_only_choice = counts[position] == 1
         if is_only_choice:
-            first = chosen_matches[position, POSITION]
-            for covered in range(first, first + chosen_matches[position, IN_CANDIDATE]):
-                is_only_choice &= candidate_cover[covered] == 1
-            for covered in range(position, position + chosen_matches[position, IN_REFERENCE]):
-                is_only_choice &= reference_cover[covered] == 1
+            match_begin = chosen_matches[position, POSITION]
+            for word in range(match_begin, match_begin + chosen_matches[position, IN_CANDIDATE]):
+                is_only_choice &= candidate_cover[word] == 1
+            for word in range(position, position + chosen_matches[position, IN_REFERENCE]):
+                is_only_choice &= reference_cover[word] == 1
         if is_only_choice:
-            for covered in range(position, position + chosen_matches[position, IN_REFERENCE]):
-                is_taken[covered] = True
+            for word in range(position, position + chosen_matches[position, IN_REFERENCE]):
+                is_taken[word] = True
         else:
             chosen_matches[position, IN_CANDIDATE] = chosen_matches[position, IN_REFERENCE] = 0
             has_choices |= counts[position] > 0

@@ -146,18 +146,18 @@ def search(
     paths, next_paths = buffers.paths[0], buffers.paths[1]
     _write_first_path(paths, width, buffers.chosen_matches, reference_length)
     path_count, choice_count = 1, 0
-    stop_word = reference_length  # `matches` holds the matches of the reference's words before this one
+    stop = reference_length  # `matches` holds the matches of the reference's words before this one
     for position in range(reference_length):
         _sort_paths(paths, path_count, width)
         if buffers.is_taken[position] or buffers.counts[position] == 0:
             _pass_word(paths, path_count, buffers.chosen_matches, position)
             continue
-        if not first_word <= position < stop_word:
+        if not first_word <= position < stop:
             first_word = position
-            matches, stop_word = find_matches(
+            matches, stop = find_matches(
                 data, candidate, pair.text, pair.begin + first_word, pair.end, matches, buffers.ends
             )
-            stop_word -= pair.begin
+            stop -= pair.begin
         end_row = buffers.ends[position - first_word]
         kept_count = _find_extensions(
             buffers, paths, path_count, position, matches, end_row - buffers.counts[position], end_row

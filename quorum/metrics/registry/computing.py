@@ -19,7 +19,6 @@ from quorum.numeric.arrays import Floats
 
 
 def mean_over_images(scores: Floats) -> ComputedScores:
-    """Return the (n,) scores of the candidates, with their mean as the score of the corpus."""
     return ComputedScores(float(np.mean(scores)), scores)
 
 
@@ -58,7 +57,10 @@ def compute_rouge_l(
 
 
 def compute_rouge_grams(window: int, skipped_last: int = -1) -> Compute:
-    """Return a function for ROUGE of those word pairs and words that count by `rouge_kernels.GramRule`."""
+    """Return a function for ROUGE of pairs of words at most `window` apart, and of single words.
+
+    `skipped_last` words at the end of a text do not count as single words; -1 means that no single words count.
+    """
 
     def compute(
         comparison: ReferenceComparison, tokenization: Tokenization, settings: MetricSettings

@@ -58,11 +58,11 @@ def confidence_vote(
     stated_confidences = np.nan_to_num(np.asarray(confidences, dtype=np.float64), nan=0.0)
     same_length(units=unit, workers=worker, values=value, confidences=stated_confidences)
     levels, level = encode(stated_confidences, "confidences")
-    right = agrees_with_others(unit, value)  # 1, 0, or nan without a majority
-    has_majority = ~np.isnan(right)
-    hits = np.bincount(level[right == 1], minlength=len(levels))
-    compared = np.bincount(level[has_majority], minlength=len(levels))
-    weights = accuracy_weights(hits, compared, max(len(scale), 2))  # of levels; it needs two labels
+    is_right = agrees_with_others(unit, value)  # 1, 0, or nan without a majority
+    has_majority = ~np.isnan(is_right)
+    hits = np.bincount(level[is_right == 1], minlength=len(levels))
+    compared_counts = np.bincount(level[has_majority], minlength=len(levels))
+    weights = accuracy_weights(hits, compared_counts, max(len(scale), 2))  # of levels; it needs two labels
     vote = weigh_votes(unit, value, weights[level], list(range(len(scale))), ties="none", seed=0)
     assert vote.weight is not None
     total = vote.weight.sum(axis=1, keepdims=True)
@@ -77,7 +77,7 @@ def confidence_vote(
         levels=levels.astype(np.int64),
         answers=np.bincount(level, minlength=len(levels)),
         right=hits,
-        compared=compared,
+        compared=compared_counts,
         weights=weights,
         workers=worker_names,
         confidence=mean_confidences,
@@ -98,8 +98,8 @@ def accuracy_weights(right: ArrayLike, seen: ArrayLike, labels: int = 2, *, rule
     hits, tries = count_vector(right, "right"), count_vector(seen, "seen")
     same_length(right=hits, seen=tries)
     if np.any(hits > tries):
-        where = int(np.flatnonzero(hits > tries)[0])
-        raise BadValue(f"worker {where} has {hits[where]} right of {tries[where]}, expected at most all")
+        worker = int(np.flatnonzero(hits > tries)[0])
+        raise BadValue(f"worker {worker} has {hits[worker]} right of {tries[worker]}, expected at most all")
     label_count = float(labels)
     if rule == "accuracy":
         return np.asarray((hits + 1) / (tries + label_count), dtype=np.float64)
