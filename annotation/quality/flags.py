@@ -82,10 +82,11 @@ def _examine_worker(
             study, worker, total=total, pages=new_page_count, with_others=needs_others, with_texts=needs_texts
         )
         findings += collect_findings(general_rules, history, judgments=total)
-    # here ``least`` counts control items, of which a worker with fewer judgments has answered too few in any case
+    # here ``least`` counts control items: a worker with fewer judgments has answered too few of them in any case
     control_rules = [rule for rule in rules if rule.controls_only and rule.least <= total]
     if control_rules:
         history = control_history_of(study, assignment.worker, pages=new_page_count)
+        # not due without new control items
         due_rules = [
             rule for rule in control_rules if rule.is_due(total=history.total, new_count=history.new_count)
         ]

@@ -35,11 +35,11 @@ class MetricDisagreement:
 
 
 def disagreements_at(
-    study: Study, analysis: Analysis, ranked: RankedDisagreements, positions: Sequence[int]
+    study: Study, analysis: Analysis, stored_ranking: RankedDisagreements, positions: Sequence[int]
 ) -> list[MetricDisagreement]:
     """Return the disagreements at these positions of a ranking. Rows that were deleted meanwhile are left out."""
     compares_pairs = KINDS[study.protocol].compares_pairs
-    pks = [int(ranked.pks[position]) for position in positions]
+    pks = [int(stored_ranking.pks[position]) for position in positions]
     if compares_pairs:
         judged_rows: Any = CandidatePair.objects.filter(pk__in=pks).select_related("item", "first", "second")
         consensus_rows = Consensus.objects.filter(pair__in=pks)
@@ -54,7 +54,7 @@ def disagreements_at(
     for score in score_rows.order_by("pk"):
         pk = score.pair_id if compares_pairs else score.unit_id
         scores.setdefault(pk or 0, {})[score.metric] = (score.first, score.second)  # `pk` is never None here
-    ranking = ranked.ranking
+    ranking = stored_ranking.ranking
     return [
         MetricDisagreement(
             row=rows_by_pk[pk],

@@ -16,7 +16,7 @@ def _make_encoding() -> Encoding:
 
 def _why_not_exported(study: Study) -> str:
     """Return what the format needs and the study lacks, for an error message; "" if it lacks nothing."""
-    kind = KINDS[study.protocol]  # of kinds without fixed values, those of one caption have marked errors
+    kind = KINDS[study.protocol]  # if it judges one caption, but not by fixed values, its answers mark errors
     if not (kind.values or kind.judges_one_caption or kind.names_best):
         return (
             "it holds answers from a fixed scale on systems' captions (relevance, graded, slider, triplet, pairwise), "

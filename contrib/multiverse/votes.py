@@ -114,12 +114,12 @@ class StudyVotes:
         # Imported answers are used as they are.
         if self.study.source == Study.Source.IMPORTED or not self.has_votes:
             return ()
-        threshold_by_excluded: dict[frozenset[int], str] = {}  # by the workers that it excludes
+        threshold_by_workers: dict[frozenset[int], str] = {}  # by the workers that it excludes
         for threshold in (self.control_rule.threshold, *THRESHOLDS):
             if self._table_at_threshold(threshold).is_counted.any():
                 excluded_workers = self._workers_below(threshold)
-                threshold_by_excluded.setdefault(excluded_workers, str(threshold).removesuffix(".0"))
-        return tuple(threshold_by_excluded.values())
+                threshold_by_workers.setdefault(excluded_workers, str(threshold).removesuffix(".0"))
+        return tuple(threshold_by_workers.values())
 
     def _workers_below(self, threshold: float) -> frozenset[int]:
         """Return the row ids of the workers who would be excluded if the control rule had this threshold."""
@@ -229,14 +229,14 @@ class StudyVotes:
             return values_of_units(study_consensus, pks.tolist())
         unit, worker, value = self.counted_columns(specification)
         if rule == "standardised":  # adjudicated grades belong to no worker's scale
-            z = standardised_mean(unit, worker, value)
-            return values_at(pks, z.units, z.z)
+            z_scores = standardised_mean(unit, worker, value)
+            return values_at(pks, z_scores.units, z_scores.z)
         if rule == "median":
             people_scores = values_at(pks, *unit_medians(unit, value))
         elif rule == "dawid-skene":
             model = self._dawid_skene_model(specification)
-            yes = list(self.kind.outcomes).index(1)
-            people_scores = values_at(pks, model.units, model.posterior[:, yes])
+            yes_index = list(self.kind.outcomes).index(1)
+            people_scores = values_at(pks, model.units, model.posterior[:, yes_index])
         else:
             consensus = self.consensus(specification)
             values = [consensus.get(pk, EMPTY_CONSENSUS).value for pk in pks.tolist()]

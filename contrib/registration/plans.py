@@ -70,7 +70,7 @@ def plan_of_study_file(study: Study) -> RegistrationPlan:
     return plan
 
 
-def describe_missing_registration(study: Study, **_signal: Any) -> str:
+def describe_missing_registration(study: Study, **_signal: Any) -> str:  # receives reasons_against_opening
     """Return why the study cannot open: its study file has a plan that is not registered. Otherwise, return ""."""
     if study.simulated or not study.design.get("registration") or is_registered(study):
         return ""

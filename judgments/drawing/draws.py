@@ -19,17 +19,17 @@ T = TypeVar("T")
 
 
 def draw_images(
-    images: Sequence[Image], requested: str | int, rng: np.random.Generator, *, sample_phrase: str = ""
+    images: Sequence[Image], sample_size: str | int, rng: np.random.Generator, *, sample_phrase: str = ""
 ) -> list[Image]:
     """Return all images, or a random sample of them in import order.
 
     Args:
-        requested: the size of the sample, or "all".
+        sample_size: a number, or "all".
         sample_phrase: the words in the DesignError that say which images are too few, such as " with a text".
     """
-    if requested == "all":
+    if sample_size == "all":
         return list(images)
-    count = int(requested)
+    count = int(sample_size)
     if count > len(images):
         raise DesignError(
             gettext("sampling.images is %(count)s, but the split has fewer items%(which)s: %(n)s.")

@@ -52,7 +52,7 @@ def unguard_cells(record: Record) -> Record:
     holds_json = any(isinstance(cell, str) and cell.startswith("{") for cell in cells)
     if holds_json and not record.textual and not record.json_texts:
         record = replace(record, textual=True)  # a CSV export that a program has saved as JSON
-    if not record.textual or record.renamed:
+    if not record.textual or record.mapped_only:
         return record  # a mapping has already done this
     unguarded_cells = {
         column: unguard_formula(cell)

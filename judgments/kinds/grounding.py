@@ -64,14 +64,14 @@ class MajorityOfLinks(OpenAggregation):
         for word in sorted(set[int]().union(*links_of_answers)):
             counts = Counter(answer.get(word, "") for answer in links_of_answers).most_common()
             votes |= {f"{word}:{box}": count for box, count in sorted(counts) if box}
-            best, largest_count = counts[0]
-            runner_up = counts[1][1] if len(counts) > 1 else 0
+            best_box, largest_count = counts[0]
+            second_count = counts[1][1] if len(counts) > 1 else 0
             shares.append(largest_count / n)
-            margins.append((largest_count - runner_up) / n)
-            if largest_count == runner_up:
+            margins.append((largest_count - second_count) / n)
+            if largest_count == second_count:
                 tie = True
-            elif best:
-                links[word] = best
+            elif best_box:
+                links[word] = best_box
         return Consensus(
             n=n,
             share=float(np.mean(shares)) if shares else 1.0,
@@ -200,14 +200,14 @@ class GroundingRehearsal(Rehearsal):
         If ``right`` is true, these are the true links, of which some that are not labels are left out (but none of a
         control item). If it is false, one link is missing or wrong. If it is None, the links are random.
         """
-        linkable, boxes = _linkable_words(unit), [box["id"] for box in unit.content["boxes"]]
+        words, boxes = _linkable_words(unit), [box["id"] for box in unit.content["boxes"]]
         links = links_by_word(truth)
         if right is None:
-            drawn_words = rng.permutation(len(linkable))[: int(rng.integers(0, 4))].tolist()
-            links = {linkable[index]: boxes[int(rng.integers(len(boxes)))] for index in drawn_words}
+            drawn_words = rng.permutation(len(words))[: int(rng.integers(0, 4))].tolist()
+            links = {words[index]: boxes[int(rng.integers(len(boxes)))] for index in drawn_words}
         elif right:
-            certain = links if unit.control else labels_in_caption(unit.first.text, unit.content["boxes"])
-            kept_words = [word for word in links if word in certain or rng.random() >= OMISSION_PROBABILITY]
+            labels = links if unit.control else labels_in_caption(unit.first.text, unit.content["boxes"])
+            kept_words = [word for word in links if word in labels or rng.random() >= OMISSION_PROBABILITY]
             links = {word: links[word] for word in kept_words}
         elif links:
             word = shuffle(sorted(links), rng)[0]
@@ -216,8 +216,8 @@ class GroundingRehearsal(Rehearsal):
                 links[word] = other_boxes[int(rng.integers(len(other_boxes)))]
             else:
                 del links[word]
-        elif linkable:
-            links = {linkable[int(rng.integers(len(linkable)))]: boxes[0]}
+        elif words:
+            links = {words[int(rng.integers(len(words)))]: boxes[0]}
         return links_as_answer(links)
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:

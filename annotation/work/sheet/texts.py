@@ -93,8 +93,8 @@ def spell_pay(cents: int, currency: str) -> str:
 
 
 def _hours_and_minutes(minutes: int) -> str:
-    hours, rest = divmod(minutes, 60)
+    hours, minutes_left = divmod(minutes, 60)
     if not hours:
-        return _("%(minutes)d min") % {"minutes": rest}
-    numbers = {"hours": hours, "minutes": rest}
-    return _("%(hours)d h %(minutes)d min") % numbers if rest else _("%(hours)d h") % numbers
+        return _("%(minutes)d min") % {"minutes": minutes_left}
+    numbers = {"hours": hours, "minutes": minutes_left}
+    return _("%(hours)d h %(minutes)d min") % numbers if minutes_left else _("%(hours)d h") % numbers

@@ -236,8 +236,8 @@ def _store_contents(
     for kind in SystemContent.Kind.values:
         names_by_image = {image: names for (image, row_kind), names in contents.items() if row_kind == kind}
         names_by_item = {items[image]: list(names) for image, names in names_by_image.items()}
-        stored = system.contents.filter(kind=kind).values_list("item", "names")
-        stored_names = dict(stored) if names_by_item else {}  # a file without this kind contradicts nothing
+        old_rows = system.contents.filter(kind=kind).values_list("item", "names")
+        stored_names = dict(old_rows) if names_by_item else {}  # a file without this kind contradicts nothing
         if stored_names and stored_names != names_by_item:
             raise _content_conflict(system, kind)
         new_items = [] if stored_names else names_by_item.items()
@@ -283,9 +283,7 @@ def _complete_captions(
             raise _content_conflict(system, "captions")
     _update_scores(system, rows_by_item)
     ranked_rows = _ranked_rows(rows_by_item)
-    _store_outputs(
-        system, (ranked for ranked in ranked_rows if ranked.rank not in old_lists[system.pk, ranked.item])
-    )
+    _store_outputs(system, (row for row in ranked_rows if row.rank not in old_lists[system.pk, row.item]))
     system.fingerprint = fingerprint.hexdigest()
     system.save(update_fields=["fingerprint"])
     mark_lists_complete(dataset, system.name, task)

@@ -51,9 +51,9 @@ def import_rankings(
     """
     items = ids_by_name(Item.objects.filter(dataset=find_dataset(dataset)).values_list("name", "pk"))
     captions = ids_by_name(Caption.objects.filter(dataset__name=dataset).values_list("key", "pk"))
-    queries, ranked = (items, captions) if task == Output.Task.ANNOTATION else (captions, items)
+    queries, ranked_ids = (items, captions) if task == Output.Task.ANNOTATION else (captions, items)
     notes = ImportNotes()
-    runs = read_runs(path, queries=queries, ranked=ranked, encoding=encoding, progress=progress)
+    runs = read_runs(path, queries=queries, ranked=ranked_ids, encoding=encoding, progress=progress)
     list_count = stored_count = 0
     with duplicates_as_conflict(str(path), "the same systems"), transaction.atomic():
         # The lock serialises imports that change ``known_in_part`` of the dataset.

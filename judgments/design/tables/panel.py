@@ -39,10 +39,10 @@ def checked_address(address: str) -> str:
         raise ValueError(
             gettext("%(address)r is not a valid redirect URL; expected https://...") % {"address": address}
         )
-    if unknown := sorted(names - PLACEHOLDERS):
+    if unknown_names := sorted(names - PLACEHOLDERS):
         raise ValueError(
             gettext("%(address)r contains {%(unknown)s}; expected {code}, {worker} or {session}")
-            % {"address": address, "unknown": unknown[0]}
+            % {"address": address, "unknown": unknown_names[0]}
         )
     if re.search(r"survey_code=X+$", address):
         raise ValueError(

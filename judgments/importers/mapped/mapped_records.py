@@ -238,7 +238,7 @@ class _MappedFileReader:
     def _map_record(self, record: Record, key: str) -> Record:
         """Return a record with Quorum's columns, each with the value of its first source that is not empty.
 
-        ``key`` replaces ``{n}`` in the sources. Errors about a ``renamed`` record give both names of a column.
+        ``key`` replaces ``{n}`` in the sources. Errors about a ``mapped_only`` record give both names of a column.
         """
         mapped_values: dict[str, Any] = {}
         origins: dict[str, str] = {}
@@ -265,7 +265,7 @@ class _MappedFileReader:
             handled_names = {*mapped_columns, *mapped_values, *self.excluded_columns}
             other_values = {name: value for name, value in record.values.items() if name not in handled_names}
             mapped_values = other_values | mapped_values
-        return replace(record, values=mapped_values, origins=origins, renamed=self.mapped_only)
+        return replace(record, values=mapped_values, origins=origins, mapped_only=self.mapped_only)
 
     def _means_empty_cell(self, name: str, value: Any) -> bool:
         """Return whether a value is one of the words that mean an empty cell. In columns of texts, no word does."""

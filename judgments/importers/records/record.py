@@ -43,7 +43,8 @@ class Record:
         json_texts: whether lists and objects are texts with JSON, as in all untyped formats.
         path: the record's path in a document, such as `annotations[3]`. Several records may be on one line.
         origins: the name in the file of each column that a mapping has renamed, by column.
-        renamed: whether a mapping kept its columns alone, without apostrophes that guard cells; errors give both names.
+        mapped_only: whether a mapping kept its columns alone, without apostrophes that guard cells; errors give both
+            names of a column.
     """
 
     file: Path
@@ -53,18 +54,18 @@ class Record:
     json_texts: bool = False
     path: str = ""
     origins: Mapping[str, str] = field(default_factory=dict)
-    renamed: bool = False
+    mapped_only: bool = False
 
     def problem(self, column: str | None, actual: str, expected: str) -> ImportProblem:
         """Return the error about a column of the record, with hints at options that may help."""
         missing_word = next((word for word in MISSING_WORDS if actual.startswith(quote_value(word))), "")
-        has_options = self.textual or self.renamed  # a published set has no options for its columns
+        has_options = self.textual or self.mapped_only  # a published set has no options for its columns
         if has_options and missing_word:
             expected += f", or nothing (--missing {missing_word})"
         origin = location = self.origins.get(column, column) if column else None
-        if self.renamed and column in INCLUSION_COLUMNS and origin == column:
+        if self.mapped_only and column in INCLUSION_COLUMNS and origin == column:
             expected += f" ({column}=- leaves the column out)"
-        if self.renamed and origin != column:
+        if self.mapped_only and origin != column:
             location = f"{origin} ({column})"
         if self.path:
             location = f"{self.path}.{location}" if location else self.path
@@ -103,11 +104,11 @@ class RowReader(Generic[T]):
         self._columns = {
             row_field.name: (columns or {}).get(row_field.name, row_field.name) for row_field in fields
         }
-        missing = dataclasses.MISSING
+        no_default = dataclasses.MISSING
         self._required = {
             row_field.name
             for row_field in fields
-            if row_field.default is missing and row_field.default_factory is missing
+            if row_field.default is no_default and row_field.default_factory is no_default
         }
 
     def read(self, record: Record, **values: Any) -> T:

@@ -98,8 +98,8 @@ def gold_tags(
 ) -> list[Counter[str]]:
     """Return R_j for each image: how often its annotators gave each tag (MC12 section 3.2).
 
-    `annotations[j][i]` are the keywords that annotator i gave for image j. A keyword that an annotator repeats counts
-    once. Counts of keywords with the same form are added, as in the paper.
+    `annotations[j][i]` are the keywords that person i gave for image j (those of the measures are a system's). A keyword
+    that a person repeats counts once. Counts of keywords with the same form are added, as in the paper.
     """
     tags_of_images = []
     for image, keyword_lists in enumerate(annotations):
@@ -186,11 +186,11 @@ def keyword_best(
     duplicates: str = CREDITED,
 ) -> KeywordScore:
     """Return the credits by the measure "best": several guesses share the credit (MC12 section 6.2, "best normal")."""
-    guessed = _read_guesses(annotations, gold, vocabulary, duplicates)
-    guess_counts = np.array([len(guesses) for guesses in guessed.guesses], dtype=np.int64)
-    credit = guessed.credits() / np.maximum(guess_counts, 1)
+    guess_data = _read_guesses(annotations, gold, vocabulary, duplicates)
+    guess_counts = np.array([len(guesses) for guesses in guess_data.guesses], dtype=np.int64)
+    credit = guess_data.credits() / np.maximum(guess_counts, 1)
     signature = measure_signature("keyword-best", **evaluation_fields(vocabulary), duplicates=duplicates)
-    return _make_score(guessed, credit, guessed.tag_totals > 0, NO_TAGS, signature)
+    return _make_score(guess_data, credit, guess_data.tag_totals > 0, NO_TAGS, signature)
 
 
 def keyword_best_mode(
@@ -201,13 +201,13 @@ def keyword_best_mode(
     modes: Sequence[str | None] | None = None,
 ) -> KeywordScore:
     """Return how often the first guess is the most frequent tag, or the tag given in `modes` (MC12 section 6.2)."""
-    guessed = _read_guesses(annotations, gold, vocabulary)
-    targets = _target_tags(guessed, modes)
+    guess_data = _read_guesses(annotations, gold, vocabulary)
+    targets = _target_tags(guess_data, modes)
     hits = [
-        bool(guesses) and guesses[0] == tag for guesses, tag in zip(guessed.guesses, targets, strict=True)
+        bool(guesses) and guesses[0] == tag for guesses, tag in zip(guess_data.guesses, targets, strict=True)
     ]
     signature = measure_signature("keyword-best-mode", **evaluation_fields(vocabulary, modes))
-    return _mode_score(guessed, hits, targets, signature)
+    return _mode_score(guess_data, hits, targets, signature)
 
 
 def keyword_oot(
@@ -220,11 +220,11 @@ def keyword_oot(
 ) -> KeywordScore:
     """Return the credit of up to `guesses` keywords in any order (MC12 section 6.2, "oot normal")."""
     guesses = checked_count(guesses, "guesses")
-    guessed = _read_guesses(annotations, gold, vocabulary, duplicates, guesses)
+    guess_data = _read_guesses(annotations, gold, vocabulary, duplicates, guesses)
     signature = measure_signature(
         "keyword-oot", guesses=guesses, **evaluation_fields(vocabulary), duplicates=duplicates
     )
-    return _make_score(guessed, guessed.credits(), guessed.tag_totals > 0, NO_TAGS, signature)
+    return _make_score(guess_data, guess_data.credits(), guess_data.tag_totals > 0, NO_TAGS, signature)
 
 
 def keyword_oot_mode(
@@ -237,11 +237,11 @@ def keyword_oot_mode(
 ) -> KeywordScore:
     """Return how often the most frequent tag, or the tag in `modes`, is a guess (MC12 section 6.2, "oot mode")."""
     guesses = checked_count(guesses, "guesses")
-    guessed = _read_guesses(annotations, gold, vocabulary, guesses=guesses)
-    targets = _target_tags(guessed, modes)
-    hits = [mode in keywords for keywords, mode in zip(guessed.guesses, targets, strict=True)]
+    guess_data = _read_guesses(annotations, gold, vocabulary, guesses=guesses)
+    targets = _target_tags(guess_data, modes)
+    hits = [mode in keywords for keywords, mode in zip(guess_data.guesses, targets, strict=True)]
     signature = measure_signature("keyword-oot-mode", guesses=guesses, **evaluation_fields(vocabulary, modes))
-    return _mode_score(guessed, hits, targets, signature)
+    return _mode_score(guess_data, hits, targets, signature)
 
 
 def keyword_f1(
@@ -258,11 +258,11 @@ def keyword_f1(
     tag_counts = [
         tags if isinstance(tags, Mapping) else _as_tags(tags, image) for image, tags in enumerate(gold)
     ]
-    guessed = _read_guesses(annotations, tag_counts, vocabulary, CREDITED_ONCE, guesses)
-    guess_counts = np.array([len(keywords) for keywords in guessed.guesses], dtype=np.int64)
-    gold_counts = np.array([len(tags) for tags in guessed.gold], dtype=np.int64)
+    guess_data = _read_guesses(annotations, tag_counts, vocabulary, CREDITED_ONCE, guesses)
+    guess_counts = np.array([len(keywords) for keywords in guess_data.guesses], dtype=np.int64)
+    gold_counts = np.array([len(tags) for tags in guess_data.gold], dtype=np.int64)
     hits = np.zeros(len(guess_counts), dtype=np.int64)  # number of guesses that are gold keywords
-    for image, (keywords, tags) in enumerate(zip(guessed.guesses, guessed.gold, strict=True)):
+    for image, (keywords, tags) in enumerate(zip(guess_data.guesses, guess_data.gold, strict=True)):
         hits[image] = sum(keyword in tags for keyword in keywords)
     is_defined = gold_counts > 0
     is_attempted = is_defined & (guess_counts > 0)
@@ -284,7 +284,7 @@ def keyword_f1(
         counted=int(is_defined.sum()),
         attempted=int(is_attempted.sum()),
         undefined=int((~is_defined).sum()),
-        repeated=int((guessed.has_repeated & is_attempted).sum()),
+        repeated=int((guess_data.has_repeated & is_attempted).sum()),
         reason=_reason({"images without gold keywords": ~is_defined, NO_GUESS: is_defined & ~is_attempted}),
         signature=measure_signature("keyword-f1", guesses=guesses, **evaluation_fields(vocabulary)),
     )
@@ -345,15 +345,15 @@ def _read_guesses(
     return _GuessedKeywords(first_guesses, gold, tag_totals, has_repeated)
 
 
-def _target_tags(guessed: _GuessedKeywords, modes: Sequence[str | None] | None) -> Sequence[str | None]:
+def _target_tags(guess_data: _GuessedKeywords, modes: Sequence[str | None] | None) -> Sequence[str | None]:
     """Return the tag of each image that must be guessed, or None if there is no such tag.
 
     It is taken from `modes`. Without `modes`, it is the single most frequent tag.
     """
     if modes is None:
-        return [_single_mode(tags) for tags in guessed.gold]
-    if len(modes) != len(guessed.gold):
-        raise InvalidInput(f"modes has {len(modes)} images, expected {len(guessed.gold)} as in gold")
+        return [_single_mode(tags) for tags in guess_data.gold]
+    if len(modes) != len(guess_data.gold):
+        raise InvalidInput(f"modes has {len(modes)} images, expected {len(guess_data.gold)} as in gold")
     for image, mode in enumerate(modes):
         if not (mode is None or isinstance(mode, str)):
             raise InvalidInput(f"modes[{image}] is a {type(mode).__name__}, expected a tag or None")
@@ -368,21 +368,21 @@ def _single_mode(tags: Tags) -> str | None:
 
 
 def _mode_score(
-    guessed: _GuessedKeywords, hits: list[bool], targets: Sequence[str | None], signature: str
+    guess_data: _GuessedKeywords, hits: list[bool], targets: Sequence[str | None], signature: str
 ) -> KeywordScore:
     """Return the share of the images with a target tag in which the guesses hit it."""
     has_mode = np.array([mode is not None for mode in targets], dtype=np.bool_)
-    return _make_score(guessed, np.array(hits, dtype=np.float64), has_mode, NO_MODE, signature)
+    return _make_score(guess_data, np.array(hits, dtype=np.float64), has_mode, NO_MODE, signature)
 
 
 def _make_score(
-    guessed: _GuessedKeywords, credit: Floats, is_defined: Flags, undefined_reason: str, signature: str
+    guess_data: _GuessedKeywords, credit: Floats, is_defined: Flags, undefined_reason: str, signature: str
 ) -> KeywordScore:
     """Return the means of (images,) credits, of which those in `is_defined` (images,) are defined.
 
     `undefined_reason` says why the others are not defined.
     """
-    has_guess = np.array([len(guesses) > 0 for guesses in guessed.guesses], dtype=np.bool_)
+    has_guess = np.array([len(guesses) > 0 for guesses in guess_data.guesses], dtype=np.bool_)
     is_attempted = is_defined & has_guess
     image_credits = np.where(is_defined, credit, np.nan)
     image_credits.flags.writeable = False
@@ -393,15 +393,14 @@ def _make_score(
         counted=int(is_defined.sum()),
         attempted=int(is_attempted.sum()),
         undefined=int((~is_defined).sum()),
-        repeated=int((guessed.has_repeated & is_attempted).sum()),
+        repeated=int((guess_data.has_repeated & is_attempted).sum()),
         reason=_reason({undefined_reason: ~is_defined, NO_GUESS: is_defined & ~has_guess}),
         signature=signature,
     )
 
 
 def _mean(values: Floats) -> float:
-    """Return the mean, or nan without a warning if there are no values."""
-    return float(values.mean()) if values.size else float("nan")
+    return float(values.mean()) if values.size else float("nan")  # without a warning
 
 
 def _reason(images_by_reason: Mapping[str, Flags]) -> str:

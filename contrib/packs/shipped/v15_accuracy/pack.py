@@ -73,20 +73,20 @@ def analyse(run: Run) -> None:
         for metric, signature in signatures.items():
             run.add_signature(f"{DATASET_TITLES[name]}: {metric}", signature)
         run.progress(progress_before + 0.1, f"subsets of references of {DATASET_TITLES[name]}")
-        by_size = scores_by_shared_subsets(
+        subsets = scores_by_shared_subsets(
             data, list(METRICS_BY_LABEL.values()), SIZES, draws=DRAWS, seed=run.seed
         )
         if "meteor" in computable_metrics(["meteor"]):
             run.progress(progress_before + 0.3, f"METEOR on {DATASET_TITLES[name]}")
-            by_size |= scores_by_shared_subsets(
+            subsets |= scores_by_shared_subsets(
                 data, ["meteor"], METEOR_SIZES, draws=METEOR_DRAWS, seed=run.seed
             )
             # There is only one draw of all references.
-            (first_scores,), (second_scores,) = by_size["meteor"][METEOR_SIZES[-1]]
+            (first_scores,), (second_scores,) = subsets["meteor"][METEOR_SIZES[-1]]
             scores["meteor"] = np.stack([first_scores, second_scores], axis=1)
         _add_table_1(run, name, data, scores)
         curves = curves_by_set[name] = {
-            metric: curve_over_decided_pairs(data, metric_scores) for metric, metric_scores in by_size.items()
+            metric: curve_over_decided_pairs(data, metric_scores) for metric, metric_scores in subsets.items()
         }
         _record_section_7_2(run, name, data, scores, curves)
         if name == PASCAL:
@@ -119,10 +119,10 @@ def _add_table_1(run: Run, name: str, data: FiftySentenceData, scores: dict[str,
         if metric not in accuracies:
             continue
         for kind in kinds:
-            others = {"mean length of the references": by_mean_length[kind].value} if metric == BLEU else {}
+            variants = {"mean length of the references": by_mean_length[kind].value} if metric == BLEU else {}
             if (data.winners == 0).any():
-                others["undecided pairs left out"] = decided_accuracies[metric][kind]["value"]
-            run.number(f"table-1/{name}/{name_in_paper}/{kind}", accuracies[metric][kind], others=others)
+                variants["undecided pairs left out"] = decided_accuracies[metric][kind]["value"]
+            run.number(f"table-1/{name}/{name_in_paper}/{kind}", accuracies[metric][kind], others=variants)
     shown_kinds = [*kinds, "all"]
     rows: list[tuple[Cell, ...]] = [
         (metric, *(accuracies[metric][kind] for kind in shown_kinds)) for metric in sorted(accuracies)
@@ -148,12 +148,12 @@ def _record_section_7_2(
     run.number(f"section-7.2/{name}/cider/48", accuracy)
     if name != PASCAL:
         return
-    blank_separated = scores_by_shared_subsets(
+    scores_at_blanks = scores_by_shared_subsets(
         data, ["bleu-1"], [5], draws=DRAWS, seed=run.seed, tokenizer="space"
     )["bleu-1"]
-    curve_at_blanks = curve_over_decided_pairs(data, blank_separated)
-    others = {"captions cut at blanks, bleu-1": accuracy_at(curve_at_blanks, 5).value}
-    run.number(f"section-7.2/{name}/bleu-1/5", accuracy_at(curves["bleu-1|stem:porter"], 5), others=others)
+    curve_at_blanks = curve_over_decided_pairs(data, scores_at_blanks)
+    variants = {"captions cut at blanks, bleu-1": accuracy_at(curve_at_blanks, 5).value}
+    run.number(f"section-7.2/{name}/bleu-1/5", accuracy_at(curves["bleu-1|stem:porter"], 5), others=variants)
     run.number(f"section-7.2/{name}/rouge-1/5", accuracy_at(curves[ROUGE_1], 5))
 
 
@@ -172,10 +172,8 @@ def _compare_with_authors(run: Run, data: FiftySentenceData) -> None:
     # `images` has one score for each text, since each has an image's references.
     differences = np.abs(result.scores["cider"].images - author_scores)
     differing_pairs = np.flatnonzero(differences > EQUAL_TOLERANCE)
-    equal = len(author_scores) - differing_pairs.size
-    sentence = (
-        f"Of {len(author_scores):,} scores of the authors' program {equal:,} are ours to {EQUAL_TOLERANCE:g}"
-    )
+    matches = len(author_scores) - differing_pairs.size
+    sentence = f"Of {len(author_scores):,} scores of the authors' program {matches:,} are ours to {EQUAL_TOLERANCE:g}"
     if differing_pairs.size:
         images = ", ".join(sorted({data.images[pair] for pair in differing_pairs.tolist()}))
         sentence += f"; those of {images} differ by {differences.max():.1e} at most"

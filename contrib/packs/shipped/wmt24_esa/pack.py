@@ -43,10 +43,10 @@ def analyse(run: Run) -> None:
     system_figures: dict[str, float] = {}  # by id of the published number
     for languages, rows in sorted(rows_by_languages.items()):
         # Indices of the judgments in `rows`, by system and by number of the segment.
-        texts: defaultdict[str, dict[int, list[int]]] = defaultdict(dict)
+        indices: defaultdict[str, dict[int, list[int]]] = defaultdict(dict)
         for index, row in enumerate(rows):
-            texts[row["system"]].setdefault(int(row["image"]), []).append(index)  # "image" is the segment
-        segments = score_segments(list(map(_read_judgment, rows)), texts)
+            indices[row["system"]].setdefault(int(row["image"]), []).append(index)  # "image" is the segment
+        segments = score_segments(list(map(_read_judgment, rows)), indices)
         systems = rank_systems(segments, "greater")  # one-sided, as in the script for WMT24's tables
         run.note_judgments(f"{languages}: {len(rows):,} judgments of {len(systems)} systems, as published.")
         for system in systems:
