@@ -68,11 +68,9 @@ def compare_with_scores(
     columns = {name: _credit_systems(column, outputs) for name, column in columns.items()}
     notes = []
     if computed_names:
-        computed_columns, left_out = _score_captions(
-            dataset, columns[people], outputs, computed_names, tokenizer
-        )
-        signatures |= {name: signature for name, (_column, signature) in computed_columns.items()}
-        columns |= {name: column for name, (column, _signature) in computed_columns.items()}
+        new_columns, left_out = _score_captions(dataset, columns[people], outputs, computed_names, tokenizer)
+        signatures |= {name: signature for name, (_column, signature) in new_columns.items()}
+        columns |= {name: column for name, (column, _signature) in new_columns.items()}
         if left_out:
             notes.append(f"Captions that no system wrote, or without a reference, left out: {left_out:,}.")
     systems, items, (*scores, human_scores) = _align_columns([columns[name] for name in (*names, people)])

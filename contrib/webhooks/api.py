@@ -25,7 +25,6 @@ ROLES_WITH_CHANGE_RIGHT = [role for role, rights in RIGHTS_BY_ROLE.items() if Ri
 
 
 def changeable_studies(studies: QuerySet[Study], request: Request) -> QuerySet[Study]:
-    """Return the studies that the person may change."""
     user = staff_of(request)
     if user.has_perm(PERMISSIONS[Right.CHANGE]):  # the right to change all studies
         return studies

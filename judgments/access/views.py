@@ -111,7 +111,6 @@ def download_log(request: HttpRequest, study: Study, context: Context) -> HttpRe
 
 
 def _log_row(event: StudyEvent) -> dict[str, Any]:
-    """Return an entry of the log as JSON."""
     return {
         "at": event.at.isoformat(timespec="seconds"),
         "what": event.what,

@@ -98,7 +98,7 @@ def gold_tags(
 ) -> list[Counter[str]]:
     """Return R_j for each image: how often its annotators gave each tag (MC12 section 3.2).
 
-    `annotations[j][i]` are the keywords that person i gave for image j (those of the measures are a system's). A keyword
+    `annotations[j][i]` are the keywords that person i gave for image j; the measures take those of a system. A keyword
     that a person repeats counts once. Counts of keywords with the same form are added, as in the paper.
     """
     tags_of_images = []
