@@ -2,7 +2,7 @@
 
 A budget has counters of the reserved and the spent cents::
 
-    reserved = the price of held places and screen-outs of publications + reservations of open calls
+    reserved = the price of held places and screen-outs of publications + reservations of unfinished crowd calls
     spent    = rewards of approved sessions + paid screen-outs + bonuses, fees included
 
 A database constraint keeps the counters within the budget. Each change of them is also a ledger entry with a unique
@@ -195,7 +195,7 @@ def ledger_sums(budget: Budget) -> tuple[int, int]:
 
 
 def reserved_cents(budget: Budget) -> int:
-    """Return the reserved cents, recomputed from held places and open calls."""
+    """Return the reserved cents, recomputed from held places and unfinished crowd calls."""
     filters = {"study": budget.study, "platform": budget.platform}
     publications = Publication.objects.filter(Q(held_slots__gt=0) | Q(screen_outs_held__gt=0), **filters)
     held_cents = F("held_slots") * (F("reward_cents") + F("fee_cents"))

@@ -6,7 +6,7 @@ outcome bounds of units, then the candidate pairs, then the slots of each HIT. T
 lowest and the highest outcome that the votes to come can still give, where 1 is the first answer, -1 the second, and 0
 a tie. If they are equal, the unit is decided (``done``), unless it must get all its votes (``full_depth``).
 
-    open slots = the most votes that one of its units needs, without those that assignments in progress will give
+    open slots = the most votes that a unit of the HIT needs, without those that assignments in progress will give
     live assignments + open slots + saved slots = required
 
 Live assignments are in progress, or finished with answers that are used. Saved slots (``HIT.spared``) are no longer

@@ -53,7 +53,7 @@ class Choices:
         strengths: the fitted strengths of systems, which are its ``items``.
         winners: for each choice, the systems of the best caption.
         shown_captions: for each choice, the captions that were shown.
-        owners: the systems credited with each caption.
+        owners: the systems credited with each caption, as ``luce_choice`` takes them.
         clusters: codes of each choice's image (ITEM) and, unless anonymous, rater (RATER); {} if images are unknown.
         items: number of images.
     """

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_noop
 
 from contrib.hit_templates.elements import FIELD, Element
 
-# Our own texts, which are translated when they are shown.
+# Our own texts (``built_in``), which are translated when they are shown.
 INSTRUCTIONS = gettext_noop("Instructions")
 EXAMPLES = {
     "positive-example": gettext_noop("A good example"),
