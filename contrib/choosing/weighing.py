@@ -237,8 +237,8 @@ def _means_by_image(values: Floats, population: Population) -> Floats:
     item, item_count = population.item, population.size
     sums = np.bincount(item[has_value], weights=values[has_value], minlength=item_count)
     counts = np.bincount(item[has_value], minlength=item_count)
-    _, first = np.unique(item, return_index=True)
+    _, first_rows = np.unique(item, return_index=True)
     means = np.full(len(values), math.nan)
     with np.errstate(invalid="ignore"):
-        means[first] = sums / counts
+        means[first_rows] = sums / counts
     return means

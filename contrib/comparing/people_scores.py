@@ -169,9 +169,9 @@ def _score_captions(
             f"{', '.join(metrics)} cannot be computed, as no caption of a system of dataset {dataset.name!r} that "
             f"{people.metric.name!r} scores has a reference."
         )
-    scored = score_captions(captions, references.documents(), metrics=metrics, tokenizer=tokenizer)
+    result = score_captions(captions, references.documents(), metrics=metrics, tokenizer=tokenizer)
     columns = {}
-    for name, metric in scored.scores.items():
+    for name, metric in result.scores.items():
         scores = np.full(len(people.scores), np.nan)
         scores[rows] = metric.images  # of the single captions
         # The field "own" of the signature says that the caption itself was not among the references.

@@ -240,10 +240,10 @@ def _next_comparisons(strengths: StrengthResult, names: list[str]) -> list[dict[
     """Return the system pairs whose next judgment would be most informative, with their `StrengthResult.gains`."""
     gains = np.triu(strengths.gains(), 1)  # each pair once
     best_cells = np.argsort(-gains, axis=None, kind="stable")[:MAX_NEXT_COMPARISONS]
-    first, second = np.unravel_index(best_cells, gains.shape)
+    rows, columns = np.unravel_index(best_cells, gains.shape)
     return [
         {"first": names[row], "second": names[column], "gain": json_float(gains[row, column])}
-        for row, column in zip(first.tolist(), second.tolist(), strict=True)
+        for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
         if gains[row, column] > 0
     ]
 

@@ -85,9 +85,9 @@ def show_log(request: HttpRequest, study: Study, context: Context) -> HttpRespon
 
 def _filter_events(request: HttpRequest, events: QuerySet[StudyEvent]) -> QuerySet[StudyEvent]:
     """Return the entries with the code ``?what=`` and the account ``?by=``, which is a row id or "platform"."""
-    what, by = request.GET.get("what", ""), request.GET.get("by", "")
-    if what:
-        events = events.filter(what=what)
+    code, by = request.GET.get("what", ""), request.GET.get("by", "")
+    if code:
+        events = events.filter(what=code)
     if by == "platform":
         return events.filter(by=None)
     if by:

@@ -60,17 +60,17 @@ def ids_of_link(panel: Panel, query: Mapping[str, str]) -> PanelIds:
     return PanelIds(
         worker=_read_id(query, worker_parameter(panel)),
         session=_read_id(query, session_parameter(panel)),
-        project=_read_id(query, project_parameter(panel), required=False),
+        project=_read_id(query, project_parameter(panel), is_required=False),
     )
 
 
-def _read_id(query: Mapping[str, str], name: str, *, required: bool = True) -> str:
+def _read_id(query: Mapping[str, str], name: str, *, is_required: bool = True) -> str:
     """Return the id in the parameter ``name`` of a link.
 
     Return "" if the panel has no such parameter (``name`` is ""), or if the id is optional and missing or invalid.
     """
     value = query.get(name, "").strip() if name else ""
-    if name and not value and required:
+    if name and not value and is_required:
         raise LinkProblem(
             _(
                 "Nothing was recorded: “%(name)s” is missing in the link that you followed. "
@@ -79,7 +79,7 @@ def _read_id(query: Mapping[str, str], name: str, *, required: bool = True) -> s
             % {"name": name}
         )
     if value and not ID_PATTERN.fullmatch(value):
-        if not required:
+        if not is_required:
             return ""
         raise LinkProblem(
             _(

@@ -63,11 +63,11 @@ class _OmissionScan(HTMLParser):
         self.details: dict[str, list[str]] = {}
         self._drawing_depth = 0
 
-    def note(self, what: str, detail: str = "") -> None:
-        """Count an omission of the type ``what``, a key of ``_SENTENCES``, and keep its name or address."""
-        self.counts[what] += 1
-        if detail and detail not in self.details.setdefault(what, []):
-            self.details[what].append(detail)
+    def note(self, omission: str, detail: str = "") -> None:
+        """Count an omission, a key of ``_SENTENCES``, and keep its name or address."""
+        self.counts[omission] += 1
+        if detail and detail not in self.details.setdefault(omission, []):
+            self.details[omission].append(detail)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = {name: value or "" for name, value in attrs}
@@ -125,12 +125,12 @@ class _OmissionScan(HTMLParser):
 
 
 def _sentences(scan: _OmissionScan) -> Iterator[str]:
-    for what, sentence in _SENTENCES.items():
-        if count := scan.counts[what]:
-            names = scan.details.get(what, [])
+    for omission, sentence in _SENTENCES.items():
+        if count := scan.counts[omission]:
+            names = scan.details.get(omission, [])
             ending = f" and {len(names) - MAX_NAMES_LISTED} more" if len(names) > MAX_NAMES_LISTED else ""
             name_list = ", ".join(names[:MAX_NAMES_LISTED]) + ending
-            singular, plural = _COUNTED_NOUNS.get(what, ("", ""))
+            singular, plural = _COUNTED_NOUNS.get(omission, ("", ""))
             yield sentence % {
                 "named": name_list,
                 "bracketed": f" ({name_list})" if name_list else "",

@@ -111,8 +111,8 @@ def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[
         weight = probability[pair_index]
         weight /= np.bincount(links.occurrences, weight, minlength=links.occurrence_count)[links.occurrences]
         # Maximisation: the share of each pair among the links of its source.
-        expected = np.bincount(pair_index, weight, minlength=len(pairs))
-        probability = expected / np.bincount(pair_sources, expected, minlength=size + 1)[pair_sources]
+        counts = np.bincount(pair_index, weight, minlength=len(pairs))
+        probability = counts / np.bincount(pair_sources, counts, minlength=size + 1)[pair_sources]
     table = np.zeros((size + 1, size))
     table[pair_sources, pair_targets] = probability
     return table[:size]  # without the row of the empty word

@@ -66,8 +66,8 @@ def units_are_in_one_hit() -> Sentences:
     for slug, key, withdrawn, count in units.values_list("study__slug", "key", "withdrawn", "count").iterator(
         ROWS_PER_BATCH
     ):
-        expected = "0, it was withdrawn" if withdrawn else "1"
-        yield f"Study {slug}: unit {key} is in {count} HITs; expected {expected}."
+        expected_count = "0, it was withdrawn" if withdrawn else "1"
+        yield f"Study {slug}: unit {key} is in {count} HITs; expected {expected_count}."
 
 
 def rows_of_a_study_belong_together() -> Sentences:

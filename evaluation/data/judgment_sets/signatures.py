@@ -55,7 +55,7 @@ def judgment_signature(
         others: optional fields, such as a stopping rule, adjudicated units, simulated answers.
     """
     # Units without a vote are not among ``votes.units``.
-    least = votes.least if votes.units == material.units else 0
+    fewest_votes = votes.least if votes.units == material.units else 0
     fields: dict[str, Value] = {}
     if material.pairs is not None:
         fields["pairs"] = material.pairs
@@ -63,7 +63,7 @@ def judgment_signature(
         "units": material.units,
         "imgs": material.images,
         "refs": range_value(*material.references),
-        "votes": range_value(least, votes.most),
+        "votes": range_value(fewest_votes, votes.most),
         "sides": round(votes.first_left / votes.sided, 3) if votes.sided else "none",  # first on the left
         "ctrl": controls,
         "agg": f"{kind.aggregation.rule}-then-pairs" if material.pairs is not None else kind.aggregation.rule,

@@ -256,16 +256,16 @@ def _rankings(
     relevance = rows.settings.kind.relevance
     if proposals is None or relevance is None:
         return NO_RANKINGS
-    credited = rows.settings.credited
-    judged_lists = judged_outputs(rows.settings.kind, proposals, table, consensus, credited=credited)
-    result = rankings_of(relevance, proposals, judged_lists, audit, with_unjudged_systems=not credited)
+    is_credited = rows.settings.credited
+    judged_lists = judged_outputs(rows.settings.kind, proposals, table, consensus, credited=is_credited)
+    result = rankings_of(relevance, proposals, judged_lists, audit, with_unjudged_systems=not is_credited)
     if rows.has_old_proposals and all(row["rank"] <= 1 for row in rows.proposals):
         return NO_RANKINGS
     if rows.has_old_proposals:
         for row in result["rankings"].get(ANNOTATION, ()):
             for name in (*(f"S@{k}" for k in CUTS), "R-precision"):
                 row[name] |= {"low": None, "high": None}
-    return result if credited else result | {"system_orders": {}}
+    return result if is_credited else result | {"system_orders": {}}
 
 
 def _pair_material(rows: ReleasedRows) -> PairMaterial | None:

@@ -125,7 +125,7 @@ def _make_column(key: str, field: FieldInfo) -> RowColumn:
     return RowColumn(key, label, field.description or "", input_type, is_needed, tuple(choices))
 
 
-def _read_settings(text: str, where: str) -> dict[str, Any]:
+def _read_settings(text: str, place: str) -> dict[str, Any]:
     """Parse settings such as ``least = 20``, separated by commas or line breaks. Convert numbers."""
     settings: dict[str, Any] = {}
     for entry in re.split(r"[,\n]", text):
@@ -135,7 +135,7 @@ def _read_settings(text: str, where: str) -> dict[str, Any]:
         if match is None:
             raise forms.ValidationError(
                 gettext("%(where)s: found %(text)r, expected a name, = and a value.")
-                % {"where": f"{where}, {gettext('Settings')}", "text": entry.strip()}
+                % {"where": f"{place}, {gettext('Settings')}", "text": entry.strip()}
             )
         name, value = match.groups()
         try:

@@ -288,8 +288,8 @@ def _keep_extension(extensions: NDArray[np.int64], ranks: Ints, kept_count: int,
     if kept_count == BEAM:  # overwrite the worst one
         row = ranks[BEAM - 1]
         kept_count -= 1
-    for later in range(kept_count, rank, -1):
-        ranks[later] = ranks[later - 1]
+    for later_rank in range(kept_count, rank, -1):
+        ranks[later_rank] = ranks[later_rank - 1]
     ranks[rank] = row
     extensions[row, TOTAL] = extension.total
     extensions[row, CHUNKS_SO_FAR] = extension.chunks

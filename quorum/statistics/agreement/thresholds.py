@@ -232,8 +232,8 @@ def kappa_grid(
         for first_at_least, second_at_least in product(first_thresholds, second_thresholds)
     )
     defined_cells = [cell for cell in cells if not math.isnan(cell.kappa.value)]
-    best = max(defined_cells, key=lambda cell: cell.kappa.value) if defined_cells else None
-    return KappaGrid(tuple(first_thresholds), tuple(second_thresholds), cells, best)
+    best_cell = max(defined_cells, key=lambda cell: cell.kappa.value) if defined_cells else None
+    return KappaGrid(tuple(first_thresholds), tuple(second_thresholds), cells, best_cell)
 
 
 def weighted_kappa(

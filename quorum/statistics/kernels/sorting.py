@@ -15,9 +15,9 @@ def radix_order(codes: Ints) -> Ints:
     Sort by the lowest 16 bits, then by the next ones (radix sort), which takes half the time of a sort by comparison.
     """
     order, sorted_order = np.arange(len(codes)), np.empty(len(codes), dtype=np.int64)
-    highest = codes.max() if len(codes) else 0
+    highest_code = codes.max() if len(codes) else 0
     for shift in range(0, 64, _DIGIT_BITS):
-        if not highest >> shift:
+        if not highest_code >> shift:
             break
         starts = np.zeros((1 << _DIGIT_BITS) + 1, dtype=np.int64)
         # Counts are stored one place up, so that their running sums are the positions where each digit's codes begin.
