@@ -146,6 +146,7 @@ def _read_source_in_role(
 
 
 def _report_lines(result: dict[str, Any]) -> list[str]:
+    """Return the result of ``compare_sources`` as lines for the terminal."""
     first, second, units = result["first"], result["second"], result["units"]
     lines = [f"First: {first['name']} ({first['score']}). Second: {second['name']} ({second['score']})."]
     lines.append(

@@ -1,4 +1,4 @@
-"""Invariants of designs, units, HITs and the units of HITs."""
+"""Invariants of designs, units, HITs and the units of HITs. Each function yields a sentence for each violation."""
 
 from __future__ import annotations
 
