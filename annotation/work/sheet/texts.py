@@ -93,8 +93,8 @@ def spell_pay(cents: int, currency: str) -> str:
 
 
 def _hours_and_minutes(minutes: int) -> str:
-    hours, minutes_left = divmod(minutes, 60)
+    hours, remaining_minutes = divmod(minutes, 60)
     if not hours:
-        return _("%(minutes)d min") % {"minutes": minutes_left}
-    numbers = {"hours": hours, "minutes": minutes_left}
-    return _("%(hours)d h %(minutes)d min") % numbers if minutes_left else _("%(hours)d h") % numbers
+        return _("%(minutes)d min") % {"minutes": remaining_minutes}
+    numbers = {"hours": hours, "minutes": remaining_minutes}
+    return _("%(hours)d h %(minutes)d min") % numbers if remaining_minutes else _("%(hours)d h") % numbers
