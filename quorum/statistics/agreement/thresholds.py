@@ -325,16 +325,16 @@ def _clustered_intervals(
     `value` (4,) are the `_measures`, and `decreases` returns their (4, V) decreases without each rater of `deletions`.
     """
 
-    def widen(measure: int, spread: Spread, items: Clusters) -> tuple[Spread, Clusters]:
-        return deletions.widen(spread, items, lambda: decreases()[measure])
+    def add_raters(measure: int, spread: Spread, item_clusters: Clusters) -> tuple[Spread, Clusters]:
+        return deletions.widen(spread, item_clusters, lambda: decreases()[measure])
 
     if clusters.reason:
         return [(math.nan, math.nan)] * 4, clusters
     influences = CohenKappa().influences((yes_first, yes_second))
     kappa_interval = (math.nan, math.nan)
-    widened_clusters = clusters
+    clusters_with_raters = clusters
     if influences is not None:
-        spread, widened_clusters = widen(0, clusters.spread(influences.values), clusters)
+        spread, clusters_with_raters = add_raters(0, clusters.spread(influences.values), clusters)
         kappa_interval = coefficient_interval(
             float(value[0]),
             spread,
@@ -356,7 +356,7 @@ def _clustered_intervals(
             confidence,
             keep=keep,
             weights=weights,
-            widen=partial(widen, measure),
+            widen=partial(add_raters, measure),
         )
         return interval.low, interval.high
 
@@ -366,7 +366,7 @@ def _clustered_intervals(
         share(2, yes_first, keep=yes_second),
         share(3, yes_both, keep=yes_first | yes_second, weights=yes_counts),
     ]
-    return intervals, widened_clusters
+    return intervals, clusters_with_raters
 
 
 def _cell_of(first: int, second: int) -> int:
