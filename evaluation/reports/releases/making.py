@@ -205,7 +205,7 @@ def _write_files(
 
 
 def _release_settings(study: Study, evaluation: EvaluationResult | None, reason: str) -> ReleaseSettings:
-    """Return the settings on which results computed from the rows alone depend. Without ``evaluation``, say why."""
+    """Return the settings on which results of the rows alone depend. ``reason`` says why there is no evaluation."""
     design, kind = design_of(study), KINDS[study.protocol]
     required_share: Any = controls_field(study)  # of control items to answer right, or a word such as "none"
     return ReleaseSettings(

@@ -69,7 +69,7 @@ class RecordParser:
             )
         for group, buttons in self.button_groups.items():
             states = {value: values.get(column, "") for value, column in buttons}
-            # with a dot, as at MTurk, buttons are true or false, since other columns have dots in their names, too
+            # a dot is MTurk's separator: only cells with true or false are its buttons, since other columns have dots
             selected_value = foreign.selected_values(states, flags=self._mapping.buttons == ".")
             if selected_value is not None:
                 values.setdefault(group, selected_value)

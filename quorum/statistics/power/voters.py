@@ -173,7 +173,7 @@ def _log_split(k: Floats, n: Floats, right: float, spread: float) -> Floats:
 
 
 def true_share(observed: float, right: float) -> float:
-    """Return the share s that wins: ``observed`` = s r + (1 - s)(1 - r), if a share r (``right``) of wins is right."""
+    """Return the true share s of wins behind ``observed`` = s r + (1 - s)(1 - r), if a share r (``right``) is right."""
     if not 0.5 < right <= 1:
         raise BadOption(f"right is {right!r}, expected more than 0.5 and at most 1")
     return min(1.0, max(0.0, (observed - (1 - right)) / (2 * right - 1)))
