@@ -82,7 +82,6 @@ def forecast_of(study: Study) -> Forecast:
 def _sum_forecast(
     design: StudyDesign, places: Sequence[_PricedPlaces], screen_out_cents: int, *, seconds: float
 ) -> Forecast:
-    """Return the forecast for places and screen-outs, if a HIT takes ``seconds``."""
     reward_per_hit = design.crowd.reward_cents
     wage_cents = round(reward_per_hit * SECONDS_PER_HOUR / seconds) if reward_per_hit and seconds else None
     return Forecast(

@@ -83,7 +83,6 @@ class StudyVotes:
 
     @classmethod
     def for_study(cls, study: Study) -> StudyVotes:
-        """Load all votes of a study, including those of workers whom its control rule excludes."""
         units = loaders.study_units(study)
         return cls(
             study=study,

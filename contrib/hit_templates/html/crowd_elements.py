@@ -181,7 +181,6 @@ def name_radio_group(element: Element) -> str | None:
 
 
 def _find_buttons(element: Element) -> list[Element]:
-    """Return the radio buttons inside an element."""
     buttons: list[Element] = []
     for node in element.children:
         if isinstance(node, Element):

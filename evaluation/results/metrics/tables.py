@@ -162,7 +162,6 @@ def _highest_kappa(cells: Sequence[Mapping[str, Any]]) -> tuple[Any, str]:
 
 
 def generalises_to_raters(result: Mapping[str, Any]) -> bool:
-    """Return whether an evaluation's intervals generalise to other people."""
     for figures in result["metrics"].values():
         figure = figures["accuracy"].get("all", {}) if "accuracy" in figures else figures["kendall_tau_b"]
         if RATER in figure.get("clusters", ()):
