@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
@@ -52,25 +52,22 @@ class Choices:
     Attributes:
         strengths: the fitted strengths of systems, which are its ``items``.
         winners: for each choice, the systems of the best caption.
-        shown_captions: for each choice, the captions that were shown.
-        owners: the systems credited with each caption, as ``luce_choice`` takes them.
+        shown_systems: for each choice, the systems whose captions were shown.
         clusters: codes of each choice's image (ITEM) and, unless anonymous, rater (RATER); {} if images are unknown.
         items: number of images.
     """
 
     strengths: LuceResult
     winners: list[list[str]]
-    shown_captions: list[list[OfferedCaption]]
-    owners: dict[OfferedCaption, list[str]]
+    shown_systems: list[set[str]]
     clusters: Mapping[str, Ints]
     items: int
 
     def shares(self) -> dict[str, dict[str, Any]]:
         """Return, by system, the number of lists with its captions, and the share in which one of them was the best."""
         shares = {}
-        shown_systems = [self._systems_of(captions) for captions in self.shown_captions]
         for name in self.strengths.items.tolist():
-            is_shown = np.array([name in systems for systems in shown_systems])
+            is_shown = np.array([name in systems for systems in self.shown_systems])
             is_best = np.array([float(name in systems) for systems in self.winners])
             low = high = float("nan")
             if self.clusters:  # they are empty if images are unknown
@@ -114,12 +111,17 @@ class Choices:
         )
 
     def _compare_two(self, first: str, second: str) -> Contrast:
-        """Compare two systems on the lists of which the best caption is of one of them, but not of both.
+        """Compare two systems on the lists that show both, and of which the best caption is of one of them only.
 
         The difference is the share of these lists that the first system wins, minus a half. Its spread is that of a
         score test: what the spread would be if both systems won equally often.
         """
-        is_won_by_one = np.array([(first in systems) != (second in systems) for systems in self.winners])
+        is_won_by_one = np.array(
+            [
+                {first, second} <= shown_systems and (first in systems) != (second in systems)
+                for shown_systems, systems in zip(self.shown_systems, self.winners, strict=True)
+            ]
+        )
         if not is_won_by_one.any() or not self.clusters:
             return NO_CONTRAST
         winners = np.array([1 if first in systems else 2 for systems in self.winners])[is_won_by_one]
@@ -131,9 +133,6 @@ class Choices:
 
         share, spread = people.spread_if_even(credit, winners > 0)  # all lists
         return Contrast(share - 0.5, spread)
-
-    def _systems_of(self, captions: Sequence[OfferedCaption]) -> set[str]:
-        return set(chain.from_iterable(self.owners[caption] for caption in captions))
 
 
 def standings_of_study(study: Study) -> Standings | None:
@@ -173,8 +172,9 @@ def fit_choices(study: Study) -> Choices:
     return Choices(
         strengths=luce_choice(shown_captions, best_captions, owners=owners, clusters=clusters or NAIVE),
         winners=[owners[caption] for caption in best_captions],
-        shown_captions=shown_captions,
-        owners=owners,
+        shown_systems=[
+            set(chain.from_iterable(owners[caption] for caption in captions)) for captions in shown_captions
+        ],
         clusters=clusters,
         items=len({caption.item for caption in distinct_captions}),
     )

@@ -3,13 +3,14 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.test import Client
 
 from annotation.models import Judgment
 from annotation.work.claims import claim_assignment
 from common.errors import DesignError
-from contrib.best_worst.choices import fit_choices
+from contrib.best_worst.choices import Choices, fit_choices
 from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study
@@ -18,6 +19,8 @@ from judgments.design.reading.study_files import read_toml, write_toml
 from judgments.kinds import KINDS
 from judgments.models import HIT, Output, Study, Unit
 from judgments.studies.designs import kind_of
+from quorum.statistics.aggregation import luce_choice
+from quorum.statistics.crossed import ITEM
 from tests.annotation.casting import joined
 from tests.evaluation.test_scales import better_and_worse, exported, rehearsed
 from tests.studies import make_study, make_worker
@@ -182,3 +185,20 @@ def test_answers_go_out_by_id_and_come_back(study: Study, tmp_path: Path) -> Non
     mine, theirs = fit_choices(study).strengths, fit_choices(again).strengths
     assert theirs.items.tolist() == mine.items.tolist()
     assert theirs.log_strength == pytest.approx(mine.log_strength)
+
+
+def test_systems_that_no_list_shows_together_are_not_compared_directly() -> None:
+    """The strength of a is infinite, so standings rest on direct comparisons; a and b are never on one list."""
+    lists = [("a", "c")] * 20 + [("b", "c")] * 20
+    winners = ["a"] * 20 + ["b", "c"] * 10
+    choices = Choices(
+        strengths=luce_choice(lists, winners),
+        winners=[[winner] for winner in winners],
+        shown_systems=[set(names) for names in lists],
+        clusters={ITEM: np.arange(40)},
+        items=40,
+    )
+    standings = choices.standings()
+    a, b, c = (standings.names.index(name) for name in "abc")
+    assert standings.contrast(a, c).difference == 0.5
+    assert np.isnan(standings.contrast(a, b).t)
