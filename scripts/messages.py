@@ -437,7 +437,7 @@ def _placeholders_in(text: str) -> set[str]:
 
 
 def placeholder_problems(message: Message, form_of: Callable[[int], int]) -> Iterator[str]:
-    """Yield sentences about placeholders and tags in which a translation differs from the message.
+    """Yield sentences about changed placeholders and tags. ``form_of`` returns the index of a number's plural form.
 
     A plural form for zero, one or two may write the number as a word. All other forms must have all placeholders.
     """

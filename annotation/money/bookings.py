@@ -173,7 +173,7 @@ def pay_session(*, session: CrowdSession, is_fact: bool = False) -> bool:
         _book_for_session(session, "matched", what="matched", spent=-publication.price_cents)
     was_rejected = session.booked == CrowdSession.Booked.RELEASED  # its place was released then
     held_count = 0 if was_rejected else _take_held_place(publication)
-    with one_order(session.study, None) as order:
+    with one_order(session.study, None) as order:  # None: the account that acts now, if any
         if not held_count and not is_fact:  # held money counted towards the limits when it was reserved
             order.add(budget_of(session.study, session.platform).currency, publication.price_cents)
         return _book_for_session(

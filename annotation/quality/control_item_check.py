@@ -112,5 +112,5 @@ def _test_item(
 
 def _with_adjusted_p(test: ControlItemTest, p: float) -> ControlItemTest:
     """Return the test with its adjusted p, and with the decision whether the item is suspect."""
-    is_missed = test.careful_right_answers <= MAX_RIGHT_SHARE * test.careful_answers
-    return replace(test, p=p, is_suspect=is_missed and p <= ALPHA)
+    is_mostly_wrong = test.careful_right_answers <= MAX_RIGHT_SHARE * test.careful_answers
+    return replace(test, p=p, is_suspect=is_mostly_wrong and p <= ALPHA)

@@ -85,12 +85,12 @@ def member_page(methods: Sequence[str]) -> Callable[[ViewFunction], ViewFunction
 
     def decorate(view: ViewFunction) -> ViewFunction:
         @wraps(view)
-        def view_for_member(request: HttpRequest, slug: str, **other_arguments: Any) -> HttpResponse:
+        def view_for_member(request: HttpRequest, slug: str, **kwargs: Any) -> HttpResponse:
             study = find_study(slug)
             worker = member_of(request, study)
             if worker is None:
                 return redirect("annotation:study", slug)
-            return view(request, study, worker, **other_arguments)
+            return view(request, study, worker, **kwargs)
 
         return worker_page(methods)(view_for_member)
 

@@ -50,7 +50,7 @@ class Choices:
     """People's choices of the best of several captions.
 
     Attributes:
-        strengths: the fitted strengths of systems, which are its ``items``.
+        strengths: the fitted strengths. Their ``items`` are the names of the systems.
         winners: for each choice, the systems of the best caption.
         shown_systems: for each choice, the systems whose captions were shown.
         clusters: codes of each choice's image (ITEM) and, unless anonymous, rater (RATER); {} if images are unknown.
@@ -131,7 +131,7 @@ class Choices:
         def credit(_lists: Ints, list_winners: Floats) -> Floats:
             return (list_winners == 1) * 1.0
 
-        share, spread = people.spread_if_even(credit, winners > 0)  # all lists
+        share, spread = people.spread_if_even(credit, winners > 0)  # of all these lists
         return Contrast(share - 0.5, spread)
 
 

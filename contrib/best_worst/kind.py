@@ -90,7 +90,7 @@ class BestWorst(OpenKind):
         return kind
 
     def extend_setting(self, setting: str | None, answer: Any) -> str:
-        """Return the setting that a file's answers need up to this one; the earlier ones need ``setting``, or None."""
+        """Return the setting for a file's answers so far. ``setting`` is for those before this one; None if none."""
         needed_setting = BEST if set(answer) == {BEST} else ""
         if setting not in (None, needed_setting):
             raise ValueError('other answers name another end; expected "worst" in all of them, or in none')

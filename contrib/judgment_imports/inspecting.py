@@ -93,7 +93,7 @@ def inspect_judgments(
     scale: str = "",
     progress: Progress = no_progress,
 ) -> FileContent:
-    """Read a file as ``import_judgments`` would, and return what it holds. Nothing is stored."""
+    """Read a file as ``import_judgments`` would, and return what it holds. ``design`` has keys of a study file."""
     dataset_row = find_dataset(dataset)
     items = ids_by_name(Item.objects.filter(dataset=dataset_row).values_list("name", "pk"))
     source = open_judgments_of(

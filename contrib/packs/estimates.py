@@ -61,7 +61,7 @@ def plot_curve(label: str, curve: ReferenceCurve) -> Curve:
 def estimates_of_curve(curve: ReferenceCurve) -> list[Estimate]:
     """Return the accuracy with each number of references, with its interval over pairs."""
     columns = (curve.value.tolist(), curve.low.tolist(), curve.high.tolist())
-    return [Estimate(*ends, curve.n) for ends in zip(*columns, strict=True)]
+    return [Estimate(*value_and_ends, curve.n) for value_and_ends in zip(*columns, strict=True)]
 
 
 def format_per_cent(estimate: Estimate) -> str:

@@ -95,6 +95,7 @@ def rank_pool(
 
     Args:
         task: "annotation" to rank captions for each image, "search" to rank images for each caption.
+        image_power: the power to which the similarity of two pictures is raised.
         text_diagonal: factor of the diagonals of text kernels in training (H13 4.1.3: 1 to 15).
         caption: number, from 0, of the caption of each image that is in the pool.
 
@@ -107,8 +108,7 @@ def rank_pool(
     image_kernels = _image_kernels(parts, image_kernel, image_power, generator, progress)
     rankings: dict[str, Ints] = {}
     settings: dict[str, list[TriedSetting]] = {}
-    # one caption of each image at random, for the system that learns from single captions
-    single_captions = [[document[int(generator.integers(len(document)))]] for document in training.documents]
+    single_captions = [[captions[int(generator.integers(len(captions)))]] for captions in training.documents]
     names = [name for name in SYSTEMS if name in systems and name != JOINED]
     for index, name in enumerate(names):
         progress(0.6 + 0.4 * index / len(names), f"ranking by {name}")

@@ -79,8 +79,8 @@ def _copies_with_analyses(study: Study, user: User) -> list[CopyRow]:
     copies = list(rehearsals_of(study).filter(pk__in=Study.objects.visible_to(user))[:MAX_SHOWN_COPIES])
     analyses = Analysis.objects.filter(study__in=copies, what=Analysis.Kind.REHEARSAL).order_by("created_at")
     # of a study's analyses, the last one stays
-    analysis_by_study = {analysis.study_id: analysis for analysis in analyses}
-    return [CopyRow(copy, analysis_by_study.get(copy.pk)) for copy in copies]
+    newest_analyses = {analysis.study_id: analysis for analysis in analyses}
+    return [CopyRow(copy, newest_analyses.get(copy.pk)) for copy in copies]
 
 
 def _redirect_from_deleted(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:

@@ -179,11 +179,11 @@ class Graded(ImageCaptionKind):
     def for_design(self, design: StudyDesign) -> Kind:
         if design.scale is None:
             return super().for_design(design)
-        worded = with_wording(self, design.judged, ())  # without labels, which ``on_scale`` sets
-        assert isinstance(worded, Graded)
+        worded_kind = with_wording(self, design.judged, ())  # without labels, which ``on_scale`` sets
+        assert isinstance(worded_kind, Graded)
         # In a design with a scale, ``labels`` has translations of the scale's labels, in the same order.
         labels = dict(zip(design.scale.labels, design.labels, strict=True)) if design.labels else {}
-        return worded.on_scale(design.scale, labels or design.scale.labels)
+        return worded_kind.on_scale(design.scale, labels or design.scale.labels)
 
     def scale_problem(self, scale: Scale) -> str:
         if len(scale) <= MAX_GRADES:
@@ -276,8 +276,8 @@ class Graded(ImageCaptionKind):
         return gettext("%(low)s to %(high)s") % {"low": display_number(low), "high": display_number(high)}
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
-        presented = super().present_unit(unit, side=side, picture_url=picture_url)
-        return presented if self.study_scale is None else {**presented, "scale": self.scale_for_clients()}
+        content = super().present_unit(unit, side=side, picture_url=picture_url)
+        return content if self.study_scale is None else {**content, "scale": self.scale_for_clients()}
 
     def scale_for_clients(self) -> dict[str, Any]:
         """Return the scale as JSON for API clients, with labels in the language of the page."""

@@ -200,11 +200,11 @@ class GroundingRehearsal(Rehearsal):
         If ``right`` is true, these are the true links, of which some that are not labels are left out (but none of a
         control item). If it is false, one link is missing or wrong. If it is None, the links are random.
         """
-        words, boxes = _linkable_words(unit), [box["id"] for box in unit.content["boxes"]]
+        linkable_words, boxes = _linkable_words(unit), [box["id"] for box in unit.content["boxes"]]
         links = links_by_word(truth)
         if right is None:
-            drawn_words = rng.permutation(len(words))[: int(rng.integers(0, 4))].tolist()
-            links = {words[index]: boxes[int(rng.integers(len(boxes)))] for index in drawn_words}
+            drawn_words = rng.permutation(len(linkable_words))[: int(rng.integers(0, 4))].tolist()
+            links = {linkable_words[index]: boxes[int(rng.integers(len(boxes)))] for index in drawn_words}
         elif right:
             labels = links if unit.control else labels_in_caption(unit.first.text, unit.content["boxes"])
             kept_words = [word for word in links if word in labels or rng.random() >= OMISSION_PROBABILITY]
@@ -216,8 +216,8 @@ class GroundingRehearsal(Rehearsal):
                 links[word] = other_boxes[int(rng.integers(len(other_boxes)))]
             else:
                 del links[word]
-        elif words:
-            links = {words[int(rng.integers(len(words)))]: boxes[0]}
+        elif linkable_words:
+            links = {linkable_words[int(rng.integers(len(linkable_words)))]: boxes[0]}
         return links_as_answer(links)
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
@@ -227,7 +227,7 @@ class GroundingRehearsal(Rehearsal):
 class Box(ShownContent):
     id: str
     label: str
-    x: float
+    x: float  # all four are shares of the picture's width or height
     y: float
     width: float
     height: float

@@ -102,21 +102,21 @@ def _clipped_matches(groups: TextGroups, orders: int) -> Ints:
     A trie holds the n-grams of a group's references. For each node there is the largest count of its n-gram in any one
     reference, the count in the text that is read (`counts`), and the text to which this count belongs (`counted_text`).
     """
-    tokens, starts, references, candidates, candidate_starts = groups
+    tokens, starts, reference_starts, candidates, candidate_starts = groups
     correct = np.zeros((candidates.size, orders), dtype=np.int64)
     max_words = 0
-    for group in range(references.size - 1):
-        max_words = max(max_words, starts[references[group + 1]] - starts[references[group]])
+    for group in range(reference_starts.size - 1):
+        max_words = max(max_words, starts[reference_starts[group + 1]] - starts[reference_starts[group]])
     # `child(..., token, new)` returns the node of an n-gram with one more word: if there is none yet, a node with the
     # number `new`, or -1 if `new` is -1. Nodes of earlier groups do not count.
     trie = empty_trie(max_words * orders)
     largest_counts = np.zeros(max_words * orders + 1, dtype=np.int64)
     counts = np.zeros(max_words * orders + 1, dtype=np.int64)
     counted_text = np.zeros(max_words * orders + 1, dtype=np.int64)
-    for group in range(references.size - 1):
+    for group in range(reference_starts.size - 1):
         if candidate_starts[group] == candidate_starts[group + 1]:  # only a document of CIDEr's corpus
             continue
-        first_text, end_text = references[group], references[group + 1]
+        first_text, end_text = reference_starts[group], reference_starts[group + 1]
         bits = trie_bits((starts[end_text] - starts[first_text]) * orders)
         # Count each reference's n-grams; a node keeps the largest count in one reference.
         nodes = 1
@@ -157,14 +157,14 @@ def _clipped_matches(groups: TextGroups, orders: int) -> Ints:
 @compiled
 def _closest_lengths(groups: TextGroups) -> Ints:
     """Return the (n,) lengths of the references closest to the candidate's length; of two, the shorter one."""
-    _, starts, references, candidates, candidate_starts = groups
+    _, starts, reference_starts, candidates, candidate_starts = groups
     closest_lengths = np.zeros(candidates.size, dtype=np.int64)
-    for group in range(references.size - 1):
+    for group in range(reference_starts.size - 1):
         for index in range(candidate_starts[group], candidate_starts[group + 1]):
             candidate = candidates[index]
             length = starts[candidate + 1] - starts[candidate]
             closest_length = np.int64(-1)
-            for text in range(references[group], references[group + 1]):
+            for text in range(reference_starts[group], reference_starts[group + 1]):
                 reference_length = starts[text + 1] - starts[text]
                 excess = abs(reference_length - length) - abs(closest_length - length)  # of the distance
                 if closest_length < 0 or excess < 0 or (excess == 0 and reference_length < closest_length):

@@ -44,23 +44,23 @@ def resolve_as_done(*, call: CrowdCall, by: User | None = None, why: str = "") -
             "Nothing was changed: ask for the publication again; what stands there already is found."
         )
     # the effect moves the reserved money first: a database constraint demands that a call that is done reserves none
-    row = CrowdCall.objects.select_for_update().filter(pk=call.pk, state=CrowdCall.State.FAILED).first()
-    if row is None:
+    call_row = CrowdCall.objects.select_for_update().filter(pk=call.pk, state=CrowdCall.State.FAILED).first()
+    if call_row is None:
         raise WrongState("Nothing was changed: only a failed call can be marked as done.")
-    apply_success(row)
+    apply_success(call_row)
     CrowdCall.objects.filter(pk=call.pk).update(
         state=CrowdCall.State.DONE, done_at=timezone.now(), reserved_cents=0
     )
-    _note_resolution(row, "it was done", by, why)
-    row.refresh_from_db()
-    return row
+    _note_resolution(call_row, "it was done", by, why)
+    call_row.refresh_from_db()
+    return call_row
 
 
 @transaction.atomic
 def resolve_as_not_done(*, call: CrowdCall, by: User | None = None, why: str = "") -> CrowdCall:
     """Let a failed call be sent again, since a person found at the crowd that it had no effect."""
     refusal = "Nothing was changed: only a failed call can be marked as not done."
-    _reset_failed_call(call, refusal, by, answer={})
+    _reset_failed_call(call, refusal, by, answer={})  # without notes on the steps of the failed attempt
     _note_resolution(call, "it was not done, so it is asked for again", by, why)
     return call
 

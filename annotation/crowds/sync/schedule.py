@@ -63,13 +63,13 @@ def queue_due_syncs() -> list[str]:
     calls = CrowdCall.objects.filter(study=OuterRef("pk"), state__in=["waiting", "started"])
     studies_at_crowds = Study.objects.exclude(platform__in=["", "local"]).annotate(is_busy=Exists(calls))
     deleting_crowds = [backend.name for backend in BACKENDS if Ability.DELETE in backend.can]
-    can_delete = Q(
+    has_deletable_publication = Q(
         Exists(deletable_publications().filter(study=OuterRef("pk"))),
         design__crowd__backend__in=deleting_crowds,
     )
     slugs = []
     for study in studies_at_crowds.filter(
-        Exists(unfinished_publications) | Q(is_busy=True) | can_delete
+        Exists(unfinished_publications) | Q(is_busy=True) | has_deletable_publication
     ).order_by("pk"):
         if isinstance(backend_of(study), UnavailableBackend):
             continue

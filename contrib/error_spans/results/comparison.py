@@ -43,7 +43,7 @@ def compare_systems(segments: Segments, first: str, second: str) -> SystemsCompa
                 f"System {name!r} has no judged text in the study; there are {', '.join(segments) or 'none'}."
             )
     shared_pairs = shared_segments(segments, first, second)
-    differences = [pair[0].score - pair[1].score for pair in shared_pairs]
+    differences = [segment.score - other_segment.score for segment, other_segment in shared_pairs]
     outputs = outputs_of_segments({first: segments[first], second: segments[second]})
     mean, spread, p = math.nan, NO_SPREAD, math.nan
     if outputs is not None:  # None if neither system has a segment

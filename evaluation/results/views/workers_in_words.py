@@ -131,7 +131,7 @@ MODEL_ROWS_SHOWN = 8
 
 
 def model_rows(study: Study, model: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the items on which a model of sides, or of yes and no, differs from the consensus, in its order."""
+    """Return the items on which a model of sides, or of yes and no, differs from the consensus (``differing``)."""
     labels = SIDE_LABELS if KINDS[study.protocol].two_sided else {0: _("no"), 1: _("yes")}
     differing_rows = model.get("differing", [])[:MODEL_ROWS_SHOWN]
     judged_units = study.units.select_related("item__dataset", "reference", "first", "second")

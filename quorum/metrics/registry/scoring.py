@@ -154,7 +154,7 @@ def _scores(
         fields = metric.signature_fields(settings) | dict(result.shown)  # known only after computing
         signature = _signature(metric, fields, metric_tokenizer, comparison, corpus_name)
         scores[given_name] = MetricScore(result.corpus, result.images, signature)
-    metrics_with_idf = dict.fromkeys(
+    metrics_with_idf = dict.fromkeys(  # without idf, documents only tell which n-grams to drop
         metric.name for metric, _ in configured_metrics.values() if metric.weighs_by_documents
     )
     warnings = (

@@ -117,8 +117,8 @@ def expect(
 
     Overwrite `posterior`, and return the largest change of a probability, and the log-likelihood.
 
-    log_errors: (W * L, L) log-probability of an encoded answer by true label. prior, counts: sums as in
-    `share_votes`.
+    log_errors: (W * L, L) log-probability of an encoded answer by true label. prior, counts: zeros, to be filled with
+    sums as in `share_votes`.
     """
     labels = len(log_prior)
     if labels == 2:

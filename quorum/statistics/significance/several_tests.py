@@ -23,7 +23,7 @@ class AdjustedPValues(Result):
     """P-values of several tests, adjusted for their number.
 
     values: (N,) adjusted p-values. method: one of CORRECTIONS. tests: number of p-values that are defined. undefined:
-    number of those that are nan.
+    number of p-values that are nan.
     """
 
     values: Floats

@@ -56,8 +56,8 @@ class WorkerAnswers:
             raise BadOption("there are no judgments, expected one or more")
         if len(scale) < 2:
             raise BadOption("there is one label, expected two or more (labels names the scale)")
-        for names, column_name in ((unit_names, "units"), (worker_names, "workers")):
-            check_cells(len(names), column_name, len(scale), len(names) * len(scale))
+        for names, row_noun in ((unit_names, "units"), (worker_names, "workers")):
+            check_cells(len(names), row_noun, len(scale), len(names) * len(scale))
         return cls(unit_names, worker_names, scale, unit, worker, value)
 
     @property
