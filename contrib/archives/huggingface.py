@@ -142,7 +142,7 @@ def _commit(site: Site, repository: str, plan: DepositPlan, stale_names: Iterabl
     """Commit all files, and delete the stale ones. Files that the Hub wants in LFS are sent there before.
 
     Args:
-        stale: names of files to delete.
+        stale_names: names of files to delete.
         parent: hash of the last commit of the branch, so that the Hub refuses the commit if there is another one by
             now; "" if there is no commit.
     """

@@ -62,7 +62,7 @@ class JudgmentTableUse(TableUse):
         except ValueError as error:
             raise UploadRefused(f"{gettext('Scale of the answers')}: {error}.") from None
         return {
-            "good_rows": "good_rows" in values,
+            "good_rows": "good_rows" in values,  # import the valid rows, although others are invalid
             "design": text_of_study_file(files.get("design")) or args.get("design", ""),
             "scale": scale,
         }
@@ -104,7 +104,7 @@ add_table_use(
         optional=tuple(
             name for name in MAPPABLE_COLUMNS if name not in ("systems", "answers", "study", "document")
         ),
-        labels={},
+        labels={},  # the page shows the names of the columns
         choices={PEOPLE: gettext_noop("answers of the participant who is named in the header")},
         template="judgment_imports/columns.html",
     ),

@@ -121,7 +121,7 @@ def store_metric_scores(
                 metric = _store_metric(
                     keys,
                     name,
-                    scores[match.order],
+                    scores[match.order],  # the order of the stored rows
                     better=better,
                     source=rows.file.name,
                     replace=replace,

@@ -162,11 +162,11 @@ class JobAdmin(ReadOnlyAdmin):
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """Set ``queue_position`` of all shown jobs, with one query."""
-        changes = super().get_changelist_instance(request)
-        positions = queue_positions(changes.result_list)
-        for job in changes.result_list:
+        changelist = super().get_changelist_instance(request)
+        positions = queue_positions(changelist.result_list)
+        for job in changelist.result_list:
             job.queue_position = positions.get(job.pk)
-        return changes
+        return changelist
 
     def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         return self._change_state(request, pk, may_cancel, cancel_job)

@@ -111,11 +111,11 @@ class _ListDesign:
         if more_copies > 0 or (more_copies == 0 and self._cost(old_lists, first_item, second_item) > 0):
             return
         exchanges = (*old_lists, first_item, second_item), (*old_lists[::-1], second_item, first_item)
-        for changed_list, other_list, old_item, new_item in exchanges:
+        for changed_list, other_list, removed_item, added_item in exchanges:
             # The meetings with items that both lists have do not change.
-            for item in changed_list - other_list - {old_item}:
-                self._count_meeting(old_item, item, -1)
-                self._count_meeting(new_item, item, 1)
+            for item in changed_list - other_list - {removed_item}:
+                self._count_meeting(removed_item, item, -1)
+                self._count_meeting(added_item, item, 1)
         self._copies.subtract(old_lists)
         self._copies.update(new_lists)
         self.lists[first], self.lists[second] = new_lists

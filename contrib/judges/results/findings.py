@@ -98,8 +98,8 @@ def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, A
         figures: dict[str, Mapping[str, Any] | None] = {
             # The interval of the advantage is "low" and "high" of the test.
             "advantage": None if test["reason"] else {"value": test["advantage"], **test},
-            "agreement": judge["agreement"],
-            "alpha": judge["alpha"],
+            "agreement": judge["agreement"],  # share of people's judgments that equal the judge's answers
+            "alpha": judge["alpha"],  # Krippendorff's, between people's labels and the judge's
             "first": side.get("first_shown"),
             "consistent": side.get("consistent"),
             "difference": judge["difference"],  # the judge's mean answer minus people's

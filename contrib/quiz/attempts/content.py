@@ -102,8 +102,8 @@ class AttemptContent:
             return bool(answer["value"] == self.questions[position].right_value)
         page_unit, kind = self.page_units[position], KINDS[self.design.protocol].for_design(self.design)
         # the answer to the stored order of the candidates, whichever was shown first
-        canonical_answer = kind.sides.to_canonical(answer[answer_key(kind)], side=page_unit.side)
-        return kind.is_right(canonical_answer, page_unit.unit.expected)
+        stored_answer = kind.sides.to_canonical(answer[answer_key(kind)], side=page_unit.side)
+        return kind.is_right(stored_answer, page_unit.unit.expected)
 
 
 def translate_content(content: AttemptContent) -> AttemptContent:

@@ -90,8 +90,8 @@ def _kendall_influences(
         for codes, size, pairs in zip((x_codes, y_codes), sizes, untied_pairs, strict=True):
             influences -= value * (n - size[codes]) / pairs
     else:
-        fewer_levels = min(np.count_nonzero(size) for size in sizes)
-        influences = 2 * balance * fewer_levels / (n**2 * (fewer_levels - 1))
+        min_levels = min(np.count_nonzero(size) for size in sizes)
+        influences = 2 * balance * min_levels / (n**2 * (min_levels - 1))
     return np.asarray(influences - np.average(influences[:rows], weights=row_weights), dtype=np.float64)
 
 
