@@ -248,14 +248,14 @@ def _send_files(site: Site, record_path: str, files: tuple[DepositFile, ...], pr
 def _send_file(site: Site, record_path: str, file: DepositFile, *, replace: bool) -> None:
     """Send a file. ``replace`` says whether the draft has a file of this name already."""
     file_path = f"{record_path}/draft/files/{quote(file.name)}"
-    what = f"the file {file.name}"
+    purpose = f"the file {file.name}"
     if replace:
         with suppress(NotAtArchive):
-            site.call("DELETE", file_path, what=what)
-    site.call("POST", f"{record_path}/draft/files", what=what, body=[{"key": file.name}])
+            site.call("DELETE", file_path, what=purpose)
+    site.call("POST", f"{record_path}/draft/files", what=purpose, body=[{"key": file.name}])
     headers = {"Content-Type": "application/octet-stream", "Content-Length": str(file.size)}
-    site.call("PUT", f"{file_path}/content", what=what, content=file.open, headers=headers)
-    entry = site.call("POST", f"{file_path}/commit", what=what)
+    site.call("PUT", f"{file_path}/content", what=purpose, content=file.open, headers=headers)
+    entry = site.call("POST", f"{file_path}/commit", what=purpose)
     if not _is_complete(entry, file):
         raise PublishingError(
             f"{site.host} got another {file.name} than was sent: {entry.get('size')} bytes with "

@@ -226,13 +226,13 @@ def _check_signature(message: Mapping[str, Any], *, now: datetime, pem: bytes) -
         raise NotificationForged(f"SignatureVersion is {str(version)[:80]!r}; expected '1' or '2'.")
     try:
         signature = base64.b64decode(str(message.get("Signature")), validate=True)
-        signer = x509.load_pem_x509_certificate(pem)
+        certificate = x509.load_pem_x509_certificate(pem)
     except (binascii.Error, ValueError):
         raise NotificationForged("The signature or its certificate cannot be read.") from None
-    key = signer.public_key()
+    key = certificate.public_key()
     if not isinstance(key, RSAPublicKey):
         raise NotificationForged("The certificate's key is none of RSA, with which SNS signs.")
-    if not signer.not_valid_before_utc <= now <= signer.not_valid_after_utc:
+    if not certificate.not_valid_before_utc <= now <= certificate.not_valid_after_utc:
         raise NotificationForged("The certificate of the signature is not valid now.")
     try:
         key.verify(signature, string_to_sign(message), PKCS1v15(), hash_algorithm)
