@@ -90,7 +90,7 @@ class BestWorst(OpenKind):
         return kind
 
     def extend_setting(self, setting: str | None, answer: Any) -> str:
-        """Return the setting for a file's answers so far. ``setting`` is for those before this one; None if none."""
+        """Return the setting for a file's answers up to this one. ``setting`` is that of the earlier ones, if any."""
         needed_setting = BEST if set(answer) == {BEST} else ""
         if setting not in (None, needed_setting):
             raise ValueError('other answers name another end; expected "worst" in all of them, or in none')

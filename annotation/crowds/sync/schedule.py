@@ -41,7 +41,7 @@ def queue_sync_if_calls_wait(study: Study, by: User | None) -> None:
 
 
 def _do_nothing_now(study: Study) -> str:
-    return ""
+    return ""  # no message about what was done
 
 
 # The follow-up of an operation that only writes outbox messages. A command does nothing more; a page queues the sync

@@ -117,7 +117,7 @@ class TableCandidates(CandidateSource):
     def _read_names(self, record: Record, kind: str) -> tuple[str, ...]:
         """Return the ids of boxes or the keywords in a cell: a list, JSON of a list, or a text such as ``dog; cat``."""
         cell = record.get(kind)
-        if isinstance(cell, str) and (record.textual or record.json_texts):
+        if isinstance(cell, str) and (record.textual or record.json_texts):  # lists are texts, as in CSV
             is_json = cell.lstrip().startswith("[")
             cell = json_cell(record, kind) if is_json else re.split(CONTENT_SEPARATORS[kind], cell)
             if isinstance(cell, list):

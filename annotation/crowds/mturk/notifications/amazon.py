@@ -19,7 +19,7 @@ class NotFetched(Exception):
 
 
 def fetch_certificate(address: str) -> bytes:
-    """Return the certificate (PEM) at a verified address. Raise NotFetched if it cannot be fetched."""
+    """Return the certificate (PEM) at an address that the caller has verified. Raise NotFetched if this fails."""
     if address not in _certificates:
         pem = _fetch_from_amazon(address)
         if len(_certificates) >= MAX_CERTIFICATES:
