@@ -16,7 +16,7 @@ from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-# the values of ``erasure.offered`` in designs: whether participants can have themselves erased
+# the values of ``erasure.offered`` in designs; ``erasure.way`` says whether answers are erased with the identity
 NOT_OFFERED, ON_REQUEST, IMMEDIATE = "no", "on-request", "at-once"
 
 

@@ -202,7 +202,7 @@ class BestWorst(OpenKind):
         end = WORST if len(captions) >= size - 1 and slot.design.answers.worst else BEST
         damaged_count = 1 if end == WORST else size - 1
         damaged_captions: dict[str, Text] = {}
-        for caption in captions * size:  # damage each caption several times, with other words
+        for caption in captions * size:  # damage each caption several times, with other content words
             text = degraded_text(caption, image, slot.images, slot.rng, replace_all=True)
             if text is not None and len(damaged_captions) < damaged_count:
                 damaged_captions.setdefault(text.text, text)
