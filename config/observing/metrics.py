@@ -25,8 +25,7 @@ from prometheus_client.registry import Collector
 from common.features import declared_by_features
 
 DURATION_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)  # seconds
-# states of jobs and messages that wait or run, and of those that failed
-WAITING_STATES = ("queued", "running", "waiting", "started", "sending")
+WAITING_STATES = ("queued", "running", "waiting", "started", "sending")  # of jobs and messages; or they run
 FAILED_STATES = ("failed", "parked", "given-up")
 # by name of the work: its model, and the field with the time of creation
 WORK_MODELS: dict[str, tuple[str, str]] = {
@@ -38,6 +37,7 @@ REQUESTS = Counter("quorum_requests", "Requests by pattern of their address", ["
 DURATIONS = Histogram(
     "quorum_request_seconds", "Time until a response begins", ["method", "path"], buckets=DURATION_BUCKETS
 )
+# what: "away" (no connection to the database), "disk" (it is full) or "other"
 ERRORS = Counter("quorum_database_errors", "Requests that failed at the database or the disk", ["what"])
 
 

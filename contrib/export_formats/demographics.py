@@ -16,7 +16,7 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 
-def _workers_with_demographics(study: Study) -> QuerySet[Any]:
+def _demographics_of_participants(study: Study) -> QuerySet[Any]:
     work = Assignment.objects.filter(study=study, worker=OuterRef("worker"), submitted_at__isnull=False)
     rows = Demographics.objects.filter(Exists(work), study=study)
     return rows.annotate(position=Value(0, IntegerField()))  # parts of an export are ordered by position
@@ -33,7 +33,7 @@ class DemographicLines(Encoding):
     counts = {"people": 0}
 
     def stages(self, work: ExportWork) -> Sequence[Stage]:
-        return (Stage(self.suffix, _workers_with_demographics, "people"),)
+        return (Stage(self.suffix, _demographics_of_participants, pieces_noun="people"),)
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
         names = design_of(work.study).crowd.demographics

@@ -13,7 +13,7 @@ from judgments.studies.pages import Context, StudySection, can_be_evaluated
 from judgments.studies.step_form import take_refusal
 from judgments.studies.study_page import study_page
 
-METRICS_PAGE = "metrics"  # name of the page
+METRICS_PAGE = "metrics"
 
 
 @study_page(
@@ -25,5 +25,5 @@ METRICS_PAGE = "metrics"  # name of the page
     help="metrics.md",
 )
 def show_metrics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    context["refusal"] = take_refusal(request, study)
+    context["refusal"] = take_refusal(request, study)  # the error of the form that was just posted, if any
     return TemplateResponse(request, "evaluation/study_metrics.html", context)

@@ -79,7 +79,7 @@ def _relevance_table(
             row["R-precision"]["best_case"],  # the mean if all items without a judgment were relevant
             row["R-precision"]["n"],
             row["nothing_relevant"],
-            row.get("p"),
+            row.get("p"),  # of the comparison with the best system by R-precision
         )
         for row in rows
     ]
