@@ -18,7 +18,7 @@ urlpatterns = [
     path("admin/terms/<slug:language>/", site.admin_view(show_terms, cacheable=True), name="terms"),
     path("admin/", site.urls),
     path("api/", include("config.api.urls")),
-    # A proxy asks here before it reads the body of an upload.
+    # A proxy asks here, before it reads the body of an upload, whether an "account" or "staff" (``who``) sends it.
     path("may-upload/<slug:who>/", MayUploadView.as_view(), name="may-upload"),
     path("language/", set_language, name="language"),
     path("shared/<int:entry>/<slug:signature>/", shared_report, name="shared-report"),

@@ -82,7 +82,7 @@ def _plan_as_json(plan: Plan, assumptions: Assumptions, design: StudyDesign | No
     return {
         "tried": [as_row(result) for result in plan.tried],
         "wanted": plan.required_power,
-        "best": as_row(plan.best),
+        "best": as_row(plan.best),  # the cheapest that has the wanted power; None without one
         "fewer_votes": as_row(plan.fewer_votes),  # this and the next: smaller than the best
         "half_the_pairs": as_row(plan.half_the_pairs),
     }

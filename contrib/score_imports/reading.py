@@ -76,7 +76,7 @@ def score_records(
     reader: RecordReader, path: Path, metrics: Sequence[str], mapping: ColumnMapping | None
 ) -> Iterator[Record]:
     """Yield the records of a table. Columns are renamed by ``mapping`` to those that the module's docstring lists."""
-    columns = Columns((), (*SUBJECT_COLUMNS, SCORE, *metrics), lenient=True)
+    columns = Columns((), (*SUBJECT_COLUMNS, SCORE, *metrics), lenient=True)  # other columns are ignored
     if mapping is not None:
         mapping.check(path, columns.optional)
         reader = mapped_reader(mapping, reader)

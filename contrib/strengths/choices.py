@@ -35,12 +35,12 @@ def strengths_of_choices(study: Study, *, model: str, control: str, order_effect
             )
             % {"slug": study.slug}
         )
-    fits = of_features("choice_fits")
-    if not fits:
+    fit_functions = of_features("choice_fits")  # of a study; they return its choices, with fitted strengths
+    if not fit_functions:
         raise EvaluationError(
             gettext("Choices of the best of several are ranked by the feature best_worst, which is off.")
         )
-    choices = fits[0](study)
+    choices = fit_functions[0](study)
     strengths, shares = choices.strengths, choices.shares()
     bands = rank_bands_of(strengths)
     p_values = choices.standings().compare().compared  # of each system against the best one, adjusted by Holm

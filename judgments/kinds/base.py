@@ -465,7 +465,7 @@ class Kind(ABC):
 
     @property
     def judges_one_caption(self) -> bool:
-        """Whether a unit is one caption of one image (``sampling.pairs_from``)."""
+        """Whether a unit is one caption of one image; ``sampling.pairs_from`` then says which captions."""
         return self.relevance is not None
 
     @property

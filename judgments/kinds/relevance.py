@@ -125,7 +125,8 @@ class Relevance(ImageCaptionKind):
         lacking_count = min(design.filter.fill_to, size) - len(groups[-1]) if groups else 0
         if lacking_count > 0:
             fillers = captions.further_captions(lacking_count, draw.pool, draw.division.judged_images, rng)
-            filler_texts = [(text, False) for text in fillers]  # none is judged to audit the filter
+            # none is judged to audit the filter, and all count as texts that did not pass it (``filtered``)
+            filler_texts = [(text, False) for text in fillers]
             filler_units = self.units(design, captions.image, filler_texts, filtered=True)
             groups[-1] = shuffle(groups[-1] + filler_units, rng)
         return [tuple(group) for group in groups]
