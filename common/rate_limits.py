@@ -237,7 +237,7 @@ def _memory_storage() -> Storage:
 
 
 def _read_limit(name: str) -> RateLimitItem | None:
-    """Return the limit in the settings; None if there is none."""
+    """Return the limit in the settings, such as "10/15 minutes"; None if there is none."""
     text = settings.LIMITS[name]
     return _parse_limit(text) if text else None
 

@@ -47,8 +47,8 @@ TASKS = {
 def rankings_tables(result: Mapping[str, Any], *, audit_decimals: int = 0) -> list[Table]:
     """Return the tables of rankings of an aggregation, for each task.
 
-    The "original" of a query is the caption that was written for the image, or the image of the caption. The share in
-    the note on the audit of the filter has ``audit_decimals`` decimals, which are 1 in reports by older releases.
+    The "original" of a query is the caption that was written for the image, or the image of the caption. The audit of
+    the filter is a judged sample of what it rejected. ``audit_decimals`` is 1 in reports by older releases.
     """
     audit, orders = result.get("filter_audit", {}), result.get("system_orders", {})
     tables = []

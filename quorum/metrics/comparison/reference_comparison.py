@@ -161,8 +161,8 @@ class ReferenceComparison:
         if tokenization.change != "none":
             unchanged_tokens = self.tokens(Tokenization(tokenization.tokenizer))
             return change_words(unchanged_tokens, tokenization.change)
-        # The pieces into which `encode_texts` cuts texts are not cached. They are as large as the words, and cheap to
-        # compute again for another tokenizer.
+        # The pieces between blanks into which `encode_texts` first cuts texts are not cached. They are as large as the
+        # words, and cheap to compute again for another tokenizer.
         tokens = encode_texts(self.texts, tokenization.tokenizer)
         if tokens.tokens.size > MAX_TOKENS:
             raise InvalidInput(

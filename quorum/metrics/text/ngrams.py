@@ -108,8 +108,8 @@ def _count_order(
 
 def _ranges_of_texts(starts: Ints) -> list[tuple[int, int]]:
     """Return ranges of texts with about TOKENS_PER_BUCKET tokens each, as pairs (first, end)."""
-    inner = np.searchsorted(starts, np.arange(TOKENS_PER_BUCKET, starts[-1], TOKENS_PER_BUCKET))
-    return list(pairwise(np.unique([0, *inner, starts.size - 1]).tolist()))
+    inner_bounds = np.searchsorted(starts, np.arange(TOKENS_PER_BUCKET, starts[-1], TOKENS_PER_BUCKET))
+    return list(pairwise(np.unique([0, *inner_bounds, starts.size - 1]).tolist()))
 
 
 @declare
@@ -143,7 +143,7 @@ def _numbers_of_range(shared: tuple[Any, ...], index: int) -> Numbers:
     next_numbers = np.full(part.token_count, SINGLE_OCCURRENCE, dtype=np.int32)
     for bucket, positions in enumerate(part.positions):
         # The numbers of a bucket have the order of its positions in all ranges.
-        earlier_count = sum(earlier.positions[bucket].size for earlier in ranges[:index])
+        earlier_count = sum(earlier_range.positions[bucket].size for earlier_range in ranges[:index])
         bucket_numbers = numbers[bucket][earlier_count:]
         _write_numbers(next_numbers, positions, part.first, bucket_numbers, first_numbers[bucket])
     return next_numbers

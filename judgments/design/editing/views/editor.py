@@ -133,7 +133,7 @@ def edit_design(
 ) -> EditorPage | HttpResponse:
     """Return the page on which a design is edited, or a response.
 
-    The response is a redirect after ``store`` has saved the design, or JSON for the script of the page.
+    After ``store`` has saved the design, it is a redirect. For the page's script, which posts ``_look``, it is JSON.
     """
     editor = _open_editor(request, base, saved_presets, fitted_design)
     if "_look" in request.POST and request.headers.get("Accept", "") == "application/json":
