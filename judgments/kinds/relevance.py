@@ -124,11 +124,10 @@ class Relevance(ImageCaptionKind):
         groups = [units[start : start + size] for start in range(0, len(units), size)]
         lacking_count = min(design.filter.fill_to, size) - len(groups[-1]) if groups else 0
         if lacking_count > 0:
-            fillers = captions.further_captions(lacking_count, draw.pool, draw.division.judged_images, rng)
-            # none is judged to audit the filter, and all count as texts that did not pass it (``filtered``)
-            filler_texts = [(text, False) for text in fillers]
-            filler_units = self.units(design, captions.image, filler_texts, filtered=True)
-            groups[-1] = shuffle(groups[-1] + filler_units, rng)
+            texts = captions.further_captions(lacking_count, draw.pool, draw.division.judged_images, rng)
+            filler_texts = [(text, False) for text in texts]  # False: not judged to audit the filter
+            fillers = self.units(design, captions.image, filler_texts, filtered=True)  # which rejected them
+            groups[-1] = shuffle(groups[-1] + fillers, rng)
         return [tuple(group) for group in groups]
 
     def reference_control(self, slot: ControlSlot, image: Image) -> Group:
