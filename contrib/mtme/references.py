@@ -60,7 +60,7 @@ class SegmentReferences:
 
         CIDEr's documents are the images. An image without a caption, or whose references are all ``NO_TEXT``, scores 0.
         """
-        captions = table.caption[table.systems[system]]
+        captions = table.caption[table.systems[system]]  # row ids by segment; 0 for none
         references_by_segment = [[line for line in lines if line != NO_TEXT] for lines in self.texts]
         segments = np.flatnonzero(
             (captions != 0) & np.array([bool(lines) for lines in references_by_segment])

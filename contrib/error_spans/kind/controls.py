@@ -131,5 +131,5 @@ def _damaged_texts(
 def _draw_phrase(text: str, word_count: int, rng: np.random.Generator) -> tuple[int, int]:
     """Draw adjacent words of a text. Return the offsets at which they start and end."""
     words = word_bounds(text)
-    first = int(rng.integers(len(words) - word_count + 1))
-    return words[first][0], words[first + word_count - 1][1]
+    first_word = int(rng.integers(len(words) - word_count + 1))
+    return words[first_word][0], words[first_word + word_count - 1][1]

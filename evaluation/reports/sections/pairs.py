@@ -234,7 +234,7 @@ def references_section(inputs: ReportInputs, human_levels: HumanLevels) -> Secti
         tokenizer=inputs.tokenizer,
         seed=np.random.default_rng(inputs.seed),
     )
-    labels = kinds_or_none(inputs.kinds.tolist())
+    labels = kinds_or_none(inputs.kinds.tolist())  # kinds and winners are in the order of the pairs
     clusters = inputs.item_clusters_of(pair.pk for pair in pairs)
     curves = {
         name: accuracy_by_references(scores[name], inputs.winners, labels, clusters=clusters)

@@ -74,7 +74,7 @@ def _store_first(batches: Iterable[OutcomeBatch]) -> None:
             insert_repeated(
                 Consensus,
                 id_field,
-                np.concatenate([batch.judged_ids for batch in statement_batches]),
+                np.concatenate([batch.judged_ids for batch in statement_batches]),  # with a consensus
                 Outcome._fields,
                 list(index_by_outcome),
                 np.concatenate(outcome_indices),
