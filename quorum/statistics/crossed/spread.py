@@ -190,6 +190,7 @@ def crossed_covariance(items: Floats, items_df: Floats, squares: Squares) -> tup
     """Return the (K, K) covariance over new items and raters, and (K,) degrees of freedom, as in `crossed_spread`."""
     raters_df = max(squares.raters, MIN_CLUSTERS) - 1
     df = satterthwaite(np.diagonal(items), items_df, squares.max_rater_variance, raters_df)
+    # Shrink the eigenvalues, so that no difference has a negative variance.
     eigenvalues, eigenvectors = np.linalg.eigh((squares.rater_variance + squares.rater_variance.T) / 2)
     errors = (eigenvectors * (squares.error @ eigenvectors)).sum(axis=0)  # of the eigenvalues
     return items + (eigenvectors * credible_variance(eigenvalues, errors)) @ eigenvectors.T, df
