@@ -108,7 +108,7 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
     if not keys:
         raise ImportProblem(path, None, None, "no rows", "a score in each")
     scores = np.frombuffer(cells, dtype=np.float64).reshape(-1, len(metrics))
-    scores_by_metric = {name: np.ascontiguousarray(scores[:, column]) for column, name in enumerate(metrics)}
+    scores_by_metric = {name: np.ascontiguousarray(scores[:, index]) for index, name in enumerate(metrics)}
     rows = ScoreRows(path, subject, keys, scores_by_metric, lines)
     too_large = np.argwhere(np.abs(scores) > MAX_NUMBER)
     if len(too_large):

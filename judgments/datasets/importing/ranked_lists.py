@@ -79,7 +79,7 @@ def mark_lists_complete(dataset: Dataset, system: str, task: str) -> None:
     known_in_part = dataset.known_in_part
     if task in known_in_part:
         known_in_part[task] = [name for name in known_in_part[task] if name != system]
-    known_in_part = {task: systems for task, systems in known_in_part.items() if systems}
+    known_in_part = {name: systems for name, systems in known_in_part.items() if systems}  # by task
     if known_in_part != dataset.known_in_part:
         dataset.notes = {**dataset.notes, "known_in_part": known_in_part}
         dataset.save(update_fields=["notes"])

@@ -170,8 +170,8 @@ def _chosen_columns(names: Sequence[str], values: Mapping[str, str], prefix: str
         if column and column != PEOPLE:
             sources.setdefault(column, []).append(name)
     return {
-        column: CRITERIA_SEPARATOR.join(names) if column == "value" else names[-1]
-        for column, names in sources.items()
+        column: CRITERIA_SEPARATOR.join(file_columns) if column == "value" else file_columns[-1]
+        for column, file_columns in sources.items()
     }
 
 

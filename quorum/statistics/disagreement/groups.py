@@ -309,7 +309,7 @@ def known_groups(
         return _agreement(pairs, is_same_group) - _agreement(pairs, ~is_same_group)
 
     first, second = group_of[pairs.first], group_of[pairs.second]
-    within = [_agreement(pairs, (first == group) & (second == group)) for group in range(group_count)]
+    within = [_agreement(pairs, (first == code) & (second == code)) for code in range(group_count)]
     overall, between = _agreement(pairs, first == second), _agreement(pairs, first != second)
     reason = ""
     if group_count < 2:

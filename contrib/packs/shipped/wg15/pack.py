@@ -108,7 +108,7 @@ def _analyse_set(
         for baseline, by_count in scores.items()
         for k in (1, 2, 3, 4, 5, 10)
     ]
-    columns = (Column("who"), Column("boxes"), *(Column(name, "coefficient") for name in ("P", "R", "F")))
+    columns = (Column("who"), Column("boxes"), *(Column(figure, "coefficient") for figure in ("P", "R", "F")))
     run.add_section(
         name,
         title,
