@@ -178,12 +178,12 @@ class DisagreementsView(APIView):
         metric = query.get("metric", metrics[-1])
         ranked_rows = find_disagreements(study, analysis, metric)
         positions = ranked_rows.of_kind(query.get("kind", ""))
-        size = page_size_of(request)
+        page_size = page_size_of(request)
         list_id = f"{analysis.pk} {metric} {query.get('kind', '')} {len(positions)}"
         start = _page_start(query.get("cursor"), list_id)
         end = start + page_size
         next_link = link_with_cursor(request, [end, list_id]) if end < len(positions) else None
-        previous_link = link_with_cursor(request, [max(0, start - size), list_id]) if start else None
+        previous_link = link_with_cursor(request, [max(0, start - page_size), list_id]) if start else None
         disagreements = disagreements_at(study, analysis, ranked_rows, positions[start:end])
         return Response(
             {

@@ -59,8 +59,9 @@ STALENESS_CHECKS = (work.leases_that_ended, judgments.results_older_than_the_dat
 
 @dataclass(frozen=True, slots=True)
 class IntegrityFindings:
-    """Broken invariants (``problems``), and stale data (``notes``), with one sentence for each."""
+    """The number of ``checks``, broken invariants (``problems``), and stale data (``notes``): a sentence for each."""
 
+    checks: int
     problems: list[str]
     notes: list[str]
 
@@ -74,9 +75,8 @@ def _checks_of_features() -> list[Callable[[], Sentences]]:
 
 
 def check_integrity() -> IntegrityFindings:
-    return IntegrityFindings(
-        problems=_run_checks((*CHECKS, *_checks_of_features())), notes=_run_checks(STALENESS_CHECKS)
-    )
+    checks = (*CHECKS, *_checks_of_features())
+    return IntegrityFindings(len(checks), problems=_run_checks(checks), notes=_run_checks(STALENESS_CHECKS))
 
 
 def _run_checks(checks: Iterable[Callable[[], Sentences]]) -> list[str]:
