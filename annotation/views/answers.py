@@ -42,7 +42,7 @@ def _save_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResp
     save_answers(assignment=assignment, answers=answers)
     reply: dict[str, Any] = {"saved": True}
     if advice := advice_on(assignment, answers):
-        reply["advice"] = advice
+        reply["advice"] = advice  # by position, sentences on how to improve valid answers
     return JsonResponse(reply)
 
 

@@ -22,7 +22,7 @@ class MetricDisagreement:
     Attributes:
         row: the candidate pair, or the unit.
         consensus: people's consensus on it.
-        metric, people: the values of the metric and of people that are compared, as in ``DisagreementRanking``.
+        metric, people: how certain each is (pairs), or the share of captions that it ranks lower (captions); 0 to 1.
         size: the size of the disagreement, by which the list is sorted.
     """
 

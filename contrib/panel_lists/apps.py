@@ -6,6 +6,7 @@ from config.features import Feature
 class PanelListsConfig(Feature):
     name = "contrib.panel_lists"
     pages = ("contrib.panel_lists.page",)
+    # By section and by words of `quorum`: the name for `manage.py`, what the command gives, and its class.
     commands = {
         "Crowds and money": {
             "crowd panel": (
@@ -19,7 +20,5 @@ class PanelListsConfig(Feature):
     def start(self) -> None:
         from judgments.jobs.registry import READING, register
 
-        # ``scope`` is what a token needs to read the job by HTTP.
-        register(
-            "read_panel_list", "contrib.panel_lists.handlers.read_panel_list", queue=READING, scope="workers"
-        )
+        handler = "contrib.panel_lists.handlers.read_panel_list"
+        register("read_panel_list", handler, queue=READING, scope="workers")  # of tokens that may see the job

@@ -26,9 +26,9 @@ OVERRIDE_PERIOD = timedelta(days=30)
 
 
 def approve_due_work(*, study: Study) -> int:
-    """Write messages that approve work without objections, once the design's waiting time is over.
+    """Write messages that approve work, once the design's waiting time is over, and return their number.
 
-    Return the number of messages.
+    A person must decide on the work of workers who were excluded, were flagged or failed too many control items.
     """
     hours = design_of(study).crowd.approve_after_hours
     if not hours or Ability.APPROVE not in backend_of(study).can:

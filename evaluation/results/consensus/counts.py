@@ -111,7 +111,7 @@ def _format_counts(counts: Mapping[str, int]) -> dict[str, str]:
 
 
 def count_judgments(table: JudgmentTable, consensus: StudyConsensus, worker_count: int) -> dict[str, int]:
-    # The outcomes of units with numbers may be columns. The others, or all if there are no columns, are objects.
+    # Outcomes that are numbers may be in columns (arrays). The others, or all if there are no columns, are objects.
     columns, other_outcomes = columns_and_others(consensus.of_unit)
     consensus_count = sum(  # open kinds have an answer in place of a value
         outcome.value is not None or (outcome.answer is not None and not outcome.tie)
@@ -133,7 +133,7 @@ def count_judgments(table: JudgmentTable, consensus: StudyConsensus, worker_coun
         "pairs": len(consensus.pairs),
         "pairs_with_consensus": sum(pair.value is not None for pair in consensus.of_pair.values()),
         "pair_ties": sum(pair.tie for pair in consensus.of_pair.values()),
-        "published_winners": sum(pair.published for pair in consensus.of_pair.values()),  # without judgments
+        "published_winners": sum(pair.published for pair in consensus.of_pair.values()),  # in the dataset
         "workers": worker_count,
     }
 

@@ -18,7 +18,6 @@ MAX_IMPORTED_SECONDS = 1_000_000_000  # thirty years
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNSTORABLE_CHARACTERS = re.compile(r"[\x00\ud800-\udfff]")
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-
 _TIME_EXPECTED = "a time with its zone, such as 2026-01-01T10:00:00Z"
 
 
@@ -127,6 +126,7 @@ def read_integer(value: Any, textual: bool, expected: str = "a whole number from
 
 
 def read_chance(value: Any, textual: bool) -> float:
+    """Return the probability with which a unit was drawn. Importers do not call this for an empty cell."""
     expected = "a number above 0 and at most 1, or nothing"
     number = float(read_number(value, textual, expected))
     if not 0 < number <= 1:

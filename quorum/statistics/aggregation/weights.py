@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.inputs import finite_vector, refuse_values
 
-# Largest number of a unit's judgments, and largest denominator of a share. Their product must fit into 64 bits.
+# Largest number of a unit's judgments, and largest denominator of the share of them that decides, such as 3 in 2/3.
+# Their product must fit into 64 bits.
 _MAX_COUNT, MAX_DENOMINATOR = 2**52, 2**10
-
 # Sums of squares of such weights are finite.
 _MAX_WEIGHT = 1e100
 ZERO_WEIGHTS = "{} of {} units have only judgments of weight zero, which decide nothing"

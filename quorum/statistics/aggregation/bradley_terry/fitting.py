@@ -179,7 +179,7 @@ def _result(
     if fit is not None:
         nu, order_effect = _estimate_nu_and_order(fit, len(strengths.items), settings, freedom)
     note = "; ".join(filter(None, (NO_TIES if nu.value == 0 else "", strengths.note)))
-    known_freedom = strengths.freedom if strengths.clusters else np.empty(0)
+    clustered_freedom = strengths.freedom if strengths.clusters else np.empty(0)
     return BradleyTerryResult(
         strength=shares_of(strengths.log_strength),
         prior=float(settings.prior),
@@ -192,7 +192,7 @@ def _result(
         order_effect=order_effect.value,
         order_effect_low=order_effect.low,
         order_effect_high=order_effect.high,
-        **{**strengths.fields_by_name(), "note": note, "freedom": known_freedom},
+        **{**strengths.fields_by_name(), "note": note, "freedom": clustered_freedom},
     )
 
 

@@ -99,9 +99,9 @@ class PreferenceRows:
     def design_and_counts(self) -> tuple[scipy.sparse.csr_array, Floats]:
         """Return the (R, K + P) design matrix, and the (R, C) weighted counts of comparisons by level.
 
-        A row of the design has 1 for the first item, -1 for the second, and then the covariates, so that its product
-        with (strengths, coefficients) is the d of the module `models`. Without covariates, comparisons of the same two
-        items in the same order share a row. With covariates, each comparison has a row (R = N).
+        A row of the design has 1 for the first item, -1 for the second, and then the covariates. Its product with
+        (strengths, coefficients) is the difference d that sets the chances of levels (`models`). Without covariates,
+        comparisons of the same two items in the same order share a row. With covariates, each has a row (R = N).
         """
         item_count, covariate_count = len(self.items), self.covariates.shape[1]
         if covariate_count:
