@@ -138,7 +138,7 @@ class ArrivalRefused(QuorumError):
 
 
 class NotAdmitted(QuorumError):
-    """Raised if the worker must do something first. ``address`` is the URL name of the study's page for it."""
+    """Raised if the worker must do something first. ``address`` is the URL name of a page for it, or ""."""
 
     address = ""
     status = 403

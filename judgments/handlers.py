@@ -95,7 +95,7 @@ def understand_upload(
     encoding: str,
     maps: dict[str, dict[str, Any]] | None = None,
 ) -> None:
-    """Detect the contents of an upload. The arguments are those of ``inspect_upload``."""
+    """Detect the contents of an upload: ``uploaded`` are the names of its files, ``maps`` column mappings by file."""
     inspection = uploads.inspect_stored_upload(upload, uploaded, encoding, run.progress, maps)
     with run.commit() as result:
         result["understood"] = asdict(inspection)

@@ -125,15 +125,15 @@ class PairMetrics(_ComparedMetrics):
             "undecided": specification.get("undecided", UNDECIDED_CHOICES[0]),
         }
         values, influences = {}, {}
-        counts_for_a_metric: Flags = np.zeros(len(winners), dtype=np.bool_)
-        for name, named_winners in self.winners_of_metrics(specification).items():
-            credit, is_counted = pair_credits(named_winners, winners, **rules)
+        is_counted_for_any: Flags = np.zeros(len(winners), dtype=np.bool_)
+        for name, winners_of_metric in self.winners_of_metrics(specification).items():
+            credit, is_counted = pair_credits(winners_of_metric, winners, **rules)
             n = int(is_counted.sum())
             values[name] = float(credit[is_counted].mean()) if n else math.nan
             # the influence of a row on a mean: its deviation from the mean, divided by n
             influences[name] = np.where(is_counted, credit - values[name], 0.0) / max(n, 1)
-            counts_for_a_metric |= is_counted
-        return _figures(values, influences, counts_for_a_metric, self._images, specification)
+            is_counted_for_any |= is_counted
+        return _figures(values, influences, is_counted_for_any, self._images, specification)
 
 
 class CaptionMetrics(_ComparedMetrics):

@@ -44,7 +44,7 @@ def rehearse_votes(
     """
     crowd = crowd or RehearsalCrowd()
     rng = np.random.default_rng(crowd.seed)
-    right_values, scale = np.asarray(right_answers), np.asarray(options)
+    right_values, option_values = np.asarray(right_answers), np.asarray(options)
     workers = max(crowd.workers, votes_per_unit)
     accuracy = np.clip(crowd.accuracy + rng.uniform(-ACCURACY_SPREAD, ACCURACY_SPREAD, workers), 0.0, 1.0)
     is_spammer = np.zeros(workers, dtype=np.bool_)
@@ -52,11 +52,11 @@ def rehearse_votes(
     # Each unit gets different workers: the first ones of a random order.
     worker = np.argsort(rng.random((len(right_values), workers)), axis=1)[:, :votes_per_unit].astype(np.int64)
     # From here on, answers are indices of options. The options need not be sorted.
-    sorted_position = np.searchsorted(scale, right_values, sorter=np.argsort(scale))
-    right_index = np.argsort(scale)[sorted_position][:, np.newaxis]
-    # A shift by 1 to len(scale) - 1 places, around the end, gives each other option with the same probability.
-    wrong_index = (right_index + rng.integers(1, max(len(scale), 2), worker.shape)) % len(scale)
+    sorted_position = np.searchsorted(option_values, right_values, sorter=np.argsort(option_values))
+    right_index = np.argsort(option_values)[sorted_position][:, np.newaxis]
+    # A shift by 1 to len(options) - 1 places, around the end, gives each other option with the same probability.
+    wrong_index = (right_index + rng.integers(1, max(len(options), 2), worker.shape)) % len(options)
     careful_answers = np.where(rng.random(worker.shape) < accuracy[worker], right_index, wrong_index)
-    answers = np.where(is_spammer[worker], rng.integers(0, len(scale), worker.shape), careful_answers)
+    answers = np.where(is_spammer[worker], rng.integers(0, len(options), worker.shape), careful_answers)
     unit = np.repeat(np.arange(len(right_values)), votes_per_unit)
-    return RehearsalVotes(unit, worker.ravel(), scale[answers.ravel()])
+    return RehearsalVotes(unit, worker.ravel(), option_values[answers.ravel()])

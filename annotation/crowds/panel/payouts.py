@@ -51,12 +51,12 @@ def unpaid_pages(study: Study) -> list[UnpaidPages]:
     if not reward_cents:
         return []
     is_submitted = Q(assignments__state__in=["submitted", "approved"])
-    paid_here = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
+    page_bonuses = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
     # payments in a list that the panel sent (contrib.panel_lists), although these sessions had ended early
-    paid_by_panel = LedgerEntry.objects.filter(budget__study=study, what="unmatched", session__isnull=False)
+    panel_payments = LedgerEntry.objects.filter(budget__study=study, what="unmatched", session__isnull=False)
     sessions = panel_sessions(study).filter(status__in=ABANDONED_STATUSES)
-    sessions = sessions.exclude(pk__in=paid_here.values("session"))
-    sessions = sessions.exclude(pk__in=paid_by_panel.values("session"))
+    sessions = sessions.exclude(pk__in=page_bonuses.values("session"))
+    sessions = sessions.exclude(pk__in=panel_payments.values("session"))
     sessions = sessions.annotate(page_count=Count("assignments", filter=is_submitted))
     unpaid_sessions = sessions.filter(page_count__gt=0).order_by("pk").select_related("worker", "study")
     return [

@@ -27,8 +27,8 @@ ORDER, POSITION, IN_CANDIDATE, IN_REFERENCE, STAGE = range(5)
 MATCH_COLUMNS = 5
 
 # A sort key has the group of the match in its highest bits. Groups 0 to 2 are the stages of single words, with the
-# position below. FROM_REFERENCE and FROM_CANDIDATE are phrases of the orders 2 and 3 of the module; below them are the
-# length (4 bits), the pair of phrases (27), the position (27), or the position (27), the length (4), the pair (27).
+# position below. FROM_REFERENCE and FROM_CANDIDATE are phrases of the orders 2 and 3 of the module; below are length (4
+# bits), pair (27), position (27), or position, length, pair. A pair is given by its position in `phrases.targets`.
 GROUP_SHIFT = 58  # bits below the group
 FROM_REFERENCE, FROM_CANDIDATE = 3, 4
 LENGTH_BITS, POSITION_BITS = 4, 27

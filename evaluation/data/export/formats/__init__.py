@@ -32,7 +32,7 @@ class Format:
         why_unsuitable: a function that returns why the format cannot represent a study, or "" if it can.
         encoding: a function that returns a new encoding, which writes a file.
         right: the right needed to write and download a file.
-        personal: whether files are deleted with the study's raw ids.
+        personal: whether files have personal data, so that they are deleted when people's raw ids are.
         has_task: whether a file depends on the task of an export (``TASKS``).
         order: number by which lists of formats are sorted.
     """

@@ -168,7 +168,7 @@ class DesignForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned_data = super().clean() or {}
         self.values = self._entered_values(cleaned_data)
-        # replace missing names, so that errors about them hide no other errors
+        # replace missing names by any name, so that errors about them hide no other errors
         missing_keys = [key for key in NAME_KEYS if key in self.errors]
         for problem in problems_in(self.values | dict.fromkeys(missing_keys, "open")):
             field = self._field_of(problem.field)
