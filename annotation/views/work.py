@@ -107,8 +107,8 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     if claim.is_new and "waited" in request.GET:  # a waiting page loaded this address; see ``show_end``
         messages.success(request, _("A page of work became free. It is yours now."))
         return see_other("annotation:work", slug)
-    revisable_page = last_revisable_assignment(recent_assignments)
-    return render_sheet(request, claim.assignment, claim.page_units, revisable=revisable_page)
+    revisable_assignment = last_revisable_assignment(recent_assignments)
+    return render_sheet(request, claim.assignment, claim.page_units, revisable=revisable_assignment)
 
 
 def find_expired_assignment(assignments: Sequence[Assignment]) -> Assignment | None:

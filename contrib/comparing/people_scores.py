@@ -68,11 +68,11 @@ def compare_with_scores(
     columns = {name: _credit_systems(column, outputs) for name, column in columns.items()}
     notes = []
     if computed_names:
-        new_columns, left_out = _score_captions(dataset, columns[people], outputs, computed_names, tokenizer)
+        new_columns, omissions = _score_captions(dataset, columns[people], outputs, computed_names, tokenizer)
         signatures |= {name: signature for name, (_column, signature) in new_columns.items()}
         columns |= {name: column for name, (column, _signature) in new_columns.items()}
-        if left_out:
-            notes.append(f"Captions that no system wrote, or without a reference, left out: {left_out:,}.")
+        if omissions:
+            notes.append(f"Captions that no system wrote, or without a reference, left out: {omissions:,}.")
     systems, items, (*scores, human_scores) = _align_columns([columns[name] for name in (*names, people)])
     if not len(systems) or NO_ROW_ID in systems:
         raise EvaluationError(
@@ -196,8 +196,8 @@ def _align_columns(columns: Sequence[ScoreColumn]) -> tuple[Ints, Ints, list[Flo
         combinations.append(distinct_numbers)
         scores.append(column.scores[has_score][::-1][last_rows])
     shared_numbers = combinations[0]
-    for column_numbers in combinations[1:]:
-        shared_numbers = np.intersect1d(shared_numbers, column_numbers, assume_unique=True)
+    for numbers in combinations[1:]:
+        shared_numbers = np.intersect1d(shared_numbers, numbers, assume_unique=True)
     systems, items = np.divmod(shared_numbers, item_bound)
     aligned_scores = [
         column_scores[np.searchsorted(numbers, shared_numbers)]

@@ -112,7 +112,7 @@ class AllWorkers:
 
 
 def _claim_next_part(folder: Path, unclaimed_numbers: deque[int]) -> int | None:
-    """Remove numbers from ``unclaimed`` until one can be claimed, and return it; None if none can."""
+    """Remove numbers from ``unclaimed_numbers`` until one can be claimed, and return it; None if none can."""
     while unclaimed_numbers:
         number = unclaimed_numbers.popleft()
         if claim_part(folder, number):

@@ -122,8 +122,8 @@ def change_design(
     study.protocol, study.design = design.protocol, new_values
     study.save()
     if keys := changed_keys(old_values, new_values):
-        further_keys = f" and {len(keys) - MAX_NAMED_KEYS} more" if len(keys) > MAX_NAMED_KEYS else ""
-        sentence = f"The design was changed: {', '.join(keys[:MAX_NAMED_KEYS])}{further_keys}."
+        omission = f" and {len(keys) - MAX_NAMED_KEYS} more" if len(keys) > MAX_NAMED_KEYS else ""
+        sentence = f"The design was changed: {', '.join(keys[:MAX_NAMED_KEYS])}{omission}."
         note_event(
             study=study,
             what="design-changed",

@@ -29,7 +29,7 @@ def draw_signals(person: Person, text: str, *, record: bool, rng: np.random.Gene
         writing_signals = {
             "text": length, "from_paste": length, "pastes": 1, "keys": 0, "bursts": 0, "typing_ms": 0, "away": 1,
         }  # fmt: skip
-        return {"pasted": length} | (writing_signals if record else {})
+        return {"pasted": length} | (writing_signals if record else {})  # every page counts what is pasted
     if not record:
         return {}
     deletions = int(rng.binomial(length, DELETION_SHARE))

@@ -111,10 +111,12 @@ def _draws(
 def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) -> Floats:
     """Return the (resamples,) means of resamples, faster than by resampling rows."""
     n = len(sample)
-    levels, frequency = np.unique(sample, return_counts=True)
-    if len(levels) * _MIN_REPETITIONS <= n:  # few distinct values, such as grades: draw how often each occurs
+    distinct_values, frequency = np.unique(sample, return_counts=True)
+    if (
+        len(distinct_values) * _MIN_REPETITIONS <= n
+    ):  # few distinct values, such as grades: draw how often each occurs
         return bootstrap(
-            lambda weights: np.asarray(weights @ levels / n, dtype=np.float64),
+            lambda weights: np.asarray(weights @ distinct_values / n, dtype=np.float64),
             frequency.astype(np.int64),
             resamples=resamples,
             generator=generator,
