@@ -60,7 +60,7 @@ class CommandHelp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """An action after a committed operation. ``carry_out`` does it and waits; ``enqueue`` starts a job, for pages."""
+    """An action after a committed operation. ``carry_out`` does it and returns a message; ``enqueue`` starts a job."""
 
     carry_out: Callable[[Study], str]
     enqueue: Callable[[Study, User | None], object]

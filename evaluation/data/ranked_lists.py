@@ -369,11 +369,11 @@ def _read_captions(study: Study, items: Ints, proposed_ids: Ints, judged_ids: In
     pk, code = table["pk"].to_numpy(), _codes(table["text_key"])
     # Texts are numbered in order of occurrence: first those of judged units, then the others.
     order = np.concatenate([places_in(pk, judged_ids), np.arange(len(pk))])
-    _, first = np.unique(code[order], return_index=True)
-    order_of_texts = np.argsort(first)
+    _, first_rows = np.unique(code[order], return_index=True)
+    order_of_texts = np.argsort(first_rows)
     text_numbers = np.empty_like(order_of_texts)
     text_numbers[order_of_texts] = np.arange(len(order_of_texts))
-    texts = table["key"].take(order[first[order_of_texts]]).combine_chunks()
+    texts = table["key"].take(order[first_rows[order_of_texts]]).combine_chunks()
     return _ListedCaptions(pk, table["item"].to_numpy(), table["key"], text_numbers[code], texts)
 
 
@@ -401,10 +401,10 @@ def _originals_of(captions: _ListedCaptions, item: Ints, caption: Ints, text: In
 
 def _has_rank_as_position(study: Study, systems: Mapping[int, str], system: Ints, is_search: Flags) -> Flags:
     """Return (N,) flags that say whether the rank is the position, as it is for systems known only from judgments."""
-    partly_known = study.dataset.known_in_part
+    partly_known_names = study.dataset.known_in_part
     has_rank = np.zeros(len(system), dtype=bool)
     for task, is_of_task in ((Output.Task.ANNOTATION, ~is_search), (Output.Task.SEARCH, is_search)):
-        names = partly_known.get(task, ())
+        names = partly_known_names.get(task, ())
         has_rank |= is_of_task & np.isin(system, [pk for pk, name in systems.items() if name in names])
     return has_rank
 

@@ -97,12 +97,12 @@ def _plausible_spreads(spread: Spread) -> list[Spread]:
     item_variance, rater_variance = spread.variance - spread.by_raters, spread.by_raters + spread.within
     items_df = max(spread.effective_items, MIN_CLUSTERS) - 1
     raters_df = max(spread.raters, MIN_CLUSTERS) - 1
-    plausible = []
+    plausible_spreads = []
     for item_scale, rater_scale in product(_variance_scales(items_df), _variance_scales(raters_df)):
         by_raters = max(rater_variance * rater_scale - spread.within, 0.0)
         variance = item_variance * item_scale + by_raters
-        plausible.append(replace(spread, variance=variance, by_raters=by_raters))
-    return plausible
+        plausible_spreads.append(replace(spread, variance=variance, by_raters=by_raters))
+    return plausible_spreads
 
 
 def _variance_scales(df: float) -> list[float]:

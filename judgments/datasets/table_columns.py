@@ -134,7 +134,7 @@ class UploadTable:
     missing: list[str] = field(default_factory=list)
 
     def has_columns_for(self, use: str) -> bool:
-        """Return whether the columns already have the names that the import needs."""
+        """Return whether the columns already have the names that the import ``use``, a key of ``TABLE_USES``, needs."""
         table_use = TABLE_USES[use]
         names = {name.lower() for name in self.names}
         return all(

@@ -110,7 +110,7 @@ def simulate_stopping(
     margin: int = 2,
     seed: int = 0,
 ) -> StoppingResult:
-    """Simulate pairs that are judged one triplet after the other, vote by vote.
+    """Simulate pairs with `references` triplets each, which are judged one after the other, vote by vote.
 
     Each vote is right with probability `accuracy`. With the rule "margin", a triplet also ends when `leads_enough`
     is true, which may change its outcome.

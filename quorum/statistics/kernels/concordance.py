@@ -19,7 +19,7 @@ def weight_below(tree: Floats, column: int) -> float:
 
 @compiled
 def add_weight(tree: Floats, levels: int, column: int, weight: float) -> None:
-    """Add a weight to a column of the tree, in which column c is stored at c + 1."""
+    """Add a weight to a column of a tree of `levels` columns, in which column c is stored at c + 1."""
     node = column + 1
     while node <= levels:
         tree[node] += weight

@@ -33,7 +33,7 @@ def receive_notification(request: HttpRequest) -> HttpResponse:
             return HttpResponse(status=204)
     except QuorumError as problem:
         return HttpResponse(str(problem), status=problem.status, content_type="text/plain; charset=utf-8")
-    except NotFetched as problem:
+    except NotFetched as problem:  # after the status 503, SNS sends the message again
         return HttpResponse(str(problem), status=503, content_type="text/plain; charset=utf-8")
     for hit_id in hits_or_subscription:
         for platform in SITES:  # an event does not say whether it comes from the sandbox
