@@ -54,7 +54,7 @@ def import_dataset_upload(
     Args:
         format: the format of the file; not used if there are parts.
         images: the base address of pictures that are not in the upload.
-        parts: `UploadPart` as dicts. The first part has the dataset, and each other one the captions of a system.
+        parts: `UploadPart` as dicts. The first has people's captions of the dataset, and each other one a system's.
         pictures: the folder with pictures, relative to the root of the upload; None to use the folder in which the
             upload's pictures were detected.
     """

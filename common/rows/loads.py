@@ -96,7 +96,7 @@ def indexes_built_after(model: type[models.Model], *, rows: int) -> Iterator[Non
 
 
 def drop_key_indexes(app_label: str, columns: Mapping[str, Sequence[str]]) -> Callable[[Any, Any], None]:
-    """Return a function for RunPython that drops the indexes of foreign keys, if they exist.
+    """Return a function for RunPython that drops redundant indexes of foreign keys, if they exist.
 
     The indexes are found by their columns, since their names contain a hash.
 

@@ -97,7 +97,7 @@ def _power_rows(rehearsal: Analysis, purpose: str) -> list[Mapping[str, Any]]:
 
 
 def _main_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the row that is marked as the main one. Its power decides whether the study counts as ready."""
+    """Return the row of the main difference. Its power decides whether a study is ready; only it has "needed"."""
     return next(row for row in rows if row["main"])
 
 

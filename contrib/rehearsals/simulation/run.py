@@ -101,7 +101,7 @@ def _begin_rehearsal(study: Study, crowd: RehearsalCrowd) -> None:
             % {"slug": study.slug}
         )
     copy_rules(study=locked_study)  # the detectors of the design
-    if crowd.rules:
+    if crowd.rules:  # if the design has none, those that are recommended
         recommend_rules(study=locked_study)
     # A rehearsal that an earlier release began may lack newer fields, and had what are their defaults now.
     earlier_rehearsal = locked_study.notes.get("rehearsal", {})

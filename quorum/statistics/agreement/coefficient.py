@@ -49,8 +49,8 @@ class AgreementData:
     """Data as read by a coefficient, in which units with equal answers share one of P patterns.
 
     statistic: the function that computes the coefficient from weights of patterns. frequency: (P,) number of units with
-    each pattern. width: number of floats that one resample needs in memory. reason: why the coefficient is undefined,
-    if it is. The other fields are as in `AgreementResult`.
+    each pattern. width: number of floats in memory for one resample, besides its weights. reason: why the coefficient
+    is undefined, if it is. The other fields are as in `AgreementResult`.
     """
 
     statistic: UnitStatistic
