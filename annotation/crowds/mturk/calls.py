@@ -58,9 +58,9 @@ def _publish_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Create the HIT of a publication, or find the HIT that an earlier attempt created."""
     publication, study = call.current_publication(), call.study
     if _token_may_be_forgotten(call):
-        existing = _find_by_token(client, study, call.key)
-        if existing is not None:
-            return _publication_facts(existing)
+        existing_hit = _find_by_token(client, study, call.key)
+        if existing_hit is not None:
+            return _publication_facts(existing_hit)
     design = design_of(study)
     assert publication.hit is not None  # this backend publishes only HITs
     question = question_of_hit(study, design, publication.hit)
@@ -76,12 +76,12 @@ def _publish_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
         )
     except HitAlreadyExists as conflict:
         hit_id = conflict.hit_id
-        existing = client.get_hit(hit_id) if hit_id else _find_by_token(client, study, call.key)
-        if existing is None:
+        existing_hit = client.get_hit(hit_id) if hit_id else _find_by_token(client, study, call.key)
+        if existing_hit is None:
             raise RetryLater(
                 "Mechanical Turk says that the HIT is there already, and does not show it."
             ) from None
-        hit = existing
+        hit = existing_hit
     except NotFoundAtTurk as problem:  # the HIT type was removed meanwhile: another attempt creates it
         known_hit_types.clear()
         known_qualifications.clear()

@@ -62,7 +62,7 @@ def compare_sources(
     one_of(missing, MISSING_RULES, "missing")
     sources = match_sources(first, second)
     resampling = Resampling(resamples, seed, naive)
-    kappa_grid, reason = kappa_at_thresholds(matched, first_at_least, second_at_least, missing, resampling)
+    kappa_grid, reason = kappa_at_thresholds(sources, first_at_least, second_at_least, missing, resampling)
     settings: dict[str, Any] = {"missing": missing}
     settings |= {"resamples": resamples, "seed": seed} if naive else {"clusters": "item-rater"}
     for name, threshold in (("first_at_least", first_at_least), ("second_at_least", second_at_least)):
@@ -76,20 +76,20 @@ def compare_sources(
             "units": units,
             "missing": _count_left_out(units, missing),
             "thresholds": figures_at_thresholds(kappa_grid, reason),
-            "consensus": compare_consensus(matched, resampling),
-            **compare_winners(matched, resampling),
-            "correlation": correlations_of_scores(matched, resampling),
-            "pooled_alpha": pooled_alpha(matched, resampling),
+            "consensus": compare_consensus(sources, resampling),
+            **compare_winners(sources, resampling),
+            "correlation": correlations_of_scores(sources, resampling),
+            "pooled_alpha": pooled_alpha(sources, resampling),
             "signature": signature("comparison", settings),
         }
     )
     return comparison
 
 
-def _count_units(matched: MatchedSources) -> dict[str, Any]:
+def _count_units(sources: MatchedSources) -> dict[str, Any]:
     """Return numbers of units that are shared, not shared, merged or swapped, and whether references are ignored."""
-    unit_counts = [len(np.unique(source.unit)) for source in (matched.first, matched.second)]
-    shared = int(matched.is_shared.sum())
+    unit_counts = [len(np.unique(source.unit)) for source in (sources.first, sources.second)]
+    shared_count = int(sources.is_shared.sum())
     return {
         "shared": shared_count,
         "by_id": sources.matched_by_id_count,

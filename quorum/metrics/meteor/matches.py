@@ -219,11 +219,11 @@ def _enlarge_if_full(matches: Matches, count: int) -> Matches:
     """Return the array, or a copy of twice the size if its first `count` rows fill it."""
     if count < matches.shape[0]:
         return matches
-    larger = np.empty((2 * count, MATCH_COLUMNS), dtype=np.int64)
+    larger_matches = np.empty((2 * count, MATCH_COLUMNS), dtype=np.int64)
     for row in range(count):
         for column in range(MATCH_COLUMNS):
-            larger[row, column] = matches[row, column]
-    return larger
+            larger_matches[row, column] = matches[row, column]
+    return larger_matches
 
 
 @compiled
