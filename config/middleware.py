@@ -176,8 +176,8 @@ class StorableAddressMiddleware(Middleware):
 class LanguageMiddleware(Middleware):
     """Use the language of ``?language=``, else the language chosen before, else that of the browser.
 
-    A language in the address is stored in a cookie. For people whom a panel sends, the cookie is set only when they
-    begin to work. The admin is shown in one of STAFF_LANGUAGES, or else in English. The API is in English.
+    A language in the address is stored in a cookie, but not before people whom a panel sends begin to work, since their
+    first page stores nothing. The admin is in one of STAFF_LANGUAGES, or else in English. The API is in English.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:

@@ -1,7 +1,7 @@
 """Count wins, ties and losses of the system pairs of an arena, in the counters of ``SystemPair``.
 
-Locks are taken in this order: assignments, HITs, crowd sessions, system pairs. A transaction that counts the
-answers of a submission locks no HIT.
+Locks are taken in this order: assignments, HITs, crowd sessions, system pairs. A transaction that counts the answers
+of a submission locks no HIT: early stopping needs that lock, and arenas do not stop early.
 """
 
 from __future__ import annotations

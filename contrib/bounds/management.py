@@ -56,7 +56,7 @@ class LeaveOneOut(QuorumCommand):
         rows = [
             (metric, bound.micro, bound.macro, bound.deviation, bound.median, bound.least, bound.most,
              *(bounds.lower[replacement][metric].micro for replacement in replacements))
-            for metric, bound in bounds.upper.items()
+            for metric, bound in bounds.upper.items()  # macro is of items' means, the others of captions' scores
         ]  # fmt: skip
         title = "Each caption against the others of its item, and what stood in its place"
         headings = ("micro", "macro", "sd", "median", "min", "max", *replacements)

@@ -45,10 +45,10 @@ def write_mtme_folder(
     references: SegmentReferences,
     score_files: Sequence[Path],
 ) -> int:
-    """Write all files of a study; return the largest number of references of an image, but at least 1.
+    """Write all files of a study. Return the number of files of references, of which one is written even if empty.
 
     Args:
-        score_files: JSON lines with a system's scores by metric, as ``SegmentReferences.scores`` returns them.
+        score_files: files of lines ``{"system": row id, "corpus": {metric: score}, "images": {metric: [score, ...]}}``.
     """
     study, design = work.study, design_of(work.study)
     source_language = design.source.language.replace("-", "_") if design.source.show else ""

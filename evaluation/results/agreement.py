@@ -378,7 +378,7 @@ def alpha_of_open_answers(
         control_items=control_items,
     )
     alpha = alpha_as_json(result)
-    if kind.aggregation.no_alpha:
+    if kind.aggregation.no_alpha:  # why answers have no alpha; none are compared then, so all are counted
         alpha |= {"reason": kind.aggregation.no_alpha, "judgments": len(judgments)}
     return alpha
 

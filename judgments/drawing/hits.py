@@ -125,8 +125,7 @@ def make_hits(
 ) -> list[HITSpec]:
     """Build HITs from pages.
 
-    ``deal_controls`` gets a page's number and groups, and returns its groups of control items. They are inserted at
-    random places.
+    ``deal_controls`` gets a page's number and groups, and returns groups of control items, which get random places.
     """
     hits = []
     for number, page in enumerate(pages):
@@ -159,6 +158,7 @@ def build_hits(
     Args:
         shows_picture: whether the page shows the image. Only a page without it may repeat an image.
         balance_lengths: as for ``pack_groups``.
+        control_images, makers, known_items: what control items are made from, and the functions that make them.
     """
     dealer = ControlDealer(
         design, control_images, makers=makers, known_items=known_items, shows_picture=shows_picture

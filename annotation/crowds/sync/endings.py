@@ -35,7 +35,7 @@ def close_if_all_refused(study: Study) -> str:
     refused_call = calls.order_by("pk").first()
     if study.state != Study.State.OPEN or refused_call is None:
         return ""
-    if publications.exclude(state=Publication.State.WITHDRAWN).exists():
+    if publications.exclude(state=Publication.State.WITHDRAWN).exists():  # WITHDRAWN: it was never published
         return ""
     sentence = _(
         "Study %(slug)r was not opened, because its crowd accepted none of its pages of work. The "
@@ -48,7 +48,7 @@ def close_if_all_refused(study: Study) -> str:
 
 
 def end_superseded_sessions(publication: Publication) -> None:
-    """End unconfirmed sessions whose id the crowd has confirmed for another worker."""
+    """End unconfirmed sessions whose id the crowd has confirmed for another worker, as when a link was altered."""
     sessions = CrowdSession.objects.filter(publication=publication)
     confirmed_ids = sessions.filter(confirmed=True).values("external_id")
     for session in sessions.filter(confirmed=False, external_id__in=confirmed_ids):

@@ -173,7 +173,7 @@ def _lines_of_columns(
     import pyarrow as pa
 
     units = _read_units(study)
-    pa.default_memory_pool().release_unused()
+    pa.default_memory_pool().release_unused()  # memory of the columns that were sorted
     item_source = [(units.item, unit_rows.values("item"))]
     item_rows = _rows_in(Item.objects.all(), "pk", item_source)
     items, names, texts = _texts_of(item_rows, name=(_ascii_column, "null"), text=(_ascii_column, "null"))

@@ -41,8 +41,8 @@ def thresholds_section(inputs: ReportInputs) -> Section | None:
     top_cell = max(defined_cells, key=lambda cell: cell["value"], default=None)
     best_kappas = [kappa for kappa in best_kappa.values() if kappa != UNDEFINED_SORT_KEY]
     judge_kappas = [estimate.value for estimate in one_judge.values() if estimate.value is not None]
-    # Reports of wording 0 name the best metric's best cell, and one judge's kappa ``there``: at its people's threshold.
-    # Later ones name the range of all metrics' best kappas.
+    # Reports of wording 0, the oldest, name the best metric's best cell, and one judge's kappa ``there``: at its
+    # people's threshold. Later ones name the range of all metrics' best kappas.
     sentence = render_sentence(
         "thresholds", wording=inputs.method.wording, name=names[0],
         top=max(best_kappas, default=None) if inputs.method.wording else top_cell, least=min(best_kappas, default=None),
