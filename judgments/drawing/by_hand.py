@@ -164,7 +164,7 @@ class _ChangedDraw:
         return texts, image
 
     def _units_shown_with(self, page: int, unit: UnitSpec) -> list[UnitSpec]:
-        """Return the units of the same group, or of the same screen, which share a picture with ``unit``."""
+        """Return ``unit`` and the units of its group, or of its screen, which share its picture."""
         return [
             page_unit
             for page_unit in self._pages[page]
@@ -228,15 +228,15 @@ class _ChangedDraw:
         """Replace a unit and its repetition by ``new_unit``, or remove both if ``new_unit`` is None."""
         units, self._pages[page] = self._pages[page], []
         self._changed_pages.add(page)
-        for entry in units:
-            is_repetition = entry.control_kind == REPEATED and entry.content.get(ORIGINAL_UNIT) == unit.key
-            if entry is not unit and not is_repetition:
-                self._pages[page].append(entry)
+        for spec in units:
+            is_repetition = spec.control_kind == REPEATED and spec.content.get(ORIGINAL_UNIT) == unit.key
+            if spec is not unit and not is_repetition:
+                self._pages[page].append(spec)
                 continue
-            del self._page_of[entry.key]
+            del self._page_of[spec.key]
             if new_unit is not None and is_repetition:
                 repetition_fields: dict[str, Any] = {
-                    "key": content_key("by hand", entry.key, new_unit.key),
+                    "key": content_key("by hand", spec.key, new_unit.key),
                     "content": {**new_unit.content, ORIGINAL_UNIT: new_unit.key},
                 }
                 control: dict[str, Any] = {"control": True, "control_kind": REPEATED, "kind": "", "pair": ""}

@@ -130,15 +130,15 @@ def compare_on_same_halves(
         flags_by_kind: by pair kind, (P,) flags of its pairs.
         images: (P,) images of the pairs; if None, pairs are regarded as independent.
     """
-    is_known = halves.decided_chances > 0
-    images = np.arange(len(is_known)) if images is None else np.array(images, dtype=object)
+    can_be_decided = halves.decided_chances > 0
+    images = np.arange(len(can_be_decided)) if images is None else np.array(images, dtype=object)
     measure = _SharesOfHalves(halves, halves_without_rater, {ITEM: images})
     winners_by_metric = {
         name: metric_winners(pair_scores[:, 0], pair_scores[:, 1]) for name, pair_scores in scores.items()
     }
     figures: dict[str, Any] = {}
     for kind, is_of_kind in flags_by_kind.items():
-        is_included = is_known & is_of_kind
+        is_included = can_be_decided & is_of_kind
         if is_included.any():
             figures[kind] = {
                 "people": measure.share(halves.agree, is_included),

@@ -24,7 +24,7 @@ def remember_mapping(dataset: Dataset, use: str, mapping: ColumnMapping | None) 
 def last_mapping(use: str, *, dataset: Dataset | None = None, user: User | None = None) -> dict[str, str]:
     """Return the file's column for each of Quorum's columns, as in the last import into a dataset.
 
-    Of several columns of the file, return the first. If no mapping is stored, return {}.
+    Of several columns, return the first, since the form offers one. If no mapping is stored, return {}.
 
     Args:
         use: the kind of import, such as "dataset" or "import_candidates".

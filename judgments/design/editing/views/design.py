@@ -31,7 +31,7 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
     context["toml"] = write_toml(design_of(study))
     if study.state != Study.State.DRAFT or not context["may_change"]:
         context["settings"] = describe_design(design_of(study))
-        context["can_go_back"] = context["may_change"] and can_be_discarded(study)
+        context["can_go_back"] = context["may_change"] and can_be_discarded(study)  # to a draft
         return TemplateResponse(request, "judgments/study/design_read.html", context)
     saved_presets = load_saved_presets()
     base = study.design
