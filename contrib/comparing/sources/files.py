@@ -73,6 +73,7 @@ def read_source(
         values.append(row.value)
     return SourceJudgments(
         name=format,
+        # the setting has the options that the answers need, such as a scale
         kind=KINDS[source.protocol].with_setting(source.setting) if source.protocol else None,
         units=list(unit_index),
         contents=contents,

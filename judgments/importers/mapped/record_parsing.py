@@ -11,7 +11,7 @@ from judgments.importers.records.record import Record
 
 
 class RecordParser:
-    """Parses the records of a file by the fields ``rest``, ``json_in``, ``buttons`` and ``labels`` of a mapping.
+    """Parses the records of a file by the fields ``rest``, ``json_in``, ``buttons`` and ``labels`` of `ColumnMapping`.
 
     A radio button has a column, whose name is that of its group, the separator ``buttons`` and the button's value.
 
@@ -35,9 +35,9 @@ class RecordParser:
                 for name, cell in values.items()
             }
         self._add_form_answers(record, values)
-        if mapping.buttons:
+        if mapping.buttons:  # the separator in names of columns such as "tone.good"
             self._add_selected_buttons(record, values)
-        if mapping.labels:
+        if mapping.labels:  # the path of an object with the labels that an annotator of Potato has selected
             values |= foreign.selected_labels(foreign.look_up(values, mapping.labels))
         return values
 

@@ -40,7 +40,7 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
     """
     context: dict[str, Any] = {
         "design": design,
-        "has_numbers": True,
+        "has_numbers": True,  # so that the form's page shows them and does not request them
         "notes": [],
         "settings": describe_design(design),
     }
@@ -52,7 +52,9 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
                 gettext("There is no dataset %(dataset)r.") % {"dataset": design.dataset}, field="dataset"
             )
         stored_study = Study.objects.visible_to(request.user).filter(slug=design.slug).first()
-        maker = request.user.pk if stored_study is None else stored_study.created_by_id
+        maker = (
+            request.user.pk if stored_study is None else stored_study.created_by_id
+        )  # for unpublished systems
         plan = plan_study(design, dataset, maker=maker)
         context |= {"plan": plan, "plan_parts": parts_of_plan(design, plan)}
     except DesignError as error:
