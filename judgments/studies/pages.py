@@ -132,8 +132,8 @@ class StudyStep:
         job: the kind of job that the step starts. The button is hidden while such a job is queued or runs.
         inline: whether an error is shown next to the step's form (``take_refusal``).
         form: the form for ``{% step_form %}``; None if a template has the form.
-        refusal_address: a function that returns the address at which an error about a key of the design is shown. If
-            it is None, the error is shown at the top of the page.
+        refusal_address: a function that gets the study and a key of its design, and returns the address at which an
+            error about the key is shown. If it is None, the error is shown at the top of the page.
     """
 
     name: str

@@ -79,6 +79,6 @@ def _p_value(first: Sequence[Segment], second: Sequence[Segment], alternative: A
     second_scores = {segment.item: segment.scores for segment in second}
     differences: defaultdict[str, list[float]] = defaultdict(list)
     for segment in first:
-        for other_score in second_scores.get(segment.item, ()):
-            differences[segment.domain].extend(score - other_score for score in segment.scores)
+        for second_score in second_scores.get(segment.item, ()):
+            differences[segment.domain].extend(score - second_score for score in segment.scores)
     return stouffer_wilcoxon(list(differences.values()), alternative)

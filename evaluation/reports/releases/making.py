@@ -217,7 +217,7 @@ def _release_settings(study: Study, evaluation: EvaluationResult | None, reason:
         full_depth=full_depth_units(study) is not None,
         evaluation=_evaluation_settings(evaluation) if evaluation else {"why_not": reason},
         filter=_filter_counts(study),
-        asked=kind.setting(design),  # options that change the form of answers
+        asked=kind.setting(design),  # the options that answers depend on, such as a scale
         # the methods of this version; bundles of older versions may lack these settings
         cut_times=True,
         wording=WORDING_VERSION,

@@ -38,13 +38,12 @@ class Record:
 
     Attributes:
         line: the number of the record's first line, from 1; None if the format has no lines.
-        textual: whether the format is untyped, such as CSV. Empty cells are then missing values, and numbers and flags
-            are parsed.
+        textual: whether the format is untyped, as CSV is. Empty cells are then missing, and numbers and flags parsed.
         json_texts: whether lists and objects are texts with JSON, as in all untyped formats.
         path: the record's path in a document, such as `annotations[3]`. Several records may be on one line.
         origins: the name in the file of each column that a mapping has renamed, by column.
-        mapped_only: whether a mapping kept its columns alone, without apostrophes that guard cells; errors give both
-            names of a column.
+        renamed: whether only columns that are mapped, or have a name of Quorum's, were kept, without the apostrophes
+            that guard cells. Errors then give both names of a column.
     """
 
     file: Path
@@ -70,7 +69,7 @@ class Record:
         if self.path:
             location = f"{self.path}.{location}" if location else self.path
         problem = ImportProblem(self.file, self.line, location, actual, expected)
-        if column and self.line is not None and not self.path:
+        if column and self.line is not None and not self.path:  # a cell that a person can correct
             name = re.split(r"[.\[]", column)[0]  # the column before a path such as ``boxes[2].label``
             problem.cell = self.origins.get(name, name), as_cell(self.values.get(name))[:MAX_SHOWN_LENGTH]
         return problem

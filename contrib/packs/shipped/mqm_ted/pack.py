@@ -35,7 +35,7 @@ def analyse(run: Run) -> None:
     # The paper prints penalties, which are scores with the opposite sign.
     penalties = {score.system: -score.score for score in scores}
     for number in run.pack.numbers:
-        _, _, system = number.id.partition("/")
+        _, _, system = number.id.partition("/")  # such as readme/ref-B
         if system in penalties:
             penalty = penalties[system]
             run.number(number.id, Estimate(penalty), others={DOUBLE_ROUNDING: round(penalty, 3)})

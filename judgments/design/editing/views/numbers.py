@@ -52,10 +52,8 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
                 gettext("There is no dataset %(dataset)r.") % {"dataset": design.dataset}, field="dataset"
             )
         stored_study = Study.objects.visible_to(request.user).filter(slug=design.slug).first()
-        maker = (
-            request.user.pk if stored_study is None else stored_study.created_by_id
-        )  # for unpublished systems
-        plan = plan_study(design, dataset, maker=maker)
+        maker = request.user.pk if stored_study is None else stored_study.created_by_id
+        plan = plan_study(design, dataset, maker=maker)  # with the maker's unpublished systems
         context |= {"plan": plan, "plan_parts": parts_of_plan(design, plan)}
     except DesignError as error:
         context |= {
