@@ -39,7 +39,7 @@ def _body_size(request: HttpRequest) -> int | None:
 
 
 class AdminPolicyMiddleware(Middleware):
-    """Add settings.ADMIN_POLICY_CHANGES to the Content-Security-Policy header of the admin."""
+    """Add settings.ADMIN_POLICY_CHANGES to the Content-Security-Policy of the admin, unless a view has changed it."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)

@@ -19,7 +19,7 @@ from django.utils.translation import gettext
 from common.environment import DEFAULT_LIMITS, IncomingLimits
 from common.errors import QuorumError
 
-READ_SIZE = 65_536
+READ_SIZE = 65_536  # bytes of a file that are read at once
 MAX_REQUEST_BYTES = 65_536  # bytes of files that a request reads
 ADDRESS_LIMIT = 500  # most characters of an address
 UNLIMITED_GROWTH_BYTES = 2**20  # a file of up to this many bytes may grow by any factor when it is unpacked

@@ -46,7 +46,7 @@ def _announce_compiling() -> None:
     class Announcer(event.Listener):
         def __init__(self) -> None:
             self.depth = 0  # compiling a kernel also compiles those that it calls
-            self.seconds_left = SECONDS_BEFORE_MESSAGE  # of compiling all kernels
+            self.seconds_left = SECONDS_BEFORE_MESSAGE  # until the message, summed over all kernels
             self.has_announced = False
 
         def on_start(self, event: Any) -> None:

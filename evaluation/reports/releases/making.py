@@ -171,7 +171,7 @@ def _write_files(
     judged_rows = released_judgments(study, pseudonyms, texts=terms.texts, comments=terms.comments)
     writer.write_rows("judgments.jsonl", _pass_rows_through(judged_rows, rows.add_judgment))
     progress(0.6, "computing results")
-    plan = find_registered_plan(study, with_sentences=False)
+    plan = find_registered_plan(study, with_sentences=False)  # sentences of the log may name people
     findings = compute_findings(rows, plan)
     description = replace(description, signature=findings.signature)
     writer.write_rows("consensus.jsonl", findings.consensus())
