@@ -120,7 +120,7 @@ def _template_values(inputs: ReportInputs, study: Study, sections: Sequence[Sect
     audit = result.get("filter_audit")  # of the captions that the design's filter rejected
     imported = study.source == Study.Source.IMPORTED
     excluded = Exclusion.objects.filter(study=study, lifted_at=None)
-    source_format = study.dataset.source_format
+    source = study.dataset.source_format
     return {
         "works_of": sources_of_metric,
         "study": study,
@@ -131,9 +131,7 @@ def _template_values(inputs: ReportInputs, study: Study, sections: Sequence[Sect
         "designed": study.source == Study.Source.DESIGNED,
         "by_people": not imported and not study.simulated,
         "paper": next((key for start, key in PAPER_BY_PRESET.items() if design.preset.startswith(start)), ""),
-        "sources": next(
-            (keys for name, keys in PAPERS_BY_FORMAT.items() if source_format.startswith(name)), ()
-        ),
+        "sources": next((keys for start, keys in PAPERS_BY_FORMAT.items() if source.startswith(start)), ()),
         "pairs": ", ".join(f"{count:,} {name}" for name, count in design.sampling.pairs.items() if count),
         "audit": audit_sentence(audit) if audit else "",
         "exclusions": list(exclusions.values_list("rule").annotate(n=Count("pk")).order_by("rule")),
