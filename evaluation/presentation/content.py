@@ -345,8 +345,8 @@ class Report:
         data_hash: hash of the judgments.
         methods: paragraphs on methods for a paper.
         citations: distinct keys of ``references.bib``.
-        settings: settings of the analyses, by name.
-        signatures: signatures of the analyses, by name.
+        counts: numbers of judgments and of what is judged, by name.
+        settings, signatures: those of the analyses, by name.
         parts: results of the optional parts that were requested, by name; each becomes a file.
     """
 

@@ -28,6 +28,7 @@ class Consensus:
         value: the number of the winner, 0 or 1 for relevance, or the mean grade; None on a tie or without judgments.
         share: the winner's share of the answers; for relevance, the share of yes; None for grades.
         margin: the winner's share minus the second largest share; None for grades.
+        votes: the number of judgments for each answer, or for each part of open answers, by the text of it.
         answer: the consensus of open answers, in the kind's form; None for kinds with values.
     """
 
@@ -113,8 +114,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Number the distinct outcomes of the units at (M,) positions ``indices`` in the columns.
 
-        An outcome consists of all attributes of a consensus. Return (M,) numbers of outcomes, from 0, and the position
-        of the first unit with each outcome.
+        An outcome is a whole consensus. Return (M,) numbers of outcomes, from 0, and the first position of each.
         """
         columns = (self.n, self.value, self.share, self.margin, self.tie, self.votes)
         table = np.column_stack(

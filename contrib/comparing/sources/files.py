@@ -50,9 +50,9 @@ def read_source(
     Args:
         protocol: the protocol, for files that name none, or that have judgments of several.
         mapping: the columns of a judgments file.
+        progress: gets the number of rows read so far.
 
-    Raises:
-        ImportProblem: the file cannot be read.
+    Raise ImportProblem if the file cannot be read.
     """
     if format is None or format in TEXT_TABLES:
         return _read_table(path, protocol, encoding=encoding, mapping=mapping, progress=progress)
@@ -73,7 +73,7 @@ def read_source(
         values.append(row.value)
     return SourceJudgments(
         name=format,
-        # the setting has the options that the answers need, such as a scale
+        # The setting has the design options that the answers need, such as a scale.
         kind=KINDS[source.protocol].with_setting(source.setting) if source.protocol else None,
         units=list(unit_index),
         contents=contents,
