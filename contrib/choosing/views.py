@@ -1,7 +1,4 @@
-"""The page "Choosing items" of a study: choose items, estimate results for all items, and show what choosing saves.
-
-What choosing saves is shown on the page "Planning", too.
-"""
+"""The page "Choosing items" of a study: choose items, estimate results for all items, and show what choosing saves."""
 
 from __future__ import annotations
 
@@ -95,7 +92,11 @@ def _newest_savings(request: HttpRequest, study: Study) -> dict[str, Any] | None
 
 
 def _group_names(savings: dict[str, Any]) -> list[str]:
-    """Return the names of the groups of results in a result of ``compute_savings``."""
+    """Return the names of the groups of results in ``savings``, a result of ``compute_savings``.
+
+    Each of its rows has the share of items ``saved`` by a method with a budget of items, at the error of a uniform
+    sample: negative if the method needs more items, None if the results do not vary.
+    """
     return list(dict.fromkeys(row["group"] for row in savings["rows"]))
 
 

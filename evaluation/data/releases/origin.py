@@ -102,7 +102,7 @@ def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> 
         found=found,
         erased_with_receipt=erased_with_receipt,
         unaccounted=unaccounted,
-        erased=sum(erasure.content["removed"].get("judgment", 0) for erasure in erasures),
+        erased=sum(erasure.content["removed"].get("judgment", 0) for erasure in erasures),  # rows by table
     )
 
 
