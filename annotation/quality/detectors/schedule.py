@@ -3,9 +3,9 @@
 An examination is called a look, as in sequential testing. Statistical detectors look at a worker repeatedly. Each
 look spends a part of ``alpha``, so that the probability of *ever* flagging a worker who follows the null hypothesis
 is at most ``alpha`` (a union bound, valid under any dependence). Looks are due at ``least`` judgments, then at steps
-that grow by a quarter, up to 125. The k-th due look spends alpha / (k (k + 1)), which sums to alpha over all k. Looks
-happen after pages 1, 2, 3, 4, 6, 9, 13 and so on, up to eight pages apart. If several looks are due at once, one look
-spends all of their parts.
+that grow by a quarter, up to 125. The k-th due look spends alpha / (k (k + 1)), which sums to alpha over all k. But a
+worker is only examined after pages 1, 2, 3, 4, 6, 9, 13 and so on, up to eight pages apart. If several looks became
+due since the last of these pages, one look spends all of their parts.
 """
 
 from __future__ import annotations

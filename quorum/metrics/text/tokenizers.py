@@ -24,8 +24,8 @@ class Tokenizer:
     Attributes:
         cut: the function that cuts a caption.
         cut_piece: the function that cuts a piece of a caption between blanks.
-        edges: the function that says which pieces must be cut together with their neighbours (`ptb_edges`), or None if
-            no pieces must.
+        edges: the function whose bits say which pieces must be cut together with their neighbours (`ptb_edges`), or
+            None if no pieces must.
     """
 
     name: str
