@@ -16,8 +16,8 @@ from rest_framework.utils.html import is_html_input
 
 from common.rows.ids import MAX_BIGINT
 
-MAX_REASON_LENGTH = 500
-MAX_FILE_LENGTH = 20_000_000
+MAX_REASON_LENGTH = 500  # characters
+MAX_FILE_LENGTH = 20_000_000  # characters of a file that is given as text
 
 # JSON types by class of field. They are checked, since the REST framework accepts "2" for 2, and 1 for true.
 JSON_TYPES: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], type | tuple[type, ...]], ...] = (

@@ -53,7 +53,7 @@ COEFFICIENTS = ("percent", "fleiss", "gwet")
 # Gwet's weights by level of alpha. "identity" gives AC1.
 GWET_WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic", "ratio": "ratio"}
 UNEQUAL_JUDGMENTS = "items have different numbers of judgments, expected equally many (alpha takes any)"
-RESAMPLES = 1000
+RESAMPLES = 1000  # for intervals, if ratings are regarded as independent
 BOTH_ORDERS = "both-orders"  # name of the coding of choices in which each pair of texts counts in both orders
 FULL_DEPTH_NOTE = (
     "Judgments of decided items stop; agreement is computed from items sampled to get all judgments."
