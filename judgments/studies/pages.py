@@ -188,7 +188,7 @@ class PlanPart:
 
 @dataclass(frozen=True, slots=True)
 class PagePart:
-    """A feature's addition to a page of the platform, such as a table below the page's own tables.
+    """A feature's addition to the page with the name ``page``, such as a table below the page's own tables.
 
     Attributes:
         template: the template of the addition, which gets the result of ``facts`` as ``part``.
