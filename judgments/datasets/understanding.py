@@ -1,4 +1,4 @@
-"""Detect what the files of an upload contain: captions by people, captions of systems, or pictures."""
+"""Detect the contents of an upload: pictures, and parts, each of which has the captions of people or of one system."""
 
 from __future__ import annotations
 
