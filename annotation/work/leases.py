@@ -145,7 +145,7 @@ def _retake_assignment(assignment: Assignment) -> Assignment:
         new_assignment = old_assignment
     else:
         new_assignment = _claim_again(old_assignment, now=now, expires_at=expires_at)
-    if old_assignment.session_id is None:
+    if old_assignment.session_id is None:  # the session at a panel holds a seat of its own
         if not may_take_seat(study):
             raise AddressFull
         note_seat(study, new_assignment)
