@@ -1,4 +1,4 @@
-"""Declare what the feature “archives” adds to the platform."""
+"""Declare what the feature “archives” adds to the platform. ``Feature`` explains the attributes."""
 
 from typing import Any
 

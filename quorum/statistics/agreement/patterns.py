@@ -224,10 +224,10 @@ def _pack_counts(matrix: Floats, low: float, bits: int) -> tuple[Ints, int] | No
     from quorum.statistics.kernels.agreement import unit_keys
 
     keys = np.zeros(matrix.shape[1], dtype=np.int64)
-    answers = np.zeros(len(matrix), dtype=np.int64)
-    if not unit_keys(matrix, low, bits, keys, answers):
+    answer_counts = np.zeros(len(matrix), dtype=np.int64)  # by rater
+    if not unit_keys(matrix, low, bits, keys, answer_counts):
         return None
-    return keys, int(np.count_nonzero(answers))
+    return keys, int(np.count_nonzero(answer_counts))
 
 
 def _count_keys(keys: Ints, bits: int) -> tuple[Ints, Ints]:
