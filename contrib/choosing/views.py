@@ -94,8 +94,7 @@ def _newest_savings(request: HttpRequest, study: Study) -> dict[str, Any] | None
 def _group_names(savings: dict[str, Any]) -> list[str]:
     """Return the names of the groups of results in ``savings``, a result of ``compute_savings``.
 
-    Each of its rows has the share of items ``saved`` by a method with a budget of items, at the error of a uniform
-    sample: negative if the method needs more items, None if the results do not vary.
+    ``saved`` in its rows is the share of items that a method saves at the error of a uniform sample; None if unknown.
     """
     return list(dict.fromkeys(row["group"] for row in savings["rows"]))
 
