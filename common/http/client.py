@@ -202,22 +202,22 @@ class Client:
 
         deadline = time.monotonic() + self._seconds
         payload = iter(content()) if callable(content) else content
-        received = bytearray()
+        received_bytes = bytearray()
         try:
             with self._http.stream(
                 method, address, content=payload, headers=dict(headers), params=parameters
             ) as response:
                 for chunk in response.iter_bytes():
-                    received += chunk
+                    received_bytes += chunk
                     is_late = self._limits_whole_time and time.monotonic() > deadline
-                    if is_late or len(received) > self._max_bytes:
+                    if is_late or len(received_bytes) > self._max_bytes:
                         raise CallFailed("sends an answer that does not end", is_late=True)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.InvalidURL) as error:
             raise _failure(error, "cannot be reached", was_sent=False) from error
         except httpx.HTTPError as error:
             raise _failure(error, "breaks the call off", was_sent=True) from error
         # some services repeat the credentials in their responses
-        body = bytes(received).replace(self._secret, b"***") if self._secret else bytes(received)
+        body = bytes(received_bytes).replace(self._secret, b"***") if self._secret else bytes(received_bytes)
         return HTTPReply(response.status_code, response.headers, body)
 
 

@@ -146,6 +146,6 @@ class CompareReleases(QuorumCommand):
             self.say("  the registered plan is another")
         for row in comparison["hypotheses"]:
             self.say(f"  {row['text']} {row['before']} to {row['after']}: {row['words']}")
-        for sign, change in (("more", "added"), ("no longer", "removed")):
+        for adverb, change in (("more", "added"), ("no longer", "removed")):
             for deviation in comparison["deviations"][change]:
-                self.say(f"  {sign} done otherwise than registered: {deviation}")
+                self.say(f"  {adverb} done otherwise than registered: {deviation}")

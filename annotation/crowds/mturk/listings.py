@@ -36,16 +36,16 @@ def annotation_of(token: str, study: Study) -> str:
 
 def token_in_annotation(annotation: str, study: Study) -> str:
     """Return the token in a HIT's annotation; "" if another installation created the HIT, or for another study."""
-    token, _space, installation_and_study = annotation.partition(" ")
-    return token if installation_and_study == f"{installation_id()} {study.slug}" else ""
+    token, _space, owner = annotation.partition(" ")
+    return token if owner == f"{installation_id()} {study.slug}" else ""
 
 
 def title_of(design: StudyDesign) -> str:
-    return (design.crowd.title or design.name)[:128]
+    return (design.crowd.title or design.name)[:128]  # the service allows no more characters
 
 
 def description_of(design: StudyDesign) -> str:
-    return (design.crowd.description or plain_text(design.question))[:2000]
+    return (design.crowd.description or plain_text(design.question))[:2000]  # as many as the service allows
 
 
 def has_qualification_test(design: StudyDesign) -> bool:

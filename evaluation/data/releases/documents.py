@@ -89,7 +89,7 @@ def make_documents(
 
     Args:
         files: the manifest's entries of files by name, at least of the tables.
-        agreement, counts: results of the release.
+        agreement, counts: results of the release; in ``agreement``, ``per_worker`` says whether workers are known.
         design: the design in ``design.toml``.
         facts: facts about the collection of the judgments (``format_datasheet``).
     """

@@ -136,9 +136,9 @@ class SystemFigures(NamedTuple):
 
 def _order_row(systems: Sequence[SystemFigures], people: str, automatic: str) -> dict[str, Any]:
     """Return rho and tau-b between the orders of systems by two measures, given by name, as JSON (H13 Table 7)."""
-    by_people = [system.measures[people] for system in systems]
-    by_original = [system.measures[automatic] for system in systems]
-    orders = {name: order_correlation(by_people, by_original, name) for name in ORDER_COEFFICIENTS}
+    people_results = [system.measures[people] for system in systems]
+    automatic_results = [system.measures[automatic] for system in systems]
+    orders = {name: order_correlation(people_results, automatic_results, name) for name in ORDER_COEFFICIENTS}
     values = {name: json_float(order.value) for name, order in orders.items()}
     return {"people": people, "automatic": automatic, **values, "systems": orders["spearman"].systems}
 

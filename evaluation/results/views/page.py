@@ -110,7 +110,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
     progress_figures = cached_figures(study, PROGRESS)
     progress = required_figures(progress_figures)
     context |= {
-        "counted": progress_figures,
+        "counted": progress_figures,  # says when the progress was computed
         "progress": progress,
         "submitted_count": sum(progress["assignments"].get(state, 0) for state in FINISHED_STATES),
         "assignments_in_progress": _assignments_in_progress(study, progress),

@@ -74,7 +74,7 @@ MAPPABLE_COLUMNS = (
 )
 # In these columns, words such as NA are texts and do not mean an empty cell.
 TEXT_COLUMNS = {*UNIT_TEXT_COLUMNS, "caption", "text", "first", "second"}
-STRUCTURED_COLUMNS = {"answer", "spans", "content", "marks", "systems", "expected"}
+STRUCTURED_COLUMNS = {"answer", "spans", "content", "marks", "systems", "expected"}  # lists or objects
 EXAMPLE_PAIRS = "pairs such as image=filename,value=rating"
 # columns of which a mapping must have one, and what the error message found and expected otherwise
 REQUIRED_COLUMNS = (

@@ -80,9 +80,9 @@ class Columns:
             if not self._has_column(names, name):
                 raise ImportProblem(file, line, name, "no such field", "it in every record")
 
-    def _has_column(self, names: Collection[str], required: str) -> bool:
+    def _has_column(self, names: Collection[str], column: str) -> bool:
         """Return whether the names have a required column or one of its substitutes."""
-        return any(name in names for name in (required, *self.substitutes.get(required, ())))
+        return any(name in names for name in (column, *self.substitutes.get(column, ())))
 
 
 # A function that yields the records of a file. It gets the path, the expected columns, the notes to add to, and the

@@ -107,7 +107,7 @@ def _record_judgments(run: Run, name: str, data: FiftySentenceData) -> None:
 
 
 def _add_table_1(run: Run, name: str, data: FiftySentenceData, scores: dict[str, Floats]) -> None:
-    """Add the accuracies of Table 1. Pairs that people left undecided count half, and in a second table not at all."""
+    """Add the accuracies of Table 1. Undecided pairs count half, and in a second table (``decided_``) not at all."""
     kinds = pair_kinds(data.kinds)
     accuracies = {metric: accuracy_by_kind(data, pair_scores) for metric, pair_scores in scores.items()}
     decided_accuracies = {
