@@ -51,7 +51,7 @@ class EstimateForAllItems(OperationCommand):
         print_result(result)
 
     def _print_estimates(self, estimates: dict[str, Any]) -> None:
-        choice = estimates["choice"]
+        choice = estimates["choice"]  # "per": what an item is, "pairs" or "images"
         rows = [
             (row["what"], f"{row['name']} {row['kind']}".strip(), estimate_of(row), row["plain"]["value"])
             for row in estimates["rows"]

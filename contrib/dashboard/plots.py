@@ -49,7 +49,7 @@ def growth_figure(alphas: Sequence[Mapping[str, Any]]) -> str:
     figure, axes = _new_curves(alphas[-1]["judgments"])
     x, values = [row["judgments"] for row in alphas], [row["value"] for row in alphas]
     interval_rows = [row for row in alphas if row["low"] is not None]
-    _draw_band(axes, interval_rows, ACCENT, alpha=0.2)
+    _draw_band(axes, interval_rows, ACCENT, opacity=0.2)
     axes.plot(x, values, color=ACCENT, linewidth=2)
     # leave out the first quarter of the intervals, which are so wide that they would flatten the others
     later_rows = interval_rows[len(interval_rows) // 4 :]
@@ -152,10 +152,10 @@ def _draw_interval(
     axes: Axes, y: int, metric_result: Mapping[str, Any], format_value: Callable[[float], str], *, leads: bool
 ) -> None:
     value, low, high = (metric_result[key] for key in ("value", "low", "high"))
-    colour, alpha = (ACCENT, 1.0) if leads else (INK, 0.62)
+    colour, opacity = (ACCENT, 1.0) if leads else (INK, 0.62)
     if low is not None:
-        axes.plot([low, high], [y, y], color=colour, alpha=alpha, linewidth=2)
-    axes.plot([value], [y], "o", color=colour, alpha=alpha, markersize=7, markeredgewidth=0)
+        axes.plot([low, high], [y, y], color=colour, alpha=opacity, linewidth=2)
+    axes.plot([value], [y], "o", color=colour, alpha=opacity, markersize=7, markeredgewidth=0)
     end = value if high is None else high
     write_beside(axes, format_value(value), (end, y), (7, 0), alpha=SOFT_OPACITY, va="center")
 
@@ -181,7 +181,7 @@ def earlier_figure(kind: str, results: Mapping[str, Any], *, correlated: bool) -
         rows = defined_rows[name]
         colour, marker = LINE_COLOURS[index % len(LINE_COLOURS)], MARKERS[index % len(MARKERS)]
         if leaders == [name] and rows[-1]["low"] is not None and not correlated:
-            _draw_band(axes, rows, colour, alpha=0.14)
+            _draw_band(axes, rows, colour, opacity=0.14)
         axes.plot(
             [row["judgments"] for row in rows], [row["value"] for row in rows], color=colour, marker=marker,
             markersize=4, linewidth=2 if name in leaders else 1.4, clip_on=False,
@@ -218,6 +218,6 @@ def _new_curves(judgments: int) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _draw_band(axes: Axes, intervals: Sequence[Mapping[str, Any]], colour: str, *, alpha: float) -> None:
+def _draw_band(axes: Axes, intervals: Sequence[Mapping[str, Any]], colour: str, *, opacity: float) -> None:
     x, low, high = ([row[key] for row in intervals] for key in ("judgments", "low", "high"))
-    axes.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0)
+    axes.fill_between(x, low, high, color=colour, alpha=opacity, linewidth=0)

@@ -59,7 +59,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Compu
     # The last judgment of this study. The last of all studies would not do: judgments of this study with lower ids may
     # be committed after it, and would be missed.
     newest_pk = blocks.last_judgment_bound(study)
-    event = study.events.aggregate(last=Max("pk"))["last"] or 0
+    event = study.events.aggregate(last=Max("pk"))["last"] or 0  # a later log entry makes the snapshot stale
     # Score before reading judgments, to use less memory.
     saved_scores = stored_scores(study)
     scores = candidate_scores(study) if saved_scores is None else saved_scores
@@ -78,8 +78,9 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Compu
     growth = []
     if not kind.is_open:
         votes_for_alpha = _sort_votes(table, units, images, used_for_alpha, anonymous=anonymous)
-        level, exchange = kind.aggregation.level, exchange_of(kind)  # exchange: swaps an answer's two sides
-        growth = agreement_so_far(votes_for_alpha, level, seed=design.seed, exchange=exchange)
+        measurement_level = kind.aggregation.level
+        exchange = exchange_of(kind)  # swaps an answer's two sides
+        growth = agreement_so_far(votes_for_alpha, measurement_level, seed=design.seed, exchange=exchange)
         del votes_for_alpha  # to use less memory
     progress(0.7, "comparing metrics with people")
     metric_results = evaluate_metrics(study, votes, units, table, scores)

@@ -86,10 +86,10 @@ class HITTemplateForm(forms.Form):
             raise forms.ValidationError(str(error)) from None
 
     def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or {}
-        if not cleaned.get("slug"):
-            cleaned["slug"] = slugify(cleaned.get("name", ""))[:80] or "study"
-        return cleaned
+        values = super().clean() or {}
+        if not values.get("slug"):
+            values["slug"] = slugify(values.get("name", ""))[:80] or "study"
+        return values
 
 
 def upload_template(request: HttpRequest, context: Context) -> HttpResponse:
@@ -102,14 +102,14 @@ def upload_template(request: HttpRequest, context: Context) -> HttpResponse:
         return _create_study(request, context)
     form = HITTemplateForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
-        cleaned = form.cleaned_data
-        design_values = {"source": cleaned["template"], "slug": cleaned["slug"], "name": cleaned["name"]}
+        values = form.cleaned_data
+        design_values = {"source": values["template"], "slug": values["slug"], "name": values["name"]}
         try:
-            _refuse_existing_slug(cleaned["slug"])
+            _refuse_existing_slug(values["slug"])
             make_draft_design(**design_values)  # raises an error if the design is invalid
-            upload = uploads.store_upload([cleaned["inputs"]], cleaned.get("pictures"))
+            upload = uploads.store_upload([values["inputs"]], values.get("pictures"))
             with uploads.open_upload(upload) as files:
-                checked_template = check_template(source=cleaned["template"], inputs=files.path)
+                checked_template = check_template(source=values["template"], inputs=files.path)
             context |= _store_preview(request, upload, design_values, checked_template)
         except RequestBytesExceeded:
             # The stored upload is too large for a preview. A job creates the draft, which can be discarded.

@@ -28,9 +28,9 @@ class Rehearse(OperationCommand):
             f"({percent(report.undecided)} tied), without participants below the pass mark."
         )
         if report.controls_careful is not None:
-            spammers = "none seen" if report.controls_spammers is None else percent(report.controls_spammers)
+            share = "none seen" if report.controls_spammers is None else percent(report.controls_spammers)
             self.say(
-                f"Check questions right: careful participants {percent(report.controls_careful)}, spammers {spammers}."
+                f"Check questions right: careful participants {percent(report.controls_careful)}, spammers {share}."
             )
         for type_report in report.by_sort:
             self.say(_format_report(type_report))
@@ -48,9 +48,9 @@ def _format_report(report: CarelessTypeReport) -> str:
     if report.answers is not None:
         low, median, high = report.answers  # quartiles
         time_words = f" after {median:,.0f} answers (middle half {low:,.0f} to {high:,.0f})"
-    flag_words = f", {report.flagged:,} more flagged" if report.flagged else ""
-    error_word = " wrongly" if report.sort == CAREFUL else ""
+    flagged_words = f", {report.flagged:,} more flagged" if report.flagged else ""
+    adverb = " wrongly" if report.sort == CAREFUL else ""
     return (
-        f"{group}: {report.stopped:,} of {report.people:,} stopped{error_word}{time_words}{flag_words}; "
+        f"{group}: {report.stopped:,} of {report.people:,} stopped{adverb}{time_words}{flagged_words}; "
         f"{report.kept:,} of their {report.judgments:,} judgments count."
     )

@@ -134,7 +134,7 @@ class InspectedUpload:
         spellings: the first of these images, each with the name of its picture.
         unclear: sentences about image names that match several pictures.
         problems: sentences about unreadable files.
-        uploaded, encoding: the arguments of ``inspect_upload``.
+        uploaded, encoding: names of the uploaded files, and the encoding that a person chose; "" if it was guessed.
         tables: the `UploadTable` of each file as a dict, by file.
     """
 

@@ -40,17 +40,17 @@ def release_unfilled(*, publication: Publication) -> int:
     At crowds that list their work (``Ability.LIST``), this function does nothing: a sync releases the places.
     """
     closed_publications = Publication.objects.filter(pk=publication.pk, state=Publication.State.EXPIRED)
-    locked = closed_publications.select_for_update(of=("self",)).select_related("study").first()
-    if locked is None or Ability.LIST in backend_of(locked.study).can:
+    locked_publication = closed_publications.select_for_update(of=("self",)).select_related("study").first()
+    if locked_publication is None or Ability.LIST in backend_of(locked_publication.study).can:
         return 0
     # these sessions keep their places: neither a payment nor a rejection of them is booked
     undecided_count = CrowdSession.objects.filter(
-        publication=locked, status__in=UNDECIDED_STATUSES, booked=""
+        publication=locked_publication, status__in=UNDECIDED_STATUSES, booked=""
     ).count()
-    free_count = max(0, locked.held_slots - undecided_count)
-    is_released = release_places(publication=locked, places=free_count)
+    free_count = max(0, locked_publication.held_slots - undecided_count)
+    is_released = release_places(publication=locked_publication, places=free_count)
     if not undecided_count:
-        Publication.objects.filter(pk=locked.pk).update(state=Publication.State.FINISHED)
+        Publication.objects.filter(pk=locked_publication.pk).update(state=Publication.State.FINISHED)
     return free_count if is_released else 0
 
 
@@ -188,27 +188,27 @@ def settle_session(
     # Do not lock the study's row. A transaction that holds the budget would wait for the study, while this one
     # waits for the budget.
     rows = CrowdSession.objects.select_for_update(of=("self", "publication"))
-    locked = rows.select_related("publication", "study").get(pk=session.pk)
+    locked_session = rows.select_related("publication", "study").get(pk=session.pk)
     if (
         status not in DECIDED_STATUSES
-        or locked.status == status
-        or locked.booked == CrowdSession.Booked.SPENT
+        or locked_session.status == status
+        or locked_session.booked == CrowdSession.Booked.SPENT
     ):
         return False
-    locked.status = status
+    locked_session.status = status
     if status == Status.APPROVED:
-        pay_session(session=locked, is_fact=is_fact)
-        locked.booked = CrowdSession.Booked.SPENT
+        pay_session(session=locked_session, is_fact=is_fact)
+        locked_session.booked = CrowdSession.Booked.SPENT
         state, reason = Assignment.State.APPROVED, ""
         changed_states = [Assignment.State.SUBMITTED, Assignment.State.REJECTED]
     else:
-        release_rejected_session(session=locked)
-        locked.booked = CrowdSession.Booked.RELEASED
+        release_rejected_session(session=locked_session)
+        locked_session.booked = CrowdSession.Booked.RELEASED
         state, reason = Assignment.State.REJECTED, feedback[:500]
         changed_states = [Assignment.State.SUBMITTED, Assignment.State.APPROVED]
-    locked.decided_at = decided_at or timezone.now()
-    locked.feedback = feedback[:1024]
-    locked.save(update_fields=["status", "booked", "decided_at", "feedback"])
+    locked_session.decided_at = decided_at or timezone.now()
+    locked_session.feedback = feedback[:1024]
+    locked_session.save(update_fields=["status", "booked", "decided_at", "feedback"])
     assignments = Assignment.objects.filter(pk__in=assignment_ids, state__in=changed_states)
     assignments.update(state=state, reason=reason)
     return True

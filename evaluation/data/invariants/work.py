@@ -73,13 +73,13 @@ def hits_ask_for_what_the_design_says() -> Sentences:
     in studies that stop early, have exclusions, or were published.
     """
     for study in Study.objects.filter(source=DESIGNED_SOURCE).order_by("slug"):
-        planned = study.design.get("judgments_per_unit")
-        wrong_hits = study.hits.exclude(required=planned + F("extra"))
+        workers = study.design.get("judgments_per_unit")
+        wrong_hits = study.hits.exclude(required=workers + F("extra"))
         if stops_early(study) or study.exclusions.exists() or study.publications.exists():
-            wrong_hits = wrong_hits.filter(required__lt=planned + F("extra"))
+            wrong_hits = wrong_hits.filter(required__lt=workers + F("extra"))
         for key, required, extra in wrong_hits.values_list("key", "required", "extra"):
             addition = f", and {extra} were added" if extra else ""
-            yield f"Study {study.slug}: HIT {key} asks for {required} workers; the design says {planned}{addition}."
+            yield f"Study {study.slug}: HIT {key} asks for {required} workers; the design says {workers}{addition}."
 
 
 def finished_work_is_complete() -> Sentences:
@@ -96,6 +96,6 @@ def finished_work_is_complete() -> Sentences:
 
 
 def leases_that_ended() -> Sentences:
-    overdue = Assignment.objects.overdue(timezone.now())
-    for slug, count in overdue.values_list("study__slug").annotate(count=Count("pk")).order_by("study__slug"):
+    leases = Assignment.objects.overdue(timezone.now())
+    for slug, count in leases.values_list("study__slug").annotate(count=Count("pk")).order_by("study__slug"):
         yield f"Study {slug}: {count} leases ended and are not freed yet."

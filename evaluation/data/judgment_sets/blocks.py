@@ -103,9 +103,9 @@ def last_judgment_bound(study: Study) -> int:
 
     The bound for the rows in blocks is stored with them, so only newer rows are read.
     """
-    bound = _read_totals(study, ColumnBlock.Kind.JUDGMENTS).last_row
-    newest_id = _rows_after(study, ColumnBlock.Kind.JUDGMENTS, bound).aggregate(last=Max("pk"))["last"]
-    return newest_id or bound
+    last_stored = _read_totals(study, ColumnBlock.Kind.JUDGMENTS).last_row
+    newest = _rows_after(study, ColumnBlock.Kind.JUDGMENTS, last_stored).aggregate(last=Max("pk"))["last"]
+    return newest or last_stored
 
 
 def extend_blocks(study: Study) -> None:
@@ -116,9 +116,9 @@ def extend_blocks(study: Study) -> None:
             continue
         # Check without the lock, because submissions would have to wait for it.
         totals = _read_totals(study, block_kind)
-        if newest_id - totals.last_row < IDS_PER_BLOCK:
+        if newest - totals.last_row < IDS_PER_BLOCK:
             continue
-        last_id = totals.last_row if _are_complete(study, block_kind, totals) else 0  # 0: store all again
+        last = totals.last_row if _are_complete(study, block_kind, totals) else 0  # 0: store all rows again
         upto = _last_row(model)
         if upto is None:  # the next call will store the rows
             continue
@@ -128,7 +128,7 @@ def extend_blocks(study: Study) -> None:
         blocks = _make_blocks(study, block_kind, table, last_id, upto)
         with transaction.atomic():
             Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-            stored_rows = totals.rows if last_id else 0
+            stored_rows = totals.rows if last else 0
             is_unchanged = _read_totals(study, block_kind) == totals
             is_complete = _are_complete(study, block_kind, _BlockTotals(upto, stored_rows + len(table)))
             # Since the rows were read, another job may have stored blocks, or a person may have been erased.
@@ -168,8 +168,8 @@ def extend_recent_blocks() -> None:
     Celery beat calls this function, so that a study's first analysis reads few rows one by one. Without it, the
     analysis takes twice as long.
     """
-    newest_id = Judgment.objects.aggregate(last=Max("pk"))["last"] or 0
-    recent_judgments = Judgment.objects.filter(pk__gt=newest_id - IDS_PER_BLOCK).order_by()
+    newest = Judgment.objects.aggregate(last=Max("pk"))["last"] or 0
+    recent_judgments = Judgment.objects.filter(pk__gt=newest - IDS_PER_BLOCK).order_by()
     with many_objects():  # without passes of the garbage collector
         for study in Study.objects.filter(pk__in=recent_judgments.values("assignment__study")):
             extend_blocks(study)
@@ -407,9 +407,9 @@ def _judgment_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
     columns = rows.values_list(F("pk"), F("unit_id"), worker_and_flags, value, seconds, replaces)
     types = COLUMNS[ColumnBlock.Kind.JUDGMENTS].values()
     column_count = len(types) - 1  # worker and flags are one
-    for pk, unit, worker_flags, value_part, seconds_part, replaced_id in column_parts(columns, column_count):
+    for pk, unit, packed_numbers, value_part, seconds_part, replaced in column_parts(columns, column_count):
         value_part[value_part == NO_VALUE] = float("nan")
         seconds_part[seconds_part < 0] = float("nan")
-        worker, flag_part = np.divmod(worker_flags, FLAGS_BASE)
-        in_order = pk, unit, worker, value_part, seconds_part, flag_part, replaced_id  # of COLUMNS
-        yield [column.astype(data_type) for column, data_type in zip(in_order, types, strict=True)]
+        worker, flag_part = np.divmod(packed_numbers, FLAGS_BASE)
+        ordered_columns = pk, unit, worker, value_part, seconds_part, flag_part, replaced  # of COLUMNS
+        yield [column.astype(data_type) for column, data_type in zip(ordered_columns, types, strict=True)]

@@ -74,10 +74,10 @@ def score_pairs(
     }
     texts = [pair.first for pair in pairs] + [pair.second for pair in pairs]
     references = [pair.references for pair in pairs] * 2
-    scores = score_texts(
+    result = score_texts(
         texts, references, documents, metrics=metrics, tokenizer=tokenizer, imported=imported_scores
     )
-    return scores, {name: metric.images.reshape(2, -1).T for name, metric in scores.scores.items()}
+    return result, {name: metric.images.reshape(2, -1).T for name, metric in result.scores.items()}
 
 
 def score_captions(

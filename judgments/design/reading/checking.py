@@ -28,7 +28,7 @@ def make_design(values: dict[str, Any], *, saved_presets: Mapping[str, Preset] =
         raise design_errors(error)[0] from None
     first_contradiction = next(contradictions_of(design), None)
     if first_contradiction is not None:
-        raise sentence_error([], first_contradiction)
+        raise sentence_error([], first_contradiction)  # []: the sentence begins with the key
     return design
 
 

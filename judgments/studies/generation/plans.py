@@ -45,7 +45,7 @@ class StudyPlan:
 
 def plan_study(design: StudyDesign, dataset: Dataset, *, maker: int | None = None) -> StudyPlan:
     batch = build_batch(design, dataset, maker=maker)  # without other accounts' unpublished systems
-    judgments = batch.place_count * design.judgments_per_unit
+    judgments = batch.place_count * design.judgments_per_unit  # places: items on pages, also control items
     return StudyPlan(
         units=batch.unit_count,
         controls=batch.control_count,

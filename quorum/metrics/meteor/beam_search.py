@@ -301,7 +301,7 @@ def _keep_extension(extensions: NDArray[np.int64], ranks: Ints, kept_count: int,
 
 @compiled
 def _is_better_extension(extension: Extension, extensions: NDArray[np.int64], other_row: int) -> bool:
-    """Return whether an extension is better than that in `other_row`: by words, then chunks, then distance."""
+    """Return whether an extension is better than the one in `other_row`: by words, then chunks, then distance."""
     if extension.total != extensions[other_row, TOTAL]:
         return extension.total > extensions[other_row, TOTAL]
     if extension.chunks != extensions[other_row, CHUNKS_SO_FAR]:
