@@ -154,16 +154,16 @@ def frequent_phrases(
     for position, (gram, _) in enumerate(_possible_collocations(text, stop_words, longest)):
         counts[gram] += 1
         first_positions.setdefault(gram, position)
-    grams = [
+    phrases = [
         gram for gram in counts if counts[gram] >= MIN_OCCURRENCES or text_counts[gram] >= MIN_OCCURRENCES
     ]
     # The n-grams inside each frequent one, with the counts that they must exceed.
     inner_grams: set[tuple[str, int, int]] = set()
-    for gram in grams:
+    for gram in phrases:
         for inner_gram, _ in ngrams(gram.split(), longest):
             if inner_gram != gram:
                 inner_grams.add((inner_gram, counts[gram], text_counts[gram]))
-    longest_grams = [gram for gram in grams if (gram, counts[gram], text_counts[gram]) not in inner_grams]
+    longest_grams = [gram for gram in phrases if (gram, counts[gram], text_counts[gram]) not in inner_grams]
     longest_grams.sort(key=lambda gram: (-counts[gram], -text_counts[gram], first_positions[gram]))
     return sorted(longest_grams[:most], key=first_positions.__getitem__)
 

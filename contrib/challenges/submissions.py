@@ -125,9 +125,9 @@ def store_captions(
     Raises:
         LimitReached: the account reached its limit, or uploads too many files at once.
     """
-    captions_json = json.dumps(captions, ensure_ascii=False).encode()
-    digest = sha256(captions_json).hexdigest()
-    compressed_captions = zlib.compress(captions_json)
+    caption_bytes = json.dumps(captions, ensure_ascii=False).encode()
+    digest = sha256(caption_bytes).hexdigest()
+    compressed_captions = zlib.compress(caption_bytes)
     for _attempt in range(MAX_TRIES):
         earlier_submission = Submission.objects.filter(challenge=challenge, user=user, sha256=digest).first()
         if earlier_submission is not None:

@@ -56,9 +56,9 @@ def read_template(source: str) -> TemplateForm:
         raise TemplateProblem(
             f"The template has {len(source):,} characters; expected at most {MAX_CHARACTERS:,}."
         )
-    clean_html = clean_page(source)
+    clean_source = clean_page(source)
     reader = _TreeReader()
-    reader.feed(clean_html)
+    reader.feed(clean_source)
     reader.close()
     if reader.max_depth > MAX_DEPTH:
         raise TemplateProblem(
@@ -80,7 +80,7 @@ def read_template(source: str) -> TemplateForm:
     return TemplateForm(
         page=tuple(page),
         questions=questions,
-        fields=tuple(dict.fromkeys(fields_in(clean_html))),
+        fields=tuple(dict.fromkeys(fields_in(clean_source))),
         omission_notes=(*describe_omissions(source), *radio_notes, *control_notes),
     )
 

@@ -65,7 +65,7 @@ class StudyAggregation:
     """A study's consensus, agreement and figures of workers, with the settings and the signature.
 
     Attributes:
-        contents: content of units that an open kind adds to the file, by row id.
+        contents: content of judged units by row id, with which an open kind writes answers to the file.
         figures: further figures of units and of the study that the kind computes.
         model: Dawid and Skene's model with every unit; empty if answers are not categories.
         other_models: other requested models by name, with every unit.
@@ -314,7 +314,7 @@ def compute_aggregation(
     if model:
         result["dawid_skene"] = without_units(model)
     if other_models:
-        result["models"] = {name: without_units(other_model) for name, other_model in other_models.items()}
+        result["models"] = {name: without_units(fit) for name, fit in other_models.items()}
     if audit:
         result["filter_audit"] = audit
     return StudyAggregation(

@@ -63,8 +63,8 @@ def _check_digit(orcid: str) -> str:
     total = 0
     for digit in orcid.replace("-", "")[:-1]:
         total = (total + int(digit)) * 2
-    check_value = (12 - total % 11) % 11
-    return "X" if check_value == 10 else str(check_value)
+    digit_value = (12 - total % 11) % 11
+    return "X" if digit_value == 10 else str(digit_value)
 
 
 def read_papers(text: str) -> list[Paper]:

@@ -93,23 +93,25 @@ def compute_scores(*, submission_id: int, progress: Progress) -> ScoredSubmissio
     )
 
 
-def store_scores(scored: ScoredSubmission) -> None:
+def store_scores(submission: ScoredSubmission) -> None:
     """Store scores, and start a job that ranks the submissions to the challenge."""
-    Submission.objects.filter(pk=scored.submission_id).update(
-        state=scored.state,
-        reason=scored.reason,
-        scores=scored.scores,
-        signatures=scored.signatures,
+    Submission.objects.filter(pk=submission.submission_id).update(
+        state=submission.state,
+        reason=submission.reason,
+        scores=submission.scores,
+        signatures=submission.signatures,
         scored_at=timezone.now(),
     )
-    if scored.images:
-        SubmissionContent.objects.filter(submission_id=scored.submission_id).update(images=scored.images)
-        enqueue(kind="rank_submissions", args={"challenge": scored.challenge})
+    if submission.images:
+        SubmissionContent.objects.filter(submission_id=submission.submission_id).update(
+            images=submission.images
+        )
+        enqueue(kind="rank_submissions", args={"challenge": submission.challenge})
 
 
 def image_scores(submission_id: int, metric: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return the scores of each image by one metric, only for paired tests: shown, they would tell of references."""
-    npz = SubmissionContent.objects.values_list("images", flat=True).get(submission_id=submission_id)
-    with np.load(io.BytesIO(bytes(npz or b"")), allow_pickle=False) as arrays:
+    npz_bytes = SubmissionContent.objects.values_list("images", flat=True).get(submission_id=submission_id)
+    with np.load(io.BytesIO(bytes(npz_bytes or b"")), allow_pickle=False) as arrays:
         scores: np.ndarray[Any, np.dtype[np.float64]] = arrays[metric]
     return scores

@@ -48,7 +48,7 @@ def median_differences(values: Floats, items: Ints, sides: Bytes, coins: Bytes) 
     resamples = coins.shape[0]
     n = values.shape[0] // 2
     median_rank = n // 2 + 1  # the median is the value at this rank, or its mean with the value before
-    even = n % 2 == 0
+    is_even = n % 2 == 0
     result = np.empty(resamples)
     seen_counts = np.empty(2, dtype=np.int64)
     last_values = np.empty(2)
@@ -63,7 +63,7 @@ def median_differences(values: Floats, items: Ints, sides: Bytes, coins: Bytes) 
             value = values[rank]
             seen_counts[side] += 1
             if seen_counts[side] == median_rank:
-                medians[side] = (last_values[side] + value) / 2 if even else value
+                medians[side] = (last_values[side] + value) / 2 if is_even else value
                 median_count += 1
             last_values[side] = value
             rank += 1
