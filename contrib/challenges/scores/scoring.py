@@ -93,20 +93,18 @@ def compute_scores(*, submission_id: int, progress: Progress) -> ScoredSubmissio
     )
 
 
-def store_scores(submission: ScoredSubmission) -> None:
+def store_scores(outcome: ScoredSubmission) -> None:
     """Store scores, and start a job that ranks the submissions to the challenge."""
-    Submission.objects.filter(pk=submission.submission_id).update(
-        state=submission.state,
-        reason=submission.reason,
-        scores=submission.scores,
-        signatures=submission.signatures,
+    Submission.objects.filter(pk=outcome.submission_id).update(
+        state=outcome.state,
+        reason=outcome.reason,
+        scores=outcome.scores,
+        signatures=outcome.signatures,
         scored_at=timezone.now(),
     )
-    if submission.images:
-        SubmissionContent.objects.filter(submission_id=submission.submission_id).update(
-            images=submission.images
-        )
-        enqueue(kind="rank_submissions", args={"challenge": submission.challenge})
+    if outcome.images:
+        SubmissionContent.objects.filter(submission_id=outcome.submission_id).update(images=outcome.images)
+        enqueue(kind="rank_submissions", args={"challenge": outcome.challenge})
 
 
 def image_scores(submission_id: int, metric: str) -> np.ndarray[Any, np.dtype[np.float64]]:
