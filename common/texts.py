@@ -62,13 +62,13 @@ def _excerpt(text: str, position: int) -> str:
     return repr(f"{before}{text[start:end]}{after}")
 
 
-def move_offset(offset: int, text: str, other: str) -> int:
-    """Return the offset in ``other`` that corresponds to an offset in ``text``. Both are forms of the same text."""
+def move_offset(offset: int, text: str, other_text: str) -> int:
+    """Return the offset in ``other_text`` that corresponds to one in ``text``. Both are forms of the same text."""
     normal_offset = _normal_offset(text, offset)
-    # Offsets in the normal form never fall as those in `other` rise. So binary search finds the last offset in
-    # `other` whose offset in the normal form is not greater, and normalises few beginnings of `other`.
-    other_offsets = range(len(other.rstrip()) + 1)
-    position = bisect_right(other_offsets, normal_offset, key=lambda index: _normal_offset(other, index))
+    # Offsets in the normal form never fall as those in `other_text` rise. So binary search finds the last offset in
+    # `other_text` whose offset in the normal form is not greater, and normalises few beginnings of `other_text`.
+    other_offsets = range(len(other_text.rstrip()) + 1)
+    position = bisect_right(other_offsets, normal_offset, key=lambda index: _normal_offset(other_text, index))
     return max(0, position - 1)
 
 

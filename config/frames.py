@@ -122,10 +122,10 @@ class FramedMessages(BaseStorage):
             return messages
         if messages and isinstance(response, HttpResponseRedirectBase):
             levels_and_texts = [[message.level, str(message.message)] for message in messages]
-            signed_texts = signing.dumps(levels_and_texts, salt=MESSAGE_SALT)
+            signed_messages = signing.dumps(levels_and_texts, salt=MESSAGE_SALT)
             address, hash_mark, fragment = response.headers["Location"].partition("#")
             separator = "&" if "?" in address else "?"
-            response.headers["Location"] = f"{address}{separator}said={signed_texts}{hash_mark}{fragment}"
+            response.headers["Location"] = f"{address}{separator}said={signed_messages}{hash_mark}{fragment}"
         return []
 
 

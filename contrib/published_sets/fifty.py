@@ -262,7 +262,7 @@ class FiftyDataset(_FiftyReader, DatasetSource):
         contents_read: set[tuple[str, frozenset[str]]] = set()
         for _, row in self._folder.pairs():
             first_text, second_text = one_text(row.first_text), one_text(row.second_text)
-            for candidate in (first_text, second_text):
+            for candidate in (first_text, second_text):  # a condition that is false adds no note
                 self.notes.count("candidate-is-reference", (row.image, candidate) in references)
             content = (row.image, frozenset((first_text, second_text)))
             self.notes.count("repeated-pair", content in contents_read)

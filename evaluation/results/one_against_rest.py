@@ -54,11 +54,11 @@ def _agreement_with_others(patterns: UnitPatterns) -> tuple[Floats, Floats]:
     # The cells of a pattern are adjacent, so `reduceat` reduces each pattern. Indexing by `pattern` repeats the result
     # of a pattern for each of its cells.
     starts = patterns.counts.indptr[:-1]
-    largest_count = np.maximum.reduceat(counts, starts)[pattern]
-    leader_count = np.add.reduceat((counts == largest_count) * 1.0, starts)[pattern]  # most frequent answers
-    second_count = np.maximum.reduceat(np.where(counts < largest_count, counts, 0), starts)[pattern]
+    largest = np.maximum.reduceat(counts, starts)[pattern]
+    leader_count = np.add.reduceat((counts == largest) * 1.0, starts)[pattern]  # most frequent answers
+    second_largest = np.maximum.reduceat(np.where(counts < largest, counts, 0), starts)[pattern]
     # The answer is the only most frequent one, and stays so without the judge.
-    agrees = (counts == largest_count) & (leader_count == 1) & (counts - 1 > second_count)
+    agrees = (counts == largest) & (leader_count == 1) & (counts - 1 > second_largest)
     # Another answer is the most frequent one, or becomes so when one of two equally frequent answers loses a judge.
     differs = leader_count == np.where(counts < largest_count, 1, 2)
     return (agrees | differs) * 1.0, agrees * 1.0

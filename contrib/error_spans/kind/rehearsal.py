@@ -107,9 +107,9 @@ class SpanRehearsal(Rehearsal):
         tokens = word_bounds(text)
         if not tokens:
             return {}
-        first = int(rng.integers(len(tokens)))
-        last = min(first + int(rng.integers(3)), len(tokens) - 1)
-        return {START: tokens[first][0], END: tokens[last][1], **self._draw_marks(rng)}
+        first_word = int(rng.integers(len(tokens)))
+        last_word = min(first_word + int(rng.integers(3)), len(tokens) - 1)
+        return {START: tokens[first_word][0], END: tokens[last_word][1], **self._draw_marks(rng)}
 
     def _draw_marks(self, rng: np.random.Generator) -> dict[str, str]:
         """Draw a severity and, if the study has categories, a category."""

@@ -138,10 +138,10 @@ def clusters_of_p_values(
             f"names holds {len(set(systems))} different names, expected one for each of {size} systems"
         )
     # Adjust each pair's p once, using those above the diagonal.
-    upper_indices = np.triu_indices(size, 1)
+    upper_triangle = np.triu_indices(size, 1)
     adjusted_p = np.full((size, size), np.nan)
-    adjusted_p[upper_indices] = adjusted_p_values(p[upper_indices], correction).values
-    adjusted_p[upper_indices[::-1]] = adjusted_p[upper_indices]
+    adjusted_p[upper_triangle] = adjusted_p_values(p[upper_triangle], correction).values
+    adjusted_p[upper_triangle[::-1]] = adjusted_p[upper_triangle]
     # Rank the systems, and divide the ranking wherever all systems above beat all systems below.
     order = np.argsort(-means, kind="stable")
     means, p, adjusted_p = means[order], p[np.ix_(order, order)], adjusted_p[np.ix_(order, order)]

@@ -238,7 +238,7 @@ def _read_images(file: Path, *, stem: str) -> ImageTexts:
 
     ``stem`` is the stemmer, or "none". Stop words are left out if words are stemmed.
     """
-    stop = smart_stop_words() if stem != "none" else frozenset()
+    stop_words = smart_stop_words() if stem != "none" else frozenset()
     texts = ImageTexts([], [], [], [], [])
     for record in read_json_lines(
         file, Columns(("image", "title", "text", "keywords"), ("split",)), ImportNotes(), None
@@ -249,14 +249,14 @@ def _read_images(file: Path, *, stem: str) -> ImageTexts:
             raise EvaluationError(
                 f"{file}, line {record.line}: keywords is {people!r}, expected a list for each annotator."
             )
-        sentences = keyword_terms(str(row["text"]).splitlines() or [""], stem=stem, stop_words=stop)
+        sentences = keyword_terms(str(row["text"]).splitlines() or [""], stem=stem, stop_words=stop_words)
         gold = gold_tags([people], stem=stem)[0]
         if row.get("split") == "train":
             texts.training_terms.append([term for sentence in sentences for term in sentence])
             texts.training_gold.append(list(gold))
         else:
             texts.sentences.append(sentences)
-            texts.titles.append(keyword_terms([str(row["title"])], stem=stem, stop_words=stop)[0])
+            texts.titles.append(keyword_terms([str(row["title"])], stem=stem, stop_words=stop_words)[0])
             texts.gold.append(gold)
     if not texts.gold:
         raise EvaluationError(f"{file} has no test images, expected some whose split is not train.")

@@ -97,14 +97,14 @@ def _add_pairwise(run: Run, data: FiftySentenceData) -> None:
         names["meteor"] = "meteor"
     kinds = [*pair_kinds(data.kinds), "all"]
     rows: list[tuple[Cell, ...]] = []
-    points: dict[str, Estimate] = {}
+    accuracies: dict[str, Estimate] = {}
     for metric, by_size in scores.items():
-        votes = accuracy_by_references(by_size, data.pairwise_winners, data.kinds, clusters=data.clusters)
-        triplets = accuracy_by_references(by_size, data.winners, data.kinds, clusters=data.clusters)
-        estimates = [estimates_of_curve(curves[kind])[0] for curves in (votes, triplets) for kind in kinds]
-        points[metric] = accuracy_at(votes["all"], FIVE_REFERENCES)
+        better = accuracy_by_references(by_size, data.pairwise_winners, data.kinds, clusters=data.clusters)
+        consensus = accuracy_by_references(by_size, data.winners, data.kinds, clusters=data.clusters)
+        estimates = [estimates_of_curve(curves[kind])[0] for curves in (better, consensus) for kind in kinds]
+        accuracies[metric] = accuracy_at(better["all"], FIVE_REFERENCES)
         rows.append((metric, *estimates))
-    other_values = {"bleu-4": {"mean length of the references": points[MEAN_LENGTH].value}}
+    others = {"bleu-4": {"mean length of the references": accuracies[MEAN_LENGTH].value}}
     if "meteor" in names:
         blank_separated = scores_by_shared_subsets(
             data, [PLAIN_METEOR], [FIVE_REFERENCES], draws=METEOR_DRAWS, seed=run.seed, tokenizer="space"
@@ -112,10 +112,10 @@ def _add_pairwise(run: Run, data: FiftySentenceData) -> None:
         plain_curve = accuracy_by_references(
             blank_separated[PLAIN_METEOR], data.pairwise_winners, clusters=data.clusters
         )["all"]
-        convention = "captions cut at blanks, without synonyms and paraphrases"
-        other_values["meteor"] = {convention: accuracy_at(plain_curve, FIVE_REFERENCES).value}
+        what = "captions cut at blanks, without synonyms and paraphrases"
+        others["meteor"] = {what: accuracy_at(plain_curve, FIVE_REFERENCES).value}
     for name, metric in names.items():
-        run.number(f"appendix-1/{name}/5", points[metric], others=other_values.get(name))
+        run.number(f"appendix-1/{name}/5", accuracies[metric], others=others.get(name))
     scores_of_pairs, signatures = data.scores(["cider"])
     run.add_signature("CIDEr, 48 references", signatures["cider"])
     run.number("appendix-1/cider/48", accuracy_by_kind(data, scores_of_pairs["cider"])["all"])
