@@ -22,7 +22,7 @@ def backend_for(design: StudyDesign) -> CrowdBackend:
     for backend in BACKENDS:
         if backend.name == name:
             return backend
-    feature, disabled_backend = of_apps("crowds").get(name, ("", None))
+    feature, disabled_backend = of_apps("crowds").get(name, ("", None))  # also of features that are off
     return UnavailableBackend(name, feature, disabled_backend and disabled_backend())
 
 

@@ -133,7 +133,7 @@ def correlate_over_systems(
         if scores_only_systems[index]:
             accuracy |= {"value": None, "reason": ONLY_SYSTEM_SCORES}
         figures.append({"pearson": as_json(pearson, "value", "reason"), "soft_pairwise_accuracy": accuracy})
-    return {"number": len(people_table), "own": figures}
+    return {"number": len(people_table), "own": figures}  # the number of systems; by metric
 
 
 def _codes_by_occurrence(ids: Ints) -> Ints:

@@ -70,7 +70,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Compu
     table = loaders.load_judgments(study, newest=newest_pk, units=all_units)
     progress(0.5, "replaying them")
     units = all_units.judged_units
-    del all_units  # the units with judgments have been copied
+    del all_units  # the judged ones, which are no control items, have been copied
     images, anonymous = _images_of_units(study, units, scores), loaders.is_anonymous(study)
     votes = _sort_votes(table, units, images, table.is_counted & ~np.isnan(table.value), anonymous=anonymous)
     # early stopping ends units as soon as people agree, so only units that it did not end are used
@@ -92,8 +92,8 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Compu
     counts = study_counts(study)
     wages = wages_of(study, pay_of_sessions(study))
     result: dict[str, Any] = {
-        "wanted": counts["wanted"],
-        "finished": sum(counts["assignments"].get(state, 0) for state in FINISHED_STATES),
+        "wanted": counts["wanted"],  # judgments
+        "finished": sum(counts["assignments"].get(state, 0) for state in FINISHED_STATES),  # assignments
         "hits": counts["hits"],
         "hits_done": counts["hits_done"],
         "stopping": counts["stopping"],

@@ -11,7 +11,7 @@ The kind of a pair says who wrote its candidates: two people about this image (H
 PASCAL-50S has fifty references per image (its pairs use the first 48). A pair has the sources of both candidates
 (`first_source`, `second_source`), eleven `pairwise_votes`, and the winner by triplets (`triplet_winner`), without the
 votes of these. In ABSTRACT-50S, a pair has a majority vote for each of 48 triplets (`triplet_votes`), and the numbers
-of the candidates that people wrote about this image (`correct`).
+of the candidates that people wrote about this image (`correct`); its `kind_evidence` is not read.
 """
 
 from __future__ import annotations

@@ -290,7 +290,7 @@ def run_part(job_id: int, run: str) -> Iterator[None]:
     watcher = threading.Thread(target=watch_job, name=f"job-{job_id}-part", daemon=True)
     watcher.start()
     try:
-        with interrupt_regularly():  # so that the watcher runs even during long calls in C
+        with interrupt_regularly():  # so that the watcher runs even during a long match of a pattern
             yield
     finally:
         stop_event.set()

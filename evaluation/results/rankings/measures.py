@@ -366,19 +366,19 @@ def _share(result: RankingResult, documents: Ints) -> dict[str, Any]:
     return figure
 
 
-def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) -> CrossedEstimate:
+def corrected_success(rankings: JudgedRankings, k: int, audit: Mapping[str, Any]) -> CrossedEstimate:
     """Estimate S@k over all queries, if captions rejected by the filter are relevant with the audited share q.
 
     A query with a relevant caption among its first k counts 1. Any other query counts 1 - (1 - q)^m, where m of its
     first k are unjudged. The interval covers only the uncertainty of q.
     """
-    ends = np.minimum(judged.starts[:-1] + k, judged.starts[1:])
+    ends = np.minimum(rankings.starts[:-1] + k, rankings.starts[1:])
     # Numbers of relevant and of unjudged items before each position.
     relevant_before, unjudged_before = (
-        np.concatenate([[0], np.cumsum(judged.codes == code)]) for code in (RELEVANT, UNJUDGED)
+        np.concatenate([[0], np.cumsum(rankings.codes == code)]) for code in (RELEVANT, UNJUDGED)
     )
-    has_hit = relevant_before[ends] > relevant_before[judged.starts[:-1]]
-    unjudged_counts = (unjudged_before[ends] - unjudged_before[judged.starts[:-1]]).astype(np.float64)
+    has_hit = relevant_before[ends] > relevant_before[rankings.starts[:-1]]
+    unjudged_counts = (unjudged_before[ends] - unjudged_before[rankings.starts[:-1]]).astype(np.float64)
 
     def success_at(share: float) -> float:
         chance: Floats = 1.0 - (1.0 - share) ** unjudged_counts

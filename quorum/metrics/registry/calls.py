@@ -65,7 +65,7 @@ def call_of(signature: str) -> MetricCall:
         raise BadSignature(f"{signature!r} has a field {name!r} that {metric.name} does not know")
     # A metric that cuts no words does not use the tokenizer.
     tokenizer = tokenizer_labelled(fields["tok"]) if metric.cuts_words else tokenizer_named("ptb")
-    fixed_values: dict[str, Value] = dict(metric.shown)  # those of `metric.computed` are not known here
+    fixed_values: dict[str, Value] = dict(metric.shown)  # `metric.computed` are known only after scoring
     if metric.tokenizer:
         fixed_values["tok"] = tokenizer_named(metric.tokenizer).label
     for name, value in fixed_values.items():

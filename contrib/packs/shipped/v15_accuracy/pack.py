@@ -52,8 +52,7 @@ METRICS_BY_LABEL = {
     "ROUGE-L": "rouge-l",
     "CIDEr": "cider",
 }
-# Numbers of references, and the number of random subsets of each size.
-SIZES, DRAWS = (1, 2, 5, 10, 20, 48), 5
+SIZES, DRAWS = (1, 2, 5, 10, 20, 48), 5  # numbers of references, and of random subsets of each size
 AUTHOR_SCORES = "cider-v01"  # the data set with the scores of the authors' program
 AUTHOR_SCORE_COLUMN = 5  # index of the column of the scores in its file
 EQUAL_TOLERANCE = 1e-12
@@ -119,7 +118,8 @@ def _add_table_1(run: Run, name: str, data: FiftySentenceData, scores: dict[str,
         if metric not in accuracies:
             continue
         for kind in kinds:
-            variants = {"mean length of the references": by_mean_length[kind].value} if metric == BLEU else {}
+            # Values by other conventions, which the run records beside the paper's number.
+            others = {"mean length of the references": by_mean_length[kind].value} if metric == BLEU else {}
             if (data.winners == 0).any():
                 variants["undecided pairs left out"] = decided_accuracies[metric][kind]["value"]
             run.number(f"table-1/{name}/{name_in_paper}/{kind}", accuracies[metric][kind], others=variants)

@@ -43,8 +43,7 @@ PLAIN_METEOR = "meteor|stages:exact-stem"
 FIVE_REFERENCE_METRICS = {"rouge-l": "rouge-l", "bleu-4": BLEU_4, "rouge-1": ROUGE_1, "bleu-1": BLEU_1}
 FIVE_REFERENCES = 5  # references of a pair in appendix I
 DRAWS, METEOR_DRAWS = 10, 3  # random subsets of five references
-# Figures 11 and 12: versions of BLEU, ROUGE and CIDEr.
-VERSIONS = {
+VERSIONS = {  # of Figures 11 and 12
     "BLEU": {f"BLEU-{n}": f"bleu-{n}|stem:porter" for n in range(1, 5)},
     "ROUGE": {"ROUGE-1": ROUGE_1, "ROUGE-L": "rouge-l", "ROUGE-S": "rouge-s4"},
     "CIDEr": {
@@ -104,6 +103,7 @@ def _add_pairwise(run: Run, data: FiftySentenceData) -> None:
         estimates = [estimates_of_curve(curves[kind])[0] for curves in (better, consensus) for kind in kinds]
         accuracies[metric] = accuracy_at(better["all"], FIVE_REFERENCES)
         rows.append((metric, *estimates))
+    # By metric, values by other conventions, which the run records beside the paper's number.
     others = {"bleu-4": {"mean length of the references": accuracies[MEAN_LENGTH].value}}
     if "meteor" in names:
         blank_separated = scores_by_shared_subsets(
