@@ -96,7 +96,7 @@ class JudgedSystems:
 def parse_system_id(line: bytes) -> int:
     """Return the row id of the system in a JSON line that begins with ``{"system": 17, ``.
 
-    Only this first member is parsed, since lines are long.
+    Such a line has the scores of all images of the system, so only this first member is parsed.
     """
     return int(line.split(b",", 1)[0].split(b": ")[1])
 

@@ -10,8 +10,7 @@ class RegistrationConfig(Feature):
     name = "contrib.registration"
     pages = ("contrib.registration.views",)
     calls = "contrib.registration.calls"
-    # where reports find the plan of a study
-    registered_plans = ("contrib.registration.deviations.find_registration",)
+    registered_plans = ("contrib.registration.deviations.find_registration",)  # returns a study's plan
     commands = {
         "Studies": {
             "study register": (

@@ -336,7 +336,7 @@ PROGRESS = add_figures(
     FiguresDefinition(
         "progress",
         study_progress,
-        rows=_count_judgments,
+        rows=_count_judgments,  # how many rows the figures are computed from
         from_json=_progress_from_json,
         first_needs_job=has_many_assignments,
     )
@@ -344,7 +344,7 @@ PROGRESS = add_figures(
 
 
 def _add_compute_step(name: str, options: tuple[str, ...], is_offered: Callable[[Study], bool]) -> None:
-    """Add a step that computes results. Its form has these options of the evaluation."""
+    """Add a step that computes results. Its form has these options; if ``is_offered``, it has a button at the top."""
     add_step(
         StudyStep(
             name=name,

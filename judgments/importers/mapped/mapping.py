@@ -179,7 +179,7 @@ class ColumnMapping(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _add_people_columns(cls, values: Any) -> Any:
-        """Make each column in ``people`` the source of answers and of the worker's name."""
+        """Make each column in ``people``, for which ``{n}`` stands, the source of answers and of the worker's name."""
         if isinstance(values, dict) and values.get("people"):
             numbered_columns = {"value": NUMBER_PLACEHOLDER, "worker": NUMBER_PLACEHOLDER}
             return values | {"columns": numbered_columns | dict(values.get("columns", {}))}
