@@ -148,7 +148,7 @@ def answers_of_page(
             "Its worker did not agree to the study's consent text: nothing of it is used."
         )
     page_units = arrange_units(units, layout.order, layout.sides)
-    form_answers = answers_of_form(fields, page_units, kind=kind, final=True, saved={})
+    form_answers = answers_of_form(fields, page_units, kind=kind, final=True, saved={})  # no draft
     answers, _unfinished = split_unfinished(form_answers, design=design, page_units=page_units)
     by_position = {str(answer["position"]): answer for answer in answers}
     # "undecided" are the captions of a group in which neither a caption nor "none of these" was ticked, or both

@@ -119,7 +119,7 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
     data = table(
         "worker-pairs",
         [(f"W{first}", f"W{second}", *figures) for first, second, *figures in rows],
-        left=len(pairs.units) - len(rows),
+        left=len(pairs.units) - len(rows),  # pairs of workers that are left out
         most=MAX_WORKERS,
     )
     labels = [f"W{rank}" for rank in ranks[shown_workers].tolist()]

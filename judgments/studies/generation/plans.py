@@ -52,7 +52,7 @@ def plan_study(design: StudyDesign, dataset: Dataset, *, maker: int | None = Non
         hits=len(batch.hits),
         judgments=judgments,
         hours=judgments * design.seconds_per_unit / 3600,
-        # of a pair, a triplet study has a unit for each reference
+        # a triplet study has a unit for each reference of a pair; other pairs have one unit
         asked=expected_share(
             design, units_per_pair=round(batch.unit_count / len(batch.pairs)) if batch.pairs else 1
         ),
