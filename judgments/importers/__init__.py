@@ -39,23 +39,27 @@ TABLE_FORMATS: dict[str, RecordReader] = {
     "xlsx": read_workbook,
     "parquet": read_parquet,
 }
-IMPORT_FORMATS: list[ImportFormat] = of_features("import_formats")
-DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
-    **{format.name: format.dataset for format in IMPORT_FORMATS if format.dataset},
-    **{name: partial(TableDataset, records=reader) for name, reader in TABLE_FORMATS.items()},
-    **{
-        name: partial(TableDataset, records=dataset_reader(layout, read_table))
-        for name, layout in read_layouts().items()
-        if layout.dataset
-    },
-    "inputs": InputTable,  # the cells that fill the fields of a HIT template
-}
+IMPORT_FORMATS: list[ImportFormat] = lazy_registry(lambda: of_features("import_formats"))
+DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = lazy_registry(
+    lambda: {
+        **{format.name: format.dataset for format in IMPORT_FORMATS if format.dataset},
+        **{name: partial(TableDataset, records=reader) for name, reader in TABLE_FORMATS.items()},
+        **{
+            name: partial(TableDataset, records=dataset_reader(layout, read_table))
+            for name, layout in read_layouts().items()
+            if layout.dataset
+        },
+        "inputs": InputTable,  # the cells that fill the fields of a HIT template
+    }
+)
 
 HEADER_FORMATS = ("csv", "tsv", "xlsx")  # formats of tables that may have a title above their header
-CANDIDATE_FORMATS: dict[str, Callable[[Path, str | None], CandidateSource]] = {
-    **{format.name: format.candidates for format in IMPORT_FORMATS if format.candidates},
-    **{name: partial(TableCandidates, records=reader) for name, reader in TABLE_FORMATS.items()},
-}
+CANDIDATE_FORMATS: dict[str, Callable[[Path, str | None], CandidateSource]] = lazy_registry(
+    lambda: {
+        **{format.name: format.candidates for format in IMPORT_FORMATS if format.candidates},
+        **{name: partial(TableCandidates, records=reader) for name, reader in TABLE_FORMATS.items()},
+    }
+)
 
 # functions that open the judgments of published datasets, by format and protocol; the first protocol is the default
 JUDGMENT_FORMATS: dict[str, Mapping[str, Callable[[Path, str | None], JudgmentSource]]] = lazy_registry(
