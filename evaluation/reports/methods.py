@@ -119,7 +119,7 @@ def _template_values(inputs: ReportInputs, study: Study, sections: Sequence[Sect
     design, kind, result = design_of(study), inputs.kind, inputs.aggregation.result
     audit = result.get("filter_audit")  # of the captions that the design's filter rejected
     imported = study.source == Study.Source.IMPORTED
-    excluded = Exclusion.objects.filter(study=study, lifted_at=None)
+    exclusions = Exclusion.objects.filter(study=study, lifted_at=None)
     source = study.dataset.source_format
     return {
         "works_of": sources_of_metric,
