@@ -60,7 +60,7 @@ def _removed_if_cancelled(run: JobRun, stem: str) -> Iterator[None]:
 
 
 def export(run: JobRun, *, study: str, format: str, task: str = "annotation") -> None:
-    """Write an export to the export folder."""
+    """Write an export to the export folder. ``task``, "annotation" or "search", is for exports of ranked lists."""
     with _removed_if_cancelled(run, f"{study}-{run.job_id}"):
         file_result = export_for_download(
             study=find_study(study), format=format, job_id=run.job_id, task=task, progress=run.progress
@@ -103,4 +103,5 @@ def verify_release(run: JobRun, *, study: str, version: str) -> dict[str, Any]:
     """Compute the figures of a release again from its rows, and return how they differ."""
     run.progress(0.1, "computing its figures again")
     verdict = verify_bundle(release_file(find_release(find_study(study), version)))
+    # the numbers of checked values and of differences, and sentences on the first differences
     return {"checked": verdict.checked, "count": verdict.count, "differences": list(verdict.differences)}

@@ -50,7 +50,7 @@ def remove_extra_slots(*, study: Study) -> int:
 
 @transaction.atomic
 def _remove_excess_slots(study: Study, hit_pk: int, designed_slots: int) -> int:
-    # Lock assignments, then pairs, then the HIT, in the order of other transactions, to avoid deadlocks.
+    # Lock assignments, then candidate pairs (``lock_for_settling``), then the HIT, as others do, to avoid deadlocks.
     assignments = Assignment.objects.filter(hit=hit_pk, state__in=LIVE_STATES)
     live_assignments = list(assignments.select_for_update().order_by("pk"))
     lock_for_settling(study=study, hits=[hit_pk])

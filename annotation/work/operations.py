@@ -134,7 +134,7 @@ def extend_study(
     """
     _lock_open_study(study)
     selected_hits = _hit_ids_of(study, hits)
-    lock_for_settling(study=study, hits=selected_hits)
+    lock_for_settling(study=study, hits=selected_hits)  # locks candidate pairs, before the HITs
     rows = HIT.objects.filter(pk__in=selected_hits).order_by("pk").select_for_update(no_key=True)
     if any(row.required + workers > MAX_WORKERS_PER_HIT for row in rows):
         raise WrongState(

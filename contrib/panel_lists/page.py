@@ -102,14 +102,14 @@ def _find_list_job(request: HttpRequest, study: Study, pk: str) -> Job:
 
 @study_page("panel-list", order=0, has_tab=never_shown, parent_page="panel")
 def show_read_list(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show the list that a job has read. The upload is then deleted, so the list is shown only once."""
+    """Show the list that a job has read, once, and delete the upload; or show why the list cannot be used."""
     if "job" not in request.GET:
         return redirect(study_page_address(study, "panel"))
     pk = request.GET["job"]
     upload = _find_list_job(request, study, pk).args["upload"]
     try:
         result = load_json(uploads.job_file(upload).read_text())
-        if "rows" not in result:
+        if "rows" not in result:  # the job did not find the columns
             return _show_problem(request, study, result["problem"], result["columns"], job=pk)
         uploads.discard_upload(upload)
         submissions = [PanelListLine(*fields) for fields in result["rows"]]

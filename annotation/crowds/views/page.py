@@ -97,7 +97,7 @@ def _money_context(study: Study, budget: Budget | None, figures: CrowdFigures) -
         "underpaid_sessions": figures.underpaid_sessions,
         "top_ups": figures.top_ups,
         "top_ups_confirmation": figures.top_ups_confirmation,
-        "overclaims": figures.largest_overclaims,
+        "overclaims": figures.largest_overclaims,  # sessions with more time than the server observed
         "overclaim_count": figures.overclaim_count,
         "unopposed_count": figures.unopposed_count,  # assignments that nothing speaks against approving
         "unconfirmed_orders": orders[:MAX_LINES_SHOWN],

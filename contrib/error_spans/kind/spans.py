@@ -313,11 +313,11 @@ class SpanAnnotation(OpenKind):
         text = unit.first.text
         lines = []
         for span in answer["spans"]:
-            marked_part = (
+            place = (
                 f"“{text[span[START] : span[END]]}”"
                 if span[START] is not None
                 else gettext("something missing")
             )
             category = f", {span[CATEGORY]}" if span.get(CATEGORY) else ""
-            lines.append(f"{marked_part} ({span[SEVERITY]}{category})")
+            lines.append(f"{place} ({span[SEVERITY]}{category})")
         return lines

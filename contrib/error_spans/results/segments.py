@@ -107,8 +107,9 @@ def segments_of(study: Study) -> Segments:
     # The same by system and row id of the item.
     judgments_by_system: dict[str, dict[int, list[int]]] = {}
     # A judgment is about the systems that its unit credits or, if it credits none, about every system with the text.
-    outputs = Output.objects.of_study(study).annotations().order_by("system__name", "item__position", "pk")
-    rows = outputs.values_list("system", "system__name", "item_id", "caption__text_key")
+    outputs = Output.objects.of_study(study).annotations()  # texts for items, without results of image search
+    ordered_outputs = outputs.order_by("system__name", "item__position", "pk")
+    rows = ordered_outputs.values_list("system", "system__name", "item_id", "caption__text_key")
     for pk, system, item, key in rows.iterator():
         indices = [
             index

@@ -23,7 +23,7 @@ CAREFUL = "careful"
 
 @dataclass(frozen=True, slots=True)
 class CarelessTypeReport:
-    """The results of one type of simulated workers; "careful" are the honest ones.
+    """The results of one type (``sort``) of simulated workers; "careful" are the honest ones.
 
     Attributes:
         people: the number of workers who answered.
@@ -97,10 +97,10 @@ class RehearsalReport:
     Attributes:
         workers: the number of workers, with replacements; ``spammers`` of them are careless.
         hits: the number of HITs without an open slot.
-        judgments: the number of judgments that are not excluded.
+        judgments: the number of judgments of workers who are not excluded.
         returned: the number of returned assignments.
         hours: the simulated working time of all workers.
-        units: the number of judged units with an answer.
+        units: the number of units with an answer, without control items.
         recovered: the fraction of units whose consensus is the truth, from used answers as in ``aggregate``; nan
             without units. For grades, the consensus is the grade nearest to the mean, with halves rounded down.
         undecided: the fraction of units that ended in a tie; nan without units.
@@ -131,6 +131,7 @@ def report_of_rehearsal(
     """Compare the consensus of the simulated answers with the truth (``truths_of``), and count answers and workers."""
     kind = kind_of(study)
     people = list(people)
+    # A careless person has no accuracy.
     careless_workers = {person.worker.pk for person in people if person.accuracy is None}
     answers: list[tuple[int, int, Any]] = []  # unit, worker, answer
     seconds = 0.0

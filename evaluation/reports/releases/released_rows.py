@@ -35,8 +35,8 @@ FIELDS_OF_UNITS = {
     "expected": "expected",
     "repeats": "content",  # replaced by the repeated unit, which "content" names
     "struck": "withdrawn",
-    "filtered": "filtered",
-    "audited": "audited",
+    "filtered": "filtered",  # whether its text only fills a group: the filter left it out, or it is another item's
+    "audited": "audited",  # whether it is of the judged sample of texts that the filter rejected
     "systems": "systems",
     "document": "item__fields",
 }
@@ -138,7 +138,7 @@ def released_captions(study: Study) -> Iterator[dict[str, Any]]:
 
 
 def released_scores(study: Study, evaluation: EvaluationResult) -> Iterator[dict[str, Any]]:
-    """Yield the metrics' scores, which are of a pair, of a unit, or, if they are of no unit, of an image's caption."""
+    """Yield the metrics' scores of pairs (``first`` and ``second`` text), or of units or captions (only ``first``)."""
     compares_pairs = KINDS[study.protocol].compares_pairs
     keys: dict[Any, str] = {}
     images: dict[Hashable, str] = {}

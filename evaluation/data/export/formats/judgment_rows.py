@@ -98,7 +98,7 @@ class JudgmentRows:
         """
         study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
         is_imported = study.source == Study.Source.IMPORTED
-        omitted_columns, setting, scale = columns_left_out(study), answers_setting(study), study_scale(study)
+        left_out, extra_answers, scale = columns_left_out(study), answers_setting(study), study_scale(study)
         # Units have a probability that was stored when a page drew them, or that comes from a sample of the items.
         has_draws, sample = has_chances(study), design_of(study).chosen
         has_documents = DOCUMENT not in omitted_columns
@@ -162,7 +162,7 @@ class JudgmentRows:
                 "invalidated": invalidated,
                 "content": content or None,
                 "systems": systems.get(unit_id),
-                ANSWERS: setting,
+                ANSWERS: extra_answers,  # that people could give besides the two sides
                 CHANCE: draw_chance if has_draws else sample_chances.get(pair or unit),
                 SCALE: scale,
                 DOCUMENT: document_in(fields) or None,

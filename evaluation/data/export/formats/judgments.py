@@ -83,7 +83,7 @@ def _csv_cell(value: Any) -> Any:
 class JsonLines(Encoding):
     suffix = "jsonl"
     tallies = True  # the rows add each judgment to the tally of the part
-    progress_count = "judgments"
+    progress_count = "judgments"  # the entry of ``counts`` that is shown as progress
     counts = zero_counts()
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
