@@ -243,7 +243,7 @@ def _store_judgments(
         build_judgment(assignment, page_unit, answers[str(page_unit.position)], kind=checked_answers.kind)
         for page_unit in checked_answers.page_units
     ]
-    add_copy_signals(judgments, assignment=assignment)
+    add_copy_signals(judgments, assignment=assignment)  # notes captions that copy another text
     values_of_row = attrgetter(*JUDGMENT_COLUMNS)
     insert_rows(Judgment, JUDGMENT_COLUMNS, map(values_of_row, judgments))
     study = assignment.study

@@ -146,10 +146,10 @@ def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User
     with transaction.atomic():
         # Simultaneous imports wait for each other, so that the second one finds what the first one stored.
         Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-        stored_prediction = Prediction.objects.filter(study=study, name=name).first()
-        if stored_prediction is not None and stored_prediction.sha256 == sha256:
+        old_prediction = Prediction.objects.filter(study=study, name=name).first()
+        if old_prediction is not None and old_prediction.sha256 == sha256:
             return f"{name}: the same predictions were there already; nothing changed."
-        if stored_prediction is not None:
+        if old_prediction is not None:
             raise DataConflict(
                 f"This study has other predictions of {name!r}; expected another name, or remove them first."
             )

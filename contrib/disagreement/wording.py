@@ -72,7 +72,7 @@ def describe_groups(groups: Mapping[str, Any]) -> str:
     }
     if None in (first["within"], second["within"], groups["between"]):
         return sentence
-    pairs = _(
+    agreement = _(
         "Two participants of the same group agree on %(one)s (first group) and %(other)s (second group) of items. Two "
         "participants of different groups agree on %(between)s."
     ) % {
@@ -80,4 +80,4 @@ def describe_groups(groups: Mapping[str, Any]) -> str:
         "other": percent(second["within"]),
         "between": percent(groups["between"]),
     }
-    return f"{sentence} {pairs}"
+    return f"{sentence} {agreement}"

@@ -175,7 +175,7 @@ class ReportInputs:
 
     @cached_property
     def standings(self) -> Standings | None:
-        """People's comparison of systems, or None if no answers compare two systems."""
+        """People's comparison of systems, or None if answers neither compare two systems nor rate single captions."""
         if self.kind.compares_pairs:
             return standings_of_pairs(
                 self.table,

@@ -197,8 +197,8 @@ def open_upload(upload: str, progress: Progress = no_progress) -> Iterator[Unpac
             archives = sorted((folder / "pictures").iterdir())
             pictures = None
             if archives:
-                picture_path = _unpack(archives, work / "pictures", progress, suffixes=PICTURE_SUFFIXES)
-                pictures = str(picture_path.parent if picture_path.is_file() else picture_path)
+                unpacked_path = _unpack(archives, work / "pictures", progress, suffixes=PICTURE_SUFFIXES)
+                pictures = str(unpacked_path.parent if unpacked_path.is_file() else unpacked_path)
             yield UnpackedUpload(path=path, pictures=pictures, root=work / "files")
         except RequestBytesExceeded:  # the caller then starts a job that reads the upload
             raise

@@ -293,6 +293,7 @@ def _apply_format(inspection: InspectedUpload, format: str) -> None:
     """Treat the whole upload as one part in the chosen format, if one was chosen."""
     if format:
         part = UploadPart(format=format, encoding=inspection.encoding or "utf-8")
+        # ``lacking`` is the number of images without a picture, which is unknown now.
         inspection.parts, inspection.problems, inspection.lacking = [part], [], 0
 
 

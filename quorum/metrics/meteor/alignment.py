@@ -67,9 +67,9 @@ def align(
             statistics[MATCHED + PER_STAGE * EXACT + 2 + side] = function_words
         statistics[CHUNKS] = min(candidate_length, 1)
         return matches
-    last_begin, has_choices, matches = _take_only_choices(data, candidate, buffers, pair, matches)
+    round_begin, has_choices, matches = _take_only_choices(data, candidate, buffers, pair, matches)
     if has_choices:
-        matches = search(data, candidate, buffers, pair, matches, last_begin)
+        matches = search(data, candidate, buffers, pair, matches, round_begin)
     _count_matched_words(data, candidate_begin, pair, buffers.chosen_matches, statistics)
     return matches
 
@@ -117,8 +117,8 @@ def _take_only_choices(
                 for column in range(MATCH_COLUMNS):
                     chosen_matches[position, column] = matches[index, column]
             while index < ends[position - begin]:
-                match_begin = matches[index, POSITION]
-                for word in range(match_begin, match_begin + matches[index, IN_CANDIDATE]):
+                first = matches[index, POSITION]
+                for word in range(first, first + matches[index, IN_CANDIDATE]):
                     candidate_cover[word] += 1
                 for word in range(position, position + matches[index, IN_REFERENCE]):
                     reference_cover[word] += 1
@@ -129,8 +129,8 @@ def _take_only_choices(
     for position in range(reference_length):
         is_only_choice = counts[position] == 1
         if is_only_choice:
-            match_begin = chosen_matches[position, POSITION]
-            for word in range(match_begin, match_begin + chosen_matches[position, IN_CANDIDATE]):
+            first = chosen_matches[position, POSITION]
+            for word in range(first, first + chosen_matches[position, IN_CANDIDATE]):
                 is_only_choice &= candidate_cover[word] == 1
             for word in range(position, position + chosen_matches[position, IN_REFERENCE]):
                 is_only_choice &= reference_cover[word] == 1

@@ -31,10 +31,10 @@ def compute_bleu(order: int) -> Compute:
         smoothing, length = str(settings["smoothing"]), str(settings["length"])
         statistics = bleu.bleu_statistics(comparison, tokenization, length)
         corpus = bleu.bleu_scores(bleu.sum_statistics(statistics), smoothing)[0, order - 1]
-        images = comparison.cached_result(
+        image_scores = comparison.cached_result(
             ("bleu scores", tokenization, smoothing, length), lambda: bleu.bleu_scores(statistics, smoothing)
         )
-        return ComputedScores(float(corpus), images[:, order - 1].copy())
+        return ComputedScores(float(corpus), image_scores[:, order - 1].copy())
 
     return compute
 
@@ -57,9 +57,9 @@ def compute_rouge_l(
 
 
 def compute_rouge_grams(window: int, skipped_last: int = -1) -> Compute:
-    """Return a function for ROUGE of pairs of words at most `window` apart, and of single words.
+    """Return a function for ROUGE of pairs of words at most `window` positions apart, and of words.
 
-    `skipped_last` words at the end of a text do not count as single words; -1 means that no single words count.
+    The last `skipped_last` words of a text do not count as single words; with -1, no single words count.
     """
 
     def compute(
@@ -90,7 +90,7 @@ def _score_overlap(
     tokenization: Tokenization,
     settings: MetricSettings,
 ) -> ComputedScores:
-    corpus, images = rouge.rouge155_scores(
+    corpus_score, image_scores = rouge.rouge155_scores(
         comparison,
         overlap,
         tokenization,
@@ -100,7 +100,7 @@ def _score_overlap(
         corpus=str(settings["corpus"]),
         alpha=float(settings["alpha"]),
     )
-    return ComputedScores(corpus, images)
+    return ComputedScores(corpus_score, image_scores)
 
 
 def compute_cider(variant: cider.CiderVariant) -> Compute:

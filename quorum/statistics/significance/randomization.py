@@ -124,12 +124,12 @@ def _mean_draw(differences: Floats, n: int) -> _Draw:
     terms = differences[differences != 0]
     # A byte has eight coins, so append zeros to a multiple of eight; their sign does not matter.
     terms = np.append(terms, np.zeros(-len(terms) % 8))
-    groups = len(terms) // 8
+    byte_count = len(terms) // 8
 
     def draw(generator: np.random.Generator, size: int) -> Floats:
         sums = np.zeros(size)
         step = max(1, CELLS // size)
-        for start in range(0, groups, step):
+        for start in range(0, byte_count, step):
             step_terms = terms[8 * start : 8 * (start + step)]
             sums += signed_sums(step_terms, coin_tosses(generator, len(step_terms) // 8, size))
         return sums / n

@@ -98,7 +98,8 @@ class JudgmentRows:
         """
         study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
         is_imported = study.source == Study.Source.IMPORTED
-        left_out, extra_answers, scale = columns_left_out(study), answers_setting(study), study_scale(study)
+        omitted_columns = columns_left_out(study)
+        extra_answers, scale = answers_setting(study), study_scale(study)
         # Units have a probability that was stored when a page drew them, or that comes from a sample of the items.
         has_draws, sample = has_chances(study), design_of(study).chosen
         has_documents = DOCUMENT not in omitted_columns
