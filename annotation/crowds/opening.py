@@ -77,8 +77,8 @@ def describe_unfinished_calls(delivery: DeliveryResult) -> str:
         if delivery.failed_count
         else ""
     )
-    later_sentence = f"{delivery.unsent_count} calls go on later." if delivery.unsent_count else ""
-    return f"{failed_sentence} {later_sentence}".strip()
+    unsent_sentence = f"{delivery.unsent_count} calls go on later." if delivery.unsent_count else ""
+    return f"{failed_sentence} {unsent_sentence}".strip()
 
 
 def check_design_at_crowd(*, study: Study) -> None:

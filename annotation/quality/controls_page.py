@@ -101,10 +101,10 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
         .order_by("position")
     )
     page = Paginator(units, ITEMS_PER_PAGE).get_page(request.GET.get("page"))
-    stored_figures = cached_figures(study, FIGURES)
-    figures = required_figures(stored_figures)
+    cached_counts = cached_figures(study, FIGURES)
+    figures = required_figures(cached_counts)
     context |= {
-        "counted": stored_figures,  # the study's base template says when they were computed
+        "counted": cached_counts,  # the study's base template says when they were computed
         "page": page,
         "groups": group_by_image(context["kind"], list(page.object_list), figures.by_unit),
         "figures": figures,

@@ -95,7 +95,7 @@ def _make_tables(disagreement: dict[str, Any]) -> list[Table]:
         ]
         title = _format_title("Two groups of raters", groups)
         tables.append(plain_table(title, [*group_columns, ("accuracy", "percent")], rows_of_fitted_groups))
-    for comparison in disagreement.get("known", ()):
+    for comparison in disagreement.get("known", ()):  # of raters grouped by something known about them
         group_rows = [(group["name"], group["raters"], group["within"]) for group in comparison["groups"]]
         title = _format_title(f"Raters by {comparison['by']}", comparison)
         tables.append(plain_table(title, group_columns, group_rows))

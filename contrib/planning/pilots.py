@@ -283,10 +283,10 @@ def _winners_of_metric(study: Study, metric: str) -> dict[int, int]:
     Raises:
         EvaluationError: the metric was not evaluated.
     """
-    newest_analysis = Analysis.objects.newest(study, Analysis.Kind.META_EVALUATION)
-    scores = MetricScore.objects.filter(analysis=newest_analysis, metric=metric, pair__isnull=False)
+    newest_evaluation = Analysis.objects.newest(study, Analysis.Kind.META_EVALUATION)
+    scores = MetricScore.objects.filter(analysis=newest_evaluation, metric=metric, pair__isnull=False)
     rows = list(scores.order_by("pair").values_list("pair", "first", "second"))
-    if newest_analysis is None or not rows:
+    if newest_evaluation is None or not rows:
         raise EvaluationError(
             _("Study %(slug)r has no results for metric %(metric)r; compute the metric first.")
             % {"slug": study.slug, "metric": metric}

@@ -88,7 +88,7 @@ def _splits(items: Sequence[Item], seed: int) -> dict[int, str]:
 
 
 def _check_image(item: Item, captions: Sequence[_Reference], caption: int, split: str) -> None:
-    """Raise EvaluationError if an image lacks a picture or captions, or a name in the TREC run would have a blank."""
+    """Raise EvaluationError if an image lacks a picture or captions, or if a name in the TREC run would have blanks."""
     image = f"Image {item.name!r} of dataset {item.dataset.name!r}"
     if not item.picture:
         raise EvaluationError(

@@ -68,10 +68,10 @@ _STORED_FIGURES = TypeAdapter(CrowdFigures)
 
 def crowd_figures(study: Study) -> CrowdFigures:
     """Compute the figures of a study."""
-    pays, overclaims = pay_and_overclaims(study)  # the lowest wages first, and the largest overclaims first
-    all_underpaid = [pay for pay in pays if pay.top_up_cents]
-    underpaid_sessions = all_underpaid[:MAX_LINES_SHOWN]
-    can_pay = any(pay.approved for pay in all_underpaid)
+    pays, overclaims = pay_and_overclaims(study)
+    sessions_below_floor = [pay for pay in pays if pay.top_up_cents]
+    underpaid_sessions = sessions_below_floor[:MAX_LINES_SHOWN]
+    can_pay = any(pay.approved for pay in sessions_below_floor)
     payable_workers = dict.fromkeys(pay.worker for pay in underpaid_sessions if pay.approved)  # each once
     previews = [preview_of_top_ups(study, pays, overclaims, worker) for worker in payable_workers]
     return CrowdFigures(

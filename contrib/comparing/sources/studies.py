@@ -37,16 +37,16 @@ def source_of_study(study: Study) -> SourceJudgments:
     table = loaders.load_judgments(study)
     is_counted = table.is_counted
     if not is_counted.any():
-        published = _published_winners(study) if not len(table) else None
-        if published is not None and published.units:
-            return published
+        winners = _published_winners(study) if not len(table) else None
+        if winners is not None and winners.units:
+            return winners
         raise EvaluationError(
             _("Study %(slug)r has no judgments that are used in results; expected at least one.")
             % {"slug": study.slug}
         )
     pks, unit = np.unique(table.unit[is_counted], return_inverse=True)
     names, contents = _read_units(study, set(pks.tolist()))
-    full_depth = loaders.full_depth_units(study)  # those that early stopping leaves alone
+    full_depth_units = loaders.full_depth_units(study)  # those that early stopping leaves alone
     return SourceJudgments(
         name=study.slug,
         kind=kind,
@@ -56,7 +56,7 @@ def source_of_study(study: Study) -> SourceJudgments:
         rater=table.worker[is_counted],
         value=table.value[is_counted],
         left_out=_count_left_out(table),
-        full_depth=None if full_depth is None else np.isin(pks, list(full_depth)),
+        full_depth=None if full_depth_units is None else np.isin(pks, list(full_depth_units)),
         anonymous=loaders.is_anonymous(study),
     )
 
@@ -145,5 +145,5 @@ def _read_systems(study: Study) -> dict[int, CreditedSystems]:
     for pk, first, second in pairs.values_list(
         "pk", "pair__first_system__name", "pair__second_system__name"
     ).iterator(loaders.ROWS_PER_BATCH):
-        systems[pk] = (first,) if first else (), (second,) if second else ()
+        systems[pk] = ((first,) if first else (), (second,) if second else ())
     return systems

@@ -98,9 +98,9 @@ def workers_section(inputs: ReportInputs) -> Section:
         levels.append(Level("rule", float(threshold)))
     low, high = wilson_interval(controls_right, controls_seen)
     levels.append(Level("all together", controls_right / controls_seen, dashed=False, low=low, high=high))
-    guessing_accuracy = _chance_accuracy(inputs)
-    if guessing_accuracy is not None:
-        levels.append(Level("guessing", guessing_accuracy))
+    chance_accuracy = _chance_accuracy(inputs)
+    if chance_accuracy is not None:
+        levels.append(Level("guessing", chance_accuracy))
     drawing = DotPlot(
         tuple(f"W{number}" for number in range(1, len(workers[:MAX_WORKERS]) + 1)),
         (DotPanel("", tuple(estimates[:MAX_WORKERS]), tuple(levels)),),
@@ -110,7 +110,7 @@ def workers_section(inputs: ReportInputs) -> Section:
     caption = render_sentence(
         "workers-plot",
         sentence=sentence,
-        guessing=guessing_accuracy,
+        guessing=chance_accuracy,
         most=MAX_WORKERS if len(rows) > MAX_WORKERS else 0,
     )
     control_plot = plot(caption, drawing, data, title="Control items right, by worker")

@@ -1,4 +1,4 @@
-"""Score the boxes or keywords that a system, people or a baseline name for images.
+"""Score the boxes or keywords that a system, a baseline or a person names for images.
 
 Boxes are scored by the measures of Wang and Gaizauskas 2015 (WG15, eq. 1-3), keywords by those of Mason and Charniak
 2012 (MC12, section 6.2).

@@ -83,7 +83,7 @@ class TextPieces:
 
     def __init__(self, texts: list[str]) -> None:
         self._texts = texts
-        blocks = range(0, max(len(texts), 1), TEXTS_PER_BLOCK)
+        blocks = range(0, max(len(texts), 1), TEXTS_PER_BLOCK)  # by the position of their first text
         # Few texts are one part, because further threads would cost more than they save.
         parts = [blocks[start : start + BLOCKS_PER_PART] for start in range(0, len(blocks), BLOCKS_PER_PART)]
         chunks = []

@@ -61,16 +61,16 @@ def mcnemar_test(first: ArrayLike, second: ArrayLike, *, clusters: ClusterColumn
     return replace(result, clusters=pair_clusters.counts, clustered_p=p, note=pair_clusters.note)
 
 
-def _discordant_p(first_only: Floats, clusters: Clusters) -> float:
+def _discordant_p(first_is_right: Floats, clusters: Clusters) -> float:
     """Return the clustered p from (D,) flags of the discordant pairs in which the first is right."""
-    share = float(first_only.mean())
-    spread = clusters.spread((first_only - share) / len(first_only))
+    share = float(first_is_right.mean())
+    spread = clusters.spread((first_is_right - share) / len(first_is_right))
     if spread.variance > 0:
         return spread.p(share - 0.5)
     # Without variance, test whether as many clusters favour the first as the second. Of two columns of clusters, the
     # first counts. Without a usable column, all pairs are one cluster.
-    codes = clusters.codes[0] if clusters.codes else np.zeros(len(first_only), dtype=np.int64)
-    signs = np.sign(np.bincount(codes, weights=2 * first_only - 1))
+    codes = clusters.codes[0] if clusters.codes else np.zeros(len(first_is_right), dtype=np.int64)
+    signs = np.sign(np.bincount(codes, weights=2 * first_is_right - 1))
     # `binomtest` needs one trial at least. If no cluster favours either, 0 of 1 has p = 1.
     first_lead_count, lead_count = int((signs > 0).sum()), int((signs != 0).sum())
     return float(scipy.stats.binomtest(first_lead_count, max(lead_count, 1), 0.5).pvalue)

@@ -156,8 +156,9 @@ def _record_numbers(
         others={option: lower for option, _, lower in options},
     )
     if "meteor" in abstract_set.upper:
-        for kind in ("other-image", "other-dataset"):
-            run.number(f"abstract-50s/meteor/{kind}", _estimate_of_bound(abstract_set.lower[kind]["meteor"]))
+        for source in ("other-image", "other-dataset"):  # of the texts that replace captions
+            bound = abstract_set.lower[source]["meteor"]
+            run.number(f"abstract-50s/meteor/{source}", _estimate_of_bound(bound))
     taus = [tau for bounds in v15_sets.values() for tau in _taus_with_others(bounds, BLEU_1)]
     other_taus = [
         tau for bounds in v15_sets.values() for tau in _taus_with_others(bounds, BLEU_1_WITHOUT_PENALTY)
@@ -284,8 +285,8 @@ def _tau_plot(name: str, bounds: Bounds) -> Plot:
     """Return heat maps of tau-b between every two metrics on a data set, over images and over captions."""
     names = tuple(_short_name(metric) for metric in bounds.upper)
     panels = tuple(
-        HeatmapPanel(over, names, names, tuple(tuple(row) for row in taus.tolist()))
-        for over, taus in (("over images", bounds.image_taus), ("over captions", bounds.caption_taus))
+        HeatmapPanel(title, names, names, tuple(tuple(row) for row in taus.tolist()))
+        for title, taus in (("over images", bounds.image_taus), ("over captions", bounds.caption_taus))
     )
     return heatmap_plot(
         f"taus-{name}",
