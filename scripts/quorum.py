@@ -25,7 +25,7 @@ def main() -> int:
         return checks.test_services(arguments)
     if command in COMMANDS:
         return int(getattr(checks, command)())
-    services.run()
+    services.run()  # the target "run"
     return 0
 
 

@@ -87,6 +87,7 @@ def _find_or_open_session(backend: CrowdBackend, publication: Publication, work:
     """Return the session of the reported submission, also if its worker was erased; open it if it is missing."""
     study, platform = publication.study, publication.platform
     external_id = backend.session_id(platform, work.external_id)
+    # By the marks, ``is_session_of`` recognises people who were erased from the study, and have no name any more.
     name, marks = pseudonym(platform, work.worker), erasure_marks(study)
     sessions = CrowdSession.objects.filter(
         platform=platform, external_id=external_id, worker__platform=platform

@@ -51,11 +51,11 @@ def set_budget(*, study: Study, platform: str, cents: int, by: User | None = Non
     budget = budget_of(study, platform)
     if cents == budget.budget_cents:
         return budget
-    committed = F("reserved_cents") + F("spent_cents")
-    budgets = Budget.objects.filter(pk=budget.pk).annotate(committed=committed)
+    committed_cents = F("reserved_cents") + F("spent_cents")
+    budgets = Budget.objects.filter(pk=budget.pk).annotate(committed=committed_cents)
     # an exceeded budget may be raised even if the new budget is still exceeded
     is_allowed = Q(committed__lte=cents) | Q(budget_cents__lt=cents)
-    over_cents = Greatest(committed - cents, Value(0))
+    over_cents = Greatest(committed_cents - cents, Value(0))
     if not budgets.filter(is_allowed).update(budget_cents=cents, over_cents=over_cents):
         budget.refresh_from_db()
         raise WrongState(
@@ -141,13 +141,13 @@ def book_money(
 def _update_budget(budget: Budget, reserved: int, spent: int, *, is_fact: bool) -> None:
     """Add cents to the budget's counters. Raise OverBudget if they would exceed the budget, unless ``is_fact``."""
     budgets = Budget.objects.filter(pk=budget.pk)
-    committed = F("reserved_cents") + F("spent_cents") + reserved + spent
+    committed_cents = F("reserved_cents") + F("spent_cents") + reserved + spent
     if reserved + spent > 0 and not is_fact:
-        budgets = budgets.filter(budget_cents__gte=committed)
+        budgets = budgets.filter(budget_cents__gte=committed_cents)
     is_updated = budgets.update(
         reserved_cents=F("reserved_cents") + reserved,
         spent_cents=F("spent_cents") + spent,
-        over_cents=Greatest(committed - F("budget_cents"), Value(0)),
+        over_cents=Greatest(committed_cents - F("budget_cents"), Value(0)),
     )
     if is_updated:
         return

@@ -109,7 +109,7 @@ def top_up(
         people = ", ".join(unpaid_workers)
         message += " " + _("The budget is too small for %(people)s.") % {"people": people}
     figures = figures_after_operation(current_preview, calls)
-    figures["total_cents"] = sum(int(call.payload["cents"]) for call in calls)
+    figures["total_cents"] = sum(int(call.payload["cents"]) for call in calls)  # with fees
     figures["left_out"] = unpaid_workers
     return Outcome(message, figures)
 

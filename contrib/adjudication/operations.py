@@ -58,12 +58,12 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
             % {"adjudicator": adjudicator[:80]}
         )
     ids = list(unit_ids.values())
-    adjudications = decisions.send_to_adjudicator(study=study, units=ids, adjudicator=account, by=by)
-    sent_before_count = len(ids) - len(adjudications)
-    sentence = ngettext("%(n)s item sent to %(name)s.", "%(n)s items sent to %(name)s.", len(adjudications))
-    sentence %= {"n": len(adjudications), "name": account.get_username()}
+    new_rows = decisions.send_to_adjudicator(study=study, units=ids, adjudicator=account, by=by)
+    sent_before_count = len(ids) - len(new_rows)
+    sentence = ngettext("%(n)s item sent to %(name)s.", "%(n)s items sent to %(name)s.", len(new_rows))
+    sentence %= {"n": len(new_rows), "name": account.get_username()}
     sent_before_sentence = _("Items that were already sent: %(n)s.") % {"n": sent_before_count}
-    return Outcome(f"{sentence} {sent_before_sentence}" if sent_before_count else sentence, adjudications)
+    return Outcome(f"{sentence} {sent_before_sentence}" if sent_before_count else sentence, new_rows)
 
 
 @operation("withdraw", "Withdraw", right=Right.REVIEW, scope="workers", row="adjudication")

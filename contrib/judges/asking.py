@@ -201,15 +201,15 @@ def delete_judge(*, judge: Judge, by: User | None = None) -> str:
 
 def _create_waiting_rows(study: Study, judge: Judge) -> None:
     """Create a waiting answer for each unit and order of its texts for which the judge has no answer yet."""
-    orders = (False, True) if has_orders(kind_of(study)) else (False,)
-    answered_keys = set(judge.answers.values_list("unit_id", "swapped"))
+    swaps = (False, True) if has_orders(kind_of(study)) else (False,)
+    existing_answers = set(judge.answers.values_list("unit_id", "swapped"))
     units = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
     JudgeAnswer.objects.bulk_create(
         (
             JudgeAnswer(judge=judge, unit_id=unit, swapped=swapped)
             for unit in units.values_list("pk", flat=True)
-            for swapped in orders
-            if (unit, swapped) not in answered_keys
+            for swapped in swaps
+            if (unit, swapped) not in existing_answers
         ),
         batch_size=ROWS_PER_BATCH,
         ignore_conflicts=True,  # another run of the judge may create the same rows

@@ -90,7 +90,6 @@ def share_by_item(is_right: Sequence[bool], clusters: Sequence[int] | Ints) -> d
 
 
 def _true_winners(study: Study, true_answers: Mapping[int, Any]) -> TrueWinners:
-    """Return the drawn true winner of each pair."""
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False)
     # the units of a pair, of which triplets have several, share one truth and one item
     rows = {pair: (unit, item) for pair, unit, item in units.values_list("pair_id", "pk", "item_id")}
@@ -144,7 +143,6 @@ def _share_right(sides: Mapping[int, int], truth: TrueWinners) -> dict[str, Any]
 
 
 def _accuracy_of(evaluation: MetaEvaluation | None, metric: str) -> dict[str, Any]:
-    """Return the accuracy of a metric from an evaluation."""
     assert evaluation is not None, "it has the metric"
     return {name: evaluation.result["metrics"][metric]["accuracy"]["all"][name] for name in ESTIMATE_KEYS}
 

@@ -67,7 +67,6 @@ def delivery_body_of(delivery: WebhookDelivery) -> bytes:
 
 
 def headers_of(delivery: WebhookDelivery, body: bytes, *, timestamp: int) -> dict[str, str]:
-    """Return the headers of a message, with its signature."""
     message_id = message_id_of(delivery)
     return {
         "Content-Type": "application/json",

@@ -30,25 +30,25 @@ def picture_format(path: Path) -> str:
     """Return the format of a picture.
 
     Raises:
-        PictureProblem: the format is not in ``SUFFIXES``, or the picture is too large for a browser's memory.
+        PictureProblem: the format is not in ``SUFFIXES``, or the picture has too many bytes or pixels.
     """
-    allowed_sizes = limits()
-    if path.stat().st_size > allowed_sizes.picture_bytes:
+    max_sizes = limits()
+    if path.stat().st_size > max_sizes.picture_bytes:
         raise PictureProblem(
             gettext("%(path)s is too large; expected at most %(most_picture_bytes)s bytes.")
-            % {"path": path, "most_picture_bytes": thousands(allowed_sizes.picture_bytes)}
+            % {"path": path, "most_picture_bytes": thousands(max_sizes.picture_bytes)}
         )
     try:
         with PillowImage.open(path, formats=list(FORMATS)) as picture:
             format_name, pixel_count = picture.format or "", picture.width * picture.height
     except PillowImage.DecompressionBombError:
-        format_name, pixel_count = "", allowed_sizes.pixels + 1
+        format_name, pixel_count = "", max_sizes.pixels + 1
     except (UnidentifiedImageError, OSError, ValueError):
         format_name, pixel_count = "", 0
-    if pixel_count > allowed_sizes.pixels:
+    if pixel_count > max_sizes.pixels:
         raise PictureProblem(
             gettext("%(path)s has too many pixels; expected at most %(most_pixels)s.")
-            % {"path": path, "most_pixels": thousands(allowed_sizes.pixels)}
+            % {"path": path, "most_pixels": thousands(max_sizes.pixels)}
         )
     if format_name not in SUFFIXES:
         raise PictureProblem(

@@ -98,25 +98,26 @@ class ImageCaptions:
         Draw first from the image's texts that are not judged, then from ``pool``, the texts of all images, and then
         from the references of ``images``.
         """
-        unjudged = np.flatnonzero(~(self.passes_filter | self.is_audited)).tolist()
-        fillers = [self.texts[index] for index in shuffle(unjudged, rng)[:count]]
-        # If ``sampling.pairs_from`` is "crossed", all images have the texts of the pool, and are shown with no others.
-        if len(fillers) == count or self.texts is pool:
-            return fillers
+        unjudged_indices = np.flatnonzero(~(self.passes_filter | self.is_audited)).tolist()
+        further_texts = [self.texts[index] for index in shuffle(unjudged_indices, rng)[:count]]
+        # if ``sampling.pairs_from`` is "crossed", the image's texts are all texts of the pool
+        if len(further_texts) == count or self.texts is pool:
+            return further_texts
         excluded_texts = {text.text for text in self.texts}
         # enough texts, even if all of the excluded ones are drawn
         sample_size = min(len(pool), len(excluded_texts) + count)
         for index in rng.choice(len(pool), size=sample_size, replace=False).tolist():
-            if len(fillers) == count:
+            if len(further_texts) == count:
                 break
             if pool[index].text not in excluded_texts:
-                fillers.append(pool[index])
-        if len(fillers) < count:
-            excluded_texts.update(text.text for text in fillers)
-            missing_count = count - len(fillers)
+                further_texts.append(pool[index])
+        if len(further_texts) < count:
+            excluded_texts.update(text.text for text in further_texts)
+            missing_count = count - len(further_texts)
             foreign_texts = foreign_captions(self.image, images, missing_count + len(excluded_texts), rng)
-            fillers += [text for text in foreign_texts if text.text not in excluded_texts][:missing_count]
-        return fillers
+            new_texts = [text for text in foreign_texts if text.text not in excluded_texts]
+            further_texts += new_texts[:missing_count]
+        return further_texts
 
 
 def apply_filter(
@@ -154,6 +155,6 @@ def apply_filter(
     ends = np.cumsum(lengths)[:-1]  # the flags of all images are in one array
     flags_by_image = zip(np.split(passes, ends), np.split(is_audited, ends), strict=True)
     return [
-        ImageCaptions(image, texts, text_passes, text_is_audited)
-        for (image, texts), (text_passes, text_is_audited) in zip(drawn_texts, flags_by_image, strict=True)
+        ImageCaptions(image, texts, passes_filter=pass_flags, is_audited=audit_flags)
+        for (image, texts), (pass_flags, audit_flags) in zip(drawn_texts, flags_by_image, strict=True)
     ]

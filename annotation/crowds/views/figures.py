@@ -67,7 +67,6 @@ _STORED_FIGURES = TypeAdapter(CrowdFigures)
 
 
 def crowd_figures(study: Study) -> CrowdFigures:
-    """Compute the figures of a study."""
     pays, overclaims = pay_and_overclaims(study)
     sessions_below_floor = [pay for pay in pays if pay.top_up_cents]
     underpaid_sessions = sessions_below_floor[:MAX_LINES_SHOWN]

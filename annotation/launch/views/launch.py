@@ -94,6 +94,7 @@ class Launch:
         max_pages = plan.pool.lasts if plan else pool_note["lasts"]
         # hits_at_most is 0 without a limit; per_hit counts pictures where these are shown with all their captions
         page_count = min(max_pages, self.design.workers.hits_at_most or max_pages)
+        # if captions are grouped by image, each check question is a group of captions
         return page_count * items_in_groups(self.design, self.design.controls.per_hit)
 
     @property

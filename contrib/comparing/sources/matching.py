@@ -63,10 +63,10 @@ def match_sources(first: SourceJudgments, second: SourceJudgments) -> MatchedSou
         if not len(source.unit):
             raise EvaluationError(f"{source.name} has no used judgment; expected one or more.")
     sources_and_options = ((first, second, "--second-protocol"), (second, first, "--first-protocol"))
-    for source, unnamed_source, option in sources_and_options:
-        if source.two_sided and unnamed_source.kind is None:
+    for source, other_source, option in sources_and_options:
+        if source.two_sided and other_source.kind is None:
             raise EvaluationError(
-                f"{unnamed_source.name} does not say of which protocol its judgments are, and those of {source.name} "
+                f"{other_source.name} does not say of which protocol its judgments are, and those of {source.name} "
                 f"choose between two captions; name it with {option}."
             )
     first_has_references, second_has_references = _has_references(first), _has_references(second)
@@ -169,7 +169,7 @@ def _contradict(content: UnitContent, other_content: UnitContent) -> bool:
 class _Groups:
     """A union-find structure of equal units, which also tracks the order of their two candidates.
 
-    Each unit has a parent. The units of a group form a tree, whose root is its own parent.
+    Each unit has a parent. The units of a group form a tree, whose root is its first unit and its own parent.
     """
 
     def __init__(self, size: int) -> None:

@@ -70,9 +70,9 @@ def _next_pair(
         texts = frozenset((one_text(option.first.text), one_text(option.second.text)))
         if len(texts) < 2 or (image.name, texts) in accepted_pairs.comparisons:
             continue
-        references_left = len(image.references) - CANDIDATE_REFERENCES[kind]
+        remaining_reference_count = len(image.references) - CANDIDATE_REFERENCES[kind]
         # skipped pairs are those that a smaller ``sampling.references`` would allow; with 0 left, no number does
-        if 0 < references_left < accepted_pairs.min_references:
+        if 0 < remaining_reference_count < accepted_pairs.min_references:
             accepted_pairs.skipped_pairs += 1
             continue
         pair = _make_pair(image, kind, option, rng)

@@ -36,17 +36,17 @@ class Pairwise(PairChoiceKind):
     page = Page("annotation/kinds/pairwise.html", letters=("A", "B"))
 
     def apply_wording(self, design: StudyDesign) -> PairChoiceKind:
-        kind = super().apply_wording(design)
+        worded_kind = super().apply_wording(design)
         if not any(map(LETTER_C.search, _texts_of(design))):
-            return kind
-        kind = copy(kind)
+            return worded_kind
+        worded_kind = copy(worded_kind)
         labels = self.wordings[design.judged].former_choices
-        kind.choices = tuple(
+        worded_kind.choices = tuple(
             replace(choice, label=label, letter=letter)
-            for choice, label, letter in zip(kind.choices, labels, "BC", strict=True)
+            for choice, label, letter in zip(worded_kind.choices, labels, "BC", strict=True)
         )
-        kind.page = replace(kind.page, letters=("B", "C"))
-        return kind
+        worded_kind.page = replace(worded_kind.page, letters=("B", "C"))
+        return worded_kind
 
     def units_of(self, pair: Pair, seed: int, references_by_key: dict[str, Text]) -> list[UnitSpec]:
         return [
@@ -61,6 +61,7 @@ class Pairwise(PairChoiceKind):
         ]
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+        # ``side`` is true if the second caption is on the left.
         left, right = (unit.second, unit.first) if side else (unit.first, unit.second)
         return {
             "image": {"url": picture_url, "alt": gettext("The image to be described")},

@@ -237,7 +237,7 @@ def keyword_oot_mode(
 ) -> KeywordScore:
     """Return how often the most frequent tag, or the tag in `modes`, is a guess (MC12 section 6.2, "oot mode")."""
     guesses = checked_count(guesses, "guesses")
-    guess_data = _read_guesses(annotations, gold, vocabulary, guesses=guesses)
+    guess_data = _read_guesses(annotations, gold, vocabulary, max_guesses=guesses)
     targets = _target_tags(guess_data, modes)
     hits = [mode in keywords for keywords, mode in zip(guess_data.guesses, targets, strict=True)]
     signature = measure_signature("keyword-oot-mode", guesses=guesses, **evaluation_fields(vocabulary, modes))
@@ -316,9 +316,9 @@ def _read_guesses(
     gold: Sequence[Tags],
     vocabulary: Vocabulary,
     duplicates: str = CREDITED,
-    guesses: int | None = None,
+    max_guesses: int | None = None,
 ) -> _GuessedKeywords:
-    """Return the first `guesses` keywords of each image, and its tags, both only with words of the vocabulary.
+    """Return the first `max_guesses` keywords of each image, and its tags, both only with words of the vocabulary.
 
     Raise UnknownName or InvalidInput if an argument cannot be used.
     """
@@ -337,9 +337,9 @@ def _read_guesses(
     first_guesses: Sequence[Sequence[str]]
     if duplicates == CREDITED_ONCE:
         # Drop repeats before the cut, so that further guesses take their places. `has_repeated` still reads them.
-        first_guesses = [list(dict.fromkeys(words))[:guesses] for words in annotations]
+        first_guesses = [list(dict.fromkeys(words))[:max_guesses] for words in annotations]
     else:
-        first_guesses = annotations = [words[:guesses] for words in annotations]
+        first_guesses = annotations = [words[:max_guesses] for words in annotations]
     tag_totals = np.array([sum(tags.values()) for tags in gold], dtype=np.int64)
     has_repeated = np.array([len(set(words)) < len(words) for words in annotations], dtype=np.bool_)
     return _GuessedKeywords(first_guesses, gold, tag_totals, has_repeated)

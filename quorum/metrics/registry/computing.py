@@ -57,10 +57,7 @@ def compute_rouge_l(
 
 
 def compute_rouge_grams(window: int, skipped_last: int = -1) -> Compute:
-    """Return a function for ROUGE of pairs of words at most `window` positions apart, and of words.
-
-    The last `skipped_last` words of a text do not count as single words; with -1, no single words count.
-    """
+    """Return a function for ROUGE of word pairs and words; `rouge_kernels.GramRule` explains which of them count."""
 
     def compute(
         comparison: ReferenceComparison, tokenization: Tokenization, settings: MetricSettings

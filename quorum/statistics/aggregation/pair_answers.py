@@ -37,7 +37,6 @@ SIMULATED_TIES = 0.4  # nu of Davidson's model, which says how often simulated p
 
 
 def side_of(answer: int) -> int:
-    """Return the side of an answer."""
     return answer % MUCH
 
 

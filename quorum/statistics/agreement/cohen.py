@@ -111,7 +111,7 @@ class CohenKappa:
         first, second, label_count = self._encode_labels(data)
         if not len(first):
             return None
-        kind = {"linear": distances.ABSOLUTE, "quadratic": distances.SQUARED}.get(
+        distance_kind = {"linear": distances.ABSOLUTE, "quadratic": distances.SQUARED}.get(
             self.level, distances.DIFFERENT
         )
         positions = np.arange(float(label_count))
@@ -119,8 +119,8 @@ class CohenKappa:
         unit_distances = label_distances(first, second, self.weights)
         first_effects, second_effects = np.empty((2, label_count))
         counts = [np.bincount(codes, minlength=label_count).astype(np.float64) for codes in (first, second)]
-        distances.fill_value_distances(kind, positions, counts[1], first_effects)
-        distances.fill_value_distances(kind, positions, counts[0], second_effects)
+        distances.fill_value_distances(distance_kind, positions, counts[1], first_effects)
+        distances.fill_value_distances(distance_kind, positions, counts[0], second_effects)
         n, observed, expected = len(first), float(unit_distances.sum()), float(counts[0] @ first_effects)
         if not expected > 0:
             return None
@@ -128,7 +128,7 @@ class CohenKappa:
         effects += n * observed / expected**2 * (first_effects[first] + second_effects[second])
         return Influences(
             values=effects - effects.mean(),
-            counts=np.ones(n, dtype=np.bool_),  # every unit counts
+            counts=np.ones(n, dtype=np.bool_),  # flags: every unit counts
             items=np.arange(n),
             raters=None,
             judges=2.0,

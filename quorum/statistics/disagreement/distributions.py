@@ -121,20 +121,21 @@ def _fit_concentration(counts: Ints) -> Floats:
 
     They maximise the posterior of the Dirichlet-multinomial distribution, with a weak prior on their logarithms.
     """
-    patterns, times = np.unique(counts, axis=0, return_counts=True)
+    patterns, frequency = np.unique(counts, axis=0, return_counts=True)
     totals = patterns.sum(axis=1)
 
     def objective(point: Floats) -> tuple[float, Floats]:
         alpha = np.exp(point)
         total_alpha = alpha.sum()
         log_ratios = scipy.special.gammaln(patterns + alpha) - scipy.special.gammaln(alpha)
-        log_posterior = times @ (
+        log_posterior = frequency @ (
             log_ratios.sum(axis=1)
             + scipy.special.gammaln(total_alpha)
             - scipy.special.gammaln(totals + total_alpha)
         )
-        slope = times @ (scipy.special.digamma(patterns + alpha) - scipy.special.digamma(alpha))
-        slope += times @ (scipy.special.digamma(total_alpha) - scipy.special.digamma(totals + total_alpha))
+        digamma = scipy.special.digamma
+        slope = frequency @ (digamma(patterns + alpha) - digamma(alpha))
+        slope += frequency @ (digamma(total_alpha) - digamma(totals + total_alpha))
         deviation = point / _PRIOR_DEVIATION
         log_posterior -= 0.5 * (deviation * deviation).sum()
         return float(log_posterior), alpha * slope - deviation / _PRIOR_DEVIATION
@@ -226,13 +227,14 @@ def metric_probabilities(
         raise BadOption("there is one fold, expected two or more")
     probabilities = np.empty_like(table)
     for number in range(int(fold.max()) + 1):
-        in_fold = fold == number
+        is_held_out = fold == number
         # Standardise the scores. A symmetric difference keeps its zero; equal scores are not scaled.
-        centre = 0.0 if symmetric else float(score[~in_fold].mean())
-        spread = float(np.sqrt(((score[~in_fold] - centre) ** 2).mean())) or 1.0
-        scaled_score = (score - centre) / spread
-        coefficients = _fit_logistic(scaled_score[~in_fold], table[~in_fold], symmetric)
-        probabilities[in_fold] = scipy.special.softmax(_logits(coefficients, scaled_score[in_fold]), axis=1)
+        centre = 0.0 if symmetric else float(score[~is_held_out].mean())
+        spread = float(np.sqrt(((score[~is_held_out] - centre) ** 2).mean())) or 1.0
+        scaled_scores = (score - centre) / spread
+        coefficients = _fit_logistic(scaled_scores[~is_held_out], table[~is_held_out], symmetric)
+        logits = _logits(coefficients, scaled_scores[is_held_out])
+        probabilities[is_held_out] = scipy.special.softmax(logits, axis=1)
     return probabilities
 
 
@@ -242,25 +244,25 @@ def _fit_logistic(score: Floats, counts: Floats, symmetric: bool) -> Floats:
     `counts` (U, L) are people's answers. The coefficients of the last label are zero; if the model is `symmetric`, so
     are all constants.
     """
-    free_labels = counts.shape[1] - 1
+    free_label_count = counts.shape[1] - 1
 
     def coefficients(point: Floats) -> Floats:
         """Return the table of coefficients, from the vector of those that are not zero by definition."""
-        table = np.zeros((2, free_labels + 1))
+        table = np.zeros((2, free_label_count + 1))
         free_rows = table[1:] if symmetric else table
-        free_rows[:, :free_labels] = point.reshape(-1, free_labels)
+        free_rows[:, :free_label_count] = point.reshape(-1, free_label_count)
         return table
 
     def objective(point: Floats) -> tuple[float, Floats]:
-        logs = scipy.special.log_softmax(_logits(coefficients(point), score), axis=1)
-        # counts of answers minus those that the model expects
-        surplus = (counts - counts.sum(axis=1, keepdims=True) * np.exp(logs))[:, :free_labels]
+        log_probabilities = scipy.special.log_softmax(_logits(coefficients(point), score), axis=1)
+        expected_counts = counts.sum(axis=1, keepdims=True) * np.exp(log_probabilities)
+        surplus = (counts - expected_counts)[:, :free_label_count]
         gradient = [score @ surplus] if symmetric else [surplus.sum(axis=0), score @ surplus]
         deviation = point / _LOGIT_DEVIATION
-        log_posterior = float((counts * logs).sum() - 0.5 * (deviation * deviation).sum())
+        log_posterior = float((counts * log_probabilities).sum() - 0.5 * (deviation * deviation).sum())
         return log_posterior, np.concatenate(gradient) - deviation / _LOGIT_DEVIATION
 
-    start = np.zeros(free_labels if symmetric else 2 * free_labels)
+    start = np.zeros(free_label_count if symmetric else 2 * free_label_count)
     return coefficients(find_optimum(objective, [start], max_iterations=1000, tolerance=1e-5).point)
 
 

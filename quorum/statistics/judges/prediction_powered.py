@@ -165,15 +165,15 @@ class _EstimateInfluences:
 
     A unit is labelled if people judged it.
 
-    labels: influences of labelled units on the mean of people's answers. judge_labelled, judge_unlabelled: influences
-    of labelled units, and of the other units, on the means of the judge's answers to them. shift: the judge's mean over
-    the other units minus the judge's mean over labelled units. labels_covariance: covariance of the means of people's
-    answers and of the judge's answers to the other units, because clusters may have units of both kinds.
-    judge_covariance: covariance of the judge's two means. counts: number of clusters by name. reason: why there is no
-    interval, or "".
+    label_influences: influences of labelled units on the mean of people's answers. judge_labelled, judge_unlabelled:
+    influences of labelled units, and of the other units, on the means of the judge's answers to them. shift: the
+    judge's mean over the other units minus the judge's mean over labelled units. labels_covariance: covariance of the
+    means of people's answers and of the judge's answers to the other units, because clusters may have units of both
+    kinds. judge_covariance: covariance of the judge's two means. counts: number of clusters by name. reason: why
+    there is no interval, or "".
     """
 
-    labels: Floats
+    label_influences: Floats
     judge_labelled: Floats
     judge_unlabelled: Floats
     shift: float
@@ -199,11 +199,11 @@ class _EstimateInfluences:
         labelled, unlabelled: positions of these units. cluster: (U,) codes of clusters.
         """
         clusters = Clusters.of_codes({cluster_name: renumber_codes(cluster[labelled])})
-        labels = (label[labelled] - label[labelled].mean()) / len(labelled)
+        label_influences = (label[labelled] - label[labelled].mean()) / len(labelled)
         judge_labelled = (prediction[labelled] - prediction[labelled].mean()) / len(labelled)
         if not len(unlabelled):
             return cls(
-                labels=labels,
+                label_influences=label_influences,
                 judge_labelled=judge_labelled,
                 judge_unlabelled=np.empty(0),
                 shift=0.0,
@@ -224,13 +224,13 @@ class _EstimateInfluences:
             return float(labelled_sums @ unlabelled_sums)
 
         return cls(
-            labels=labels,
+            label_influences=label_influences,
             judge_labelled=judge_labelled,
             judge_unlabelled=judge_unlabelled,
             shift=float(prediction[unlabelled].mean() - prediction[labelled].mean()),
             labelled_clusters=clusters,
             unlabelled_clusters=other_clusters,
-            labels_covariance=covariance_with_unlabelled(labels),
+            labels_covariance=covariance_with_unlabelled(label_influences),
             judge_covariance=covariance_with_unlabelled(judge_labelled),
             counts={cluster_name: len(np.unique(cluster))},
             reason=clusters.reason or other_clusters.reason,
@@ -238,7 +238,7 @@ class _EstimateInfluences:
 
     def spread(self, power: float) -> Spread:
         """Return the spread of the estimate, with Satterthwaite's degrees of freedom, for lambda = `power`."""
-        spread = self.labelled_clusters.spread(self.labels - power * self.judge_labelled)
+        spread = self.labelled_clusters.spread(self.label_influences - power * self.judge_labelled)
         if self.unlabelled_clusters is None or power == 0:
             return replace(spread, df=min(spread.df, _MAX_DF))
         unlabelled_spread = self.unlabelled_clusters.spread(power * self.judge_unlabelled)
