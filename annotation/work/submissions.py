@@ -181,7 +181,7 @@ def _submit_with_claim(
         if candidate is not None:
             share_pause_lock(study)  # against a pause meanwhile; before other locks, to avoid deadlocks
         submission = _submit_answers(checked_answers)
-        claim = None if submission.missing_positions else commit_claim(candidate)
+        claim = None if submission.missing_positions else commit_claim(candidate)  # None without a candidate
     _require_complete(submission)
     is_stopped = _run_detectors(submission)
     return submission, None if is_stopped else claim

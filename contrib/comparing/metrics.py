@@ -92,7 +92,7 @@ def _compare_pairs(
     """Return the part of the result of ``compare_metrics`` that is about pairs."""
     material = judged_pairs(judgments.study, judgments.consensus, judgments.references)
     pairs = material.pairs
-    scored_pairs, scores = score_pairs(
+    metric_results, scores_by_metric = score_pairs(
         pairs, material.documents, metrics=names, tokenizer=tokenizer, imported=imported
     )
     clusters = pair_clusters(judgments.study, judgments.table, judgments.consensus, pairs)
@@ -101,9 +101,9 @@ def _compare_pairs(
     return {
         "what": "pairs",
         **scope_fields(deletions),
-        "signatures": {name: metric.signature for name, metric in scored_pairs.scores.items()},
+        "signatures": {name: metric.signature for name, metric in metric_results.scores.items()},
         "rows": compare_on_pairs(
-            [scores[name] for name in names],
+            [scores_by_metric[name] for name in names],  # (N, 2)
             np.array([pair.winner for pair in pairs], dtype=np.float64),
             kinds_with_unknown(pair.kind for pair in pairs),
             clusters,

@@ -133,7 +133,7 @@ class _AnonymousJudgments(JudgmentSource):
                 actual = f"a pair that line {earlier_line} has already"
                 raise record.problem(None, actual, "every pair of image and caption once")
             if image_of_caption == image:
-                self.notes.count("own-caption")
+                self.notes.count("own-caption")  # written for the image
             for rater, value in enumerate(self._judgment_values(record), 1):
                 yield JudgmentRow(
                     unit=unit,

@@ -74,7 +74,7 @@ class Segment:
     has_scores: bool = False
 
 
-class JudgedText(NamedTuple):
+class TextJudgment(NamedTuple):
     """A judgment of a text.
 
     Attributes:
@@ -119,8 +119,8 @@ def segments_of(study: Study) -> Segments:
         if indices:  # If a system has several texts for an item, the first one that was judged is taken.
             judgments_by_system.setdefault(system, {}).setdefault(item, indices)
     anonymous, documents = loaders.is_anonymous(study), loaders.documents_of(study)
-    judged_texts = [
-        JudgedText(
+    text_judgments = [
+        TextJudgment(
             worker=None if anonymous else row.worker,
             answer=row.answer,
             cluster=documents.get(row.unit.item_id, row.unit.item_id),
@@ -130,26 +130,26 @@ def segments_of(study: Study) -> Segments:
         for row in judgments
     ]
     mqm = MQM.with_weights(design_of(study).spans.weights_by_category)
-    return score_segments(judged_texts, judgments_by_system, mqm)
+    return score_segments(text_judgments, judgments_by_system, mqm)
 
 
 def score_segments(
-    judged_texts: Sequence[JudgedText],
+    text_judgments: Sequence[TextJudgment],
     judgments_by_system: Mapping[str, Mapping[int, Sequence[int]]],
     mqm: MqmScheme = MQM,
 ) -> Segments:
     """Return the segments of each system.
 
     Args:
-        judgments_by_system: by system and item, the indices in ``judged_texts`` of the judgments of the system's text.
+        judgments_by_system: by system and item, indices in ``text_judgments`` of the judgments of the system's text.
     """
-    scores = [score_of(judgment.answer, mqm) for judgment in judged_texts]
-    workers = [judgment.worker for judgment in judged_texts]
+    scores = [score_of(judgment.answer, mqm) for judgment in text_judgments]
+    workers = [judgment.worker for judgment in text_judgments]
     # Each judgment has a unit of its own here, whose mean is the judgment's standardised score.
-    z = standardised_mean(range(len(judged_texts)), workers, scores).z
+    z = standardised_mean(range(len(text_judgments)), workers, scores).z
 
     def make_segment(item: int, indices: Sequence[int]) -> Segment:
-        judgments = [judged_texts[index] for index in indices]
+        judgments = [text_judgments[index] for index in indices]
         marks = Counter(span[SEVERITY] for judgment in judgments for span in judgment.answer["spans"])
         z_scores = [float(z[index]) for index in indices if np.isfinite(z[index])]
         return Segment(

@@ -12,7 +12,7 @@ from django.test import Client
 
 from contrib.error_spans.results.ranks import rank_systems
 from contrib.error_spans.results.scores import system_scores
-from contrib.error_spans.results.segments import JudgedText, score_segments, segments_of
+from contrib.error_spans.results.segments import TextJudgment, score_segments, segments_of
 from evaluation.data.export.exporting import export_judgments
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import Study
@@ -125,7 +125,7 @@ def test_a_design_that_is_wrong_stores_nothing(study: Study, tmp_path: Path) -> 
 def test_ranks_are_those_of_wmt24() -> None:
     """Against get_pvalues and get_ranks of wmt24-news-systems (humeval/tools.py), over the same scores."""
     judged = [
-        JudgedText("w", {"spans": [], "score": score}, "d", "news" if item < 6 else "speech")
+        TextJudgment("w", {"spans": [], "score": score}, "d", "news" if item < 6 else "speech")
         for scores in SCORES.values()
         for item, score in enumerate(scores)
     ]

@@ -32,6 +32,7 @@ from quorum.metrics.keywords import (
 from quorum.numeric.arrays import Floats, Ints, ratio
 from quorum.phrases import normalise_phrase
 
+# Of each image, `Selections` has the named boxes or keywords, and `People` those of each description or person.
 UnitsWithAnswers = Iterable[tuple[Any, Sequence[Any]]]  # units, each with the answers of people
 Scores = list[Floats]  # for each measure, (images,) scores, nan if undefined
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from contrib.error_spans.kind.mqm import MQM
 from contrib.error_spans.results.scores import system_scores
-from contrib.error_spans.results.segments import JudgedText, score_segments
+from contrib.error_spans.results.segments import TextJudgment, score_segments
 from contrib.packs.running import Run
 from evaluation.presentation.content import Estimate
 from judgments.importers import open_judgments
@@ -22,16 +22,16 @@ WEIGHTS = {"source issue": {"minor": 1.0, "major": 5.0}}  # by category and seve
 def analyse(run: Run) -> None:
     if not run.has_data("mqm-ted"):
         return
-    judged_segments: list[JudgedText] = []
-    # Indices of the judgments in `judged_segments`, by system and by number of the segment.
+    text_judgments: list[TextJudgment] = []
+    # Indices of the judgments in `text_judgments`, by system and by number of the segment.
     texts: defaultdict[str, dict[int, list[int]]] = defaultdict(dict)
     for row in open_judgments("google-mqm", run.data["mqm-ted"] / RATINGS_FILE).judgments():
         system, _, segment = row.unit.partition("/")  # such as refB/17
-        texts[PRINTED_NAMES.get(system, system)].setdefault(int(segment), []).append(len(judged_segments))
-        judged_segments.append(JudgedText(row.worker, cast(Mapping[str, Any], row.stored), segment))
-    segments = score_segments(judged_segments, texts, MQM.with_weights(WEIGHTS))
+        texts[PRINTED_NAMES.get(system, system)].setdefault(int(segment), []).append(len(text_judgments))
+        text_judgments.append(TextJudgment(row.worker, cast(Mapping[str, Any], row.stored), segment))
+    segments = score_segments(text_judgments, texts, MQM.with_weights(WEIGHTS))
     scores = system_scores(segments)
-    run.note_judgments(f"{len(judged_segments):,} judgments of {len(scores)} systems, as published.")
+    run.note_judgments(f"{len(text_judgments):,} judgments of {len(scores)} systems, as published.")
     # The paper prints penalties, which are scores with the opposite sign.
     penalties = {score.system: -score.score for score in scores}
     for number in run.pack.numbers:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from contrib.error_spans.results.ranks import rank_systems
-from contrib.error_spans.results.segments import JudgedText, score_segments
+from contrib.error_spans.results.segments import TextJudgment, score_segments
 from contrib.packs.running import Run
 from evaluation.presentation.content import Estimate
 from judgments.importers import read_layouts
@@ -59,7 +59,7 @@ def analyse(run: Run) -> None:
             run.missing(number.id, "the files have no judgments of it")
 
 
-def _read_judgment(row: Mapping[str, Any]) -> JudgedText:
+def _read_judgment(row: Mapping[str, Any]) -> TextJudgment:
     """Read a judgment from a row. The third part of a document's name is its domain: news in test-en-news_bbc.1."""
     domain = row["document"].replace("_", "-").split("-")[2]
-    return JudgedText(row["worker"], {"spans": [], "score": float(row["score"])}, row["document"], domain)
+    return TextJudgment(row["worker"], {"spans": [], "score": float(row["score"])}, row["document"], domain)

@@ -28,7 +28,7 @@ JSON_COLUMNS = {"answer", "content", "systems"}  # columns that are text with JS
 
 
 def _rows_of_part(work: ExportWork) -> JudgmentRows:
-    """Return the judgments of a part of an export, whose pieces are units. Reading them updates counts and tally."""
+    """Return the judgments of a part, whose pieces are units. Reading them updates the part's counts and tally."""
     return JudgmentRows(
         work.study, work.moment, work.revisions, unit_ids=work.pieces, counts=work.counts, tally=work.tally
     )
