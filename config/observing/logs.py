@@ -28,8 +28,8 @@ class PathPatternFilter(logging.Filter):
         request: Any = getattr(record, "request", None)
         if record.name == "django.security.csrf" and isinstance(record.args, tuple):
             # Some reasons end with a header of the request: "Origin checking failed - https://..."
-            reason, *more_args = record.args
-            record.args = (str(reason).partition(" - ")[0], *more_args)
+            reason, *other_args = record.args
+            record.args = (str(reason).partition(" - ")[0], *other_args)
         elif record.name.startswith("django.security."):
             record.msg = f"Refused: {record.name.rpartition('.')[2]}"
             record.args = ()

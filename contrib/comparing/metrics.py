@@ -59,15 +59,15 @@ def compare_metrics(
     kind = compared_kind(study)
     names = distinct_metrics(first, second)
     check_imported(study.dataset, names)
-    imported = load_imported(study.dataset, names)
+    imported_scores = load_imported(study.dataset, names)
     progress(0.05, "reading judgments")
     table = loaders.load_judgments(study)
     judgments = _StudyJudgments(study, table, consensus_of(study, table), loaders.load_references(study))
     progress(0.3, "scoring captions")
     if kind.compares_pairs:
-        comparison = _compare_pairs(judgments, names, tokenizer, imported)
+        comparison = _compare_pairs(judgments, names, tokenizer, imported_scores)
     else:
-        comparison = _compare_captions(judgments, names, tokenizer, imported, progress)
+        comparison = _compare_captions(judgments, names, tokenizer, imported_scores, progress)
     return {
         "metrics": names,
         "tokenizer": tokenizer,
@@ -87,13 +87,13 @@ class _StudyJudgments:
 
 
 def _compare_pairs(
-    judgments: _StudyJudgments, names: Sequence[str], tokenizer: str, imported: ImportedScores
+    judgments: _StudyJudgments, names: Sequence[str], tokenizer: str, imported_scores: ImportedScores
 ) -> dict[str, Any]:
     """Return the part of the result of ``compare_metrics`` that is about pairs."""
     material = judged_pairs(judgments.study, judgments.consensus, judgments.references)
     pairs = material.pairs
     metric_results, scores_by_metric = score_pairs(
-        pairs, material.documents, metrics=names, tokenizer=tokenizer, imported=imported
+        pairs, material.documents, metrics=names, tokenizer=tokenizer, imported=imported_scores
     )
     clusters = pair_clusters(judgments.study, judgments.table, judgments.consensus, pairs)
     # The changes if a rater is left out. None, if raters are unknown; the result is then about these raters only.
@@ -115,7 +115,7 @@ def _compare_captions(
     judgments: _StudyJudgments,
     names: Sequence[str],
     tokenizer: str,
-    imported: ImportedScores,
+    imported_scores: ImportedScores,
     progress: Progress,
 ) -> dict[str, Any]:
     """Return the part of the result of ``compare_metrics`` that is about captions.
@@ -126,9 +126,9 @@ def _compare_captions(
     captions, _counts = judged_captions(study, judgments.consensus, judgments.table, references)
     # Imported metrics that have a score of each system, and none of single captions.
     system_metrics = [
-        name for name in names if set(imported.columns.get(name, ())) == {ScoreKeys.Subject.SYSTEMS}
+        name for name in names if set(imported_scores.columns.get(name, ())) == {ScoreKeys.Subject.SYSTEMS}
     ]
-    signatures = {name: imported.signature(name) for name in system_metrics}
+    signatures = {name: imported_scores.signature(name) for name in system_metrics}
     caption_scores: dict[str, Floats] = {}  # by metric
     if len(system_metrics) < len(names):
         scored_captions = score_captions(
@@ -136,7 +136,7 @@ def _compare_captions(
             references.documents(),
             metrics=[name for name in names if name not in system_metrics],
             tokenizer=tokenizer,
-            imported=imported,
+            imported=imported_scores,
         )
         signatures |= {name: metric.signature for name, metric in scored_captions.scores.items()}
         caption_scores = {name: metric.images for name, metric in scored_captions.scores.items()}  # (N,)
@@ -154,7 +154,9 @@ def _compare_captions(
         **scope_fields(deletions),
         "signatures": {name: signatures[name] for name in names},
         "rows": rows,
-        "systems": _compare_on_systems(study, names, caption_scores, people_scores, captions, imported),
+        "systems": _compare_on_systems(
+            study, names, caption_scores, people_scores, captions, imported_scores
+        ),
         "notes": [_note_system_metrics(system_metrics)] if system_metrics else [],
     }
 
@@ -165,7 +167,7 @@ def _compare_on_systems(
     caption_scores: Mapping[str, Floats],
     people_scores: Floats,
     captions: Sequence[CaptionTexts],
-    imported: ImportedScores,
+    imported_scores: ImportedScores,
 ) -> dict[str, Any] | None:
     """Return the agreement of the metrics with people over systems; None if too few systems gave the judged captions.
 
@@ -195,7 +197,7 @@ def _compare_on_systems(
         if name in caption_scores:
             scores.append(caption_scores[name][rows])
         else:
-            column = imported.columns[name][ScoreKeys.Subject.SYSTEMS]
+            column = imported_scores.columns[name][ScoreKeys.Subject.SYSTEMS]
             score_by_system = dict(zip(column.keys["system"].tolist(), column.scores.tolist(), strict=True))
             scores.append(np.array([score_by_system.get(system, np.nan) for system in systems]))
     if np.isnan(np.concatenate(scores)).any():

@@ -79,10 +79,10 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
     if bool(first) != bool(second):
         raise EvaluationError(_("Only one system or metric of the pilot is named; expected two, or none."))
     if first:
-        right = simulate_consensus_accuracy(study, people)
+        right_share = simulate_consensus_accuracy(study, people)
         compares_systems = question == "systems"
         estimate_difference = estimate_system_difference if compares_systems else estimate_metric_difference
-        estimates = estimate_difference(study, first, second, right=right)
+        estimates = estimate_difference(study, first, second, right=right_share)
         assumptions |= {name: round(value, 6) for name, value in estimates.items()}
         if not loaders.is_anonymous(study):
             find_sides = _sides_of_systems if compares_systems else _sides_of_metrics

@@ -104,13 +104,13 @@ def _people_of_crowd(study: Study, true_answers: Mapping[int, Any]) -> VoterMode
     """Return people with the accuracy of the crowd's counted judgments; None if it decides nothing."""
     table, design = loaders.load_judgments(study), design_of(study)
     is_counted = table.is_counted
-    expected_answers = np.array([int(true_answers[unit]) for unit in table.unit[is_counted].tolist()])
-    if not expected_answers.size:
+    true_values = np.array([int(true_answers[unit]) for unit in table.unit[is_counted].tolist()])
+    if not true_values.size:
         return None
     try:
         # `right` is of all votes, so it contains careless ones. A unit cannot have more votes than there are `raters`.
         return VoterModel(
-            right=float((table.value[is_counted] == expected_answers).mean()),
+            right=float((table.value[is_counted] == true_values).mean()),
             pair_spread=0.0,
             careless=0.0,
             worker_spread=0.0,

@@ -261,5 +261,5 @@ def _check_expected(record: Record, row: JudgmentRow, checker: AnswerChecker, an
         expected = checker.kind.exchange.from_file(row.expected, content=row.content or {})
         checker.kind.check_expected(expected, answer=answer, unit=unit)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        expectation = f"what an answer of {checker.kind.name} can be compared with"
-        raise record.problem("expected", quote_value(row.expected), expectation) from None
+        requirement = f"what an answer of {checker.kind.name} can be compared with"
+        raise record.problem("expected", quote_value(row.expected), requirement) from None

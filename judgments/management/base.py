@@ -136,8 +136,8 @@ def add_parameters(parser: ArgumentParser, parameters: Parameters) -> None:
             else:
                 help_text = f"{help_text}: one of {', '.join(choices)}"
         # a group already requires one of its members
-        required_option = {} if name in groups else {"required": field.required}
-        group.add_argument(option, metavar=metavar, help=help_text, **required_option)
+        requirement = {} if name in groups else {"required": field.required}
+        group.add_argument(option, metavar=metavar, help=help_text, **requirement)
 
 
 def as_form_data(parameters: Parameters, options: dict[str, Any]) -> QueryDict:

@@ -202,13 +202,13 @@ def list_of_values(values: Iterable[Any], name: str) -> list[Any]:
 
 def same_length(**columns: NDArray[Any] | Sequence[Any]) -> int:
     """Return the number of entries of all columns. Raise BadShape if they differ."""
-    (first, reference), *other_columns = columns.items()
+    (first_name, first_column), *other_columns = columns.items()
     for name, column in other_columns:
-        if len(column) != len(reference):
+        if len(column) != len(first_column):
             raise BadShape(
-                f"{name} has {len(column)} entries and {first} {len(reference)}, expected equally many"
+                f"{name} has {len(column)} entries and {first_name} {len(first_column)}, expected equally many"
             )
-    return len(reference)
+    return len(first_column)
 
 
 def refuse_values(values: NDArray[Any], is_wrong: Flags, name: str, expected: str) -> None:

@@ -59,7 +59,7 @@ class CrowdComparison:
         self.asked_at = timezone.now()
         reports = list(self.backend.fetch_publications(self.study, known=open_publications))
         self.sync_reported(reports, progress)
-        self.note_missing(open_publications, {reported.external_id for reported in reports})
+        self.note_missing(open_publications, {report.external_id for report in reports})
         # slots beyond the places, for people whom the crowd did not confirm
         remove_extra_slots(study=self.study)
 
@@ -72,12 +72,12 @@ class CrowdComparison:
     def sync_reported(self, reports: list[CrowdPublication], progress: Progress | None) -> None:
         """Synchronise the external HITs that the crowd lists. Stop after several unreadable ones in a row."""
         unreadable_count = 0
-        for number, reported in enumerate(reports, 1):
-            publication = self.match_publication(reported)
-            if publication is None or self.can_skip(publication, reported):
+        for number, report in enumerate(reports, 1):
+            publication = self.match_publication(report)
+            if publication is None or self.can_skip(publication, report):
                 continue
             try:
-                self.sync_publication(publication, reported)
+                self.sync_publication(publication, report)
                 unreadable_count = 0
             except RetryLater as problem:  # the next sync reads it again, since it is not marked as read
                 unreadable_count += 1
@@ -88,9 +88,9 @@ class CrowdComparison:
             if progress is not None:
                 progress(number / len(reports), f"{number} of {len(reports)} looked at")
 
-    def can_skip(self, publication: Publication, reported: CrowdPublication) -> bool:
+    def can_skip(self, publication: Publication, report: CrowdPublication) -> bool:
         """Return whether a publication is finished and has the same facts as at the last sync (``seen``)."""
-        is_unchanged = publication.state == State.FINISHED and publication.seen == dict(reported.facts)
+        is_unchanged = publication.state == State.FINISHED and publication.seen == dict(report.facts)
         return is_unchanged and not self.is_full
 
     def note_missing(self, publications: list[Publication], listed_ids: set[str]) -> None:
@@ -106,17 +106,17 @@ class CrowdComparison:
                     publication=publication.external_id,
                 )
 
-    def match_publication(self, reported: CrowdPublication) -> Publication | None:
+    def match_publication(self, report: CrowdPublication) -> Publication | None:
         """Return the publication of a reported external HIT.
 
         If the outcome of the call that created the HIT was unknown, the call is marked as done. If there is no
         publication, or it belongs to another external HIT, this is noted as a discrepancy, and None is returned.
         """
-        publications, external_id = at_crowd(Publication, self.study), reported.external_id
+        publications, external_id = at_crowd(Publication, self.study), report.external_id
         publication = publications.filter(external_id=external_id).first()
         if publication is not None:
             return publication
-        publication = publications.filter(token=reported.token).first()
+        publication = publications.filter(token=report.token).first()
         if publication is None:
             self.note(
                 "only-there",
@@ -131,8 +131,8 @@ class CrowdComparison:
             self.note("twice-there", sentence, publication=external_id, first=first_id)
             return None
         call = CrowdCall.objects.get(key=publication.token)
-        expires_at = reported.expires_at.isoformat() if reported.expires_at else ""
-        answer = {"external_id": external_id, "group_id": reported.group_id, "expires_at": expires_at}
+        expires_at = report.expires_at.isoformat() if report.expires_at else ""
+        answer = {"external_id": external_id, "group_id": report.group_id, "expires_at": expires_at}
         try:
             finish_call(call=call, answer=answer)
         except OverBudget as problem:
@@ -142,23 +142,23 @@ class CrowdComparison:
         publication.refresh_from_db()
         return publication if publication.external_id else None  # None if the call was dropped before
 
-    def sync_publication(self, publication: Publication, reported: CrowdPublication) -> None:
+    def sync_publication(self, publication: Publication, report: CrowdPublication) -> None:
         """Record the work on an external HIT if it may have changed, and end its publication if the HIT is over."""
-        self.compare_terms(publication, reported)
+        self.compare_terms(publication, report)
         read_at = timezone.now()
-        if self.must_read_work(publication, reported):
+        if self.must_read_work(publication, report):
             self.record_all_work(publication)
-            end_superseded_sessions(publication)  # the crowd confirmed their ids for other workers
-        if reported.is_over and reported.readable:
+            end_superseded_sessions(publication)  # whose id the crowd confirmed for others
+        if report.is_over and report.readable:
             end_publication(publication, read_at=read_at, asked_at=self.asked_at)
-        Publication.objects.filter(pk=publication.pk).update(seen=dict(reported.facts), looked_at=read_at)
+        Publication.objects.filter(pk=publication.pk).update(seen=dict(report.facts), looked_at=read_at)
 
-    def must_read_work(self, publication: Publication, reported: CrowdPublication) -> bool:
+    def must_read_work(self, publication: Publication, report: CrowdPublication) -> bool:
         """Return whether the work on an external HIT must be read, since it may have changed."""
-        if self.is_full or _has_news(publication, reported):
+        if self.is_full or _has_news(publication, report):
             return True
         # before unconfirmed work is excluded, read whether the crowd knows it by now
-        return reported.is_over and _has_unconfirmed_work(publication)
+        return report.is_over and _has_unconfirmed_work(publication)
 
     def record_all_work(self, publication: Publication) -> None:
         """Record all work on an external HIT, and note work whose answers are missing."""
@@ -171,31 +171,31 @@ class CrowdComparison:
                 sentence = f"Assignment {session_id} of {hit_id} was submitted at the crowd. {problem}"
                 self.note("no-answers", sentence, publication=hit_id, assignment=session_id)
 
-    def compare_terms(self, publication: Publication, reported: CrowdPublication) -> None:
+    def compare_terms(self, publication: Publication, report: CrowdPublication) -> None:
         """Note whether the crowd deleted an external HIT, or reports another pay or number of places."""
         external_id, title = publication.external_id, self.backend.title
         currency = design_of(publication.study).currency
-        if not reported.readable:
+        if not report.readable:
             sentence = f"{external_id} was deleted at {title}; what was submitted is not shown there."
             self.note("deleted-there", sentence, publication=external_id)
-        if reported.reward_cents is not None and reported.reward_cents != publication.reward_cents:
-            reported_pay = spell_cents(reported.reward_cents, currency)
+        if report.reward_cents is not None and report.reward_cents != publication.reward_cents:
+            reported_pay = spell_cents(report.reward_cents, currency)
             pay = f"{reported_pay} at {title}, and {spell_cents(publication.reward_cents, currency)}"
             self.note("money", f"{external_id} pays {pay} by our rows.", publication=external_id)
         extensions = publication.calls.filter(kind=Ability.EXTEND).exclude(
             state__in=[CrowdCall.State.DONE, CrowdCall.State.DROPPED]
         )
-        if reported.places != publication.places and not extensions.exists():
-            people = f"{reported.places} people at {title}, and for {publication.places}"
+        if report.places != publication.places and not extensions.exists():
+            people = f"{report.places} people at {title}, and for {publication.places}"
             self.note("places", f"{external_id} is for {people} by our rows.", publication=external_id)
 
 
-def _has_news(publication: Publication, reported: CrowdPublication) -> bool:
+def _has_news(publication: Publication, report: CrowdPublication) -> bool:
     """Return whether the work on an external HIT may have changed since it was last read.
 
     This is so if the reported facts have changed, if a notification came, or if the last reading was long ago.
     """
-    read_at, facts = publication.looked_at, dict(reported.facts)
+    read_at, facts = publication.looked_at, dict(report.facts)
     if read_at is None or publication.seen != facts or timezone.now() - read_at > FULL_READ_INTERVAL:
         return True
     return publication.hinted_at is not None and publication.hinted_at >= read_at

@@ -106,11 +106,11 @@ def _money_context(study: Study, budget: Budget | None, figures: CrowdFigures) -
 
 def _offer_context(study: Study, backend: CrowdBackend) -> Context:
     """Return what the crowd supports, and how many publications, sessions and qualifications the study has there."""
-    unsupported = set(Ability) - backend.can - UNMENTIONED_ABILITIES
+    missing_abilities = set(Ability) - backend.can - UNMENTIONED_ABILITIES
     return {
         "abilities": {ability.value for ability in backend.can},
         "unsupported_abilities": [
-            _(ABILITY_PHRASES[ability]) for ability in Ability if ability in unsupported
+            _(ABILITY_PHRASES[ability]) for ability in Ability if ability in missing_abilities
         ],
         "entrance": backend.describe_entrance(study) if study.platform else "",
         "publication_counts": _count_by(at_crowd(Publication, study), "state", Publication.State),

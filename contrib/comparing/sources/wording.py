@@ -15,8 +15,7 @@ def describe_compared_sources(result: dict[str, Any]) -> str:
     It is kappa of the consensus, kappa at the given or the best thresholds, or the correlation of scores: the first of
     these that is defined.
     """
-    shared_count = result["units"]["shared"]
-    if not shared_count:
+    if not result["units"]["shared"]:
         return _("The two studies have no item in common, so their agreement is unknown.")
     consensus, grid = result["consensus"], result["thresholds"]
     if consensus["n"]:

@@ -100,7 +100,7 @@ def segments_of(study: Study) -> Segments:
     if not marks_errors(study):
         raise EvaluationError(WRONG_PROTOCOL.format(slug=study.slug, protocol=study.protocol))
     judgments = loaders.included_judgments(study, loaders.load_judgments(study))
-    # Indices in `judgments`, by text.
+    # Indices in `judgments`, by the judged texts.
     indices_by_text: defaultdict[TextKey, list[int]] = defaultdict(list)
     for index, judgment in enumerate(judgments):
         indices_by_text[judgment.unit.item_id, judgment.unit.first.text_key].append(index)

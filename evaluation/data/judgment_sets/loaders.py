@@ -238,8 +238,8 @@ def load_judgments(
     excluded_ids = [worker_id for worker_id, record in records.items() if not record.is_used]
     is_set_aside = flags // SET_ASIDE % 2 == 1
     is_used = ~is_set_aside & ~units.is_withdrawn[unit_index] & ~np.isin(worker, excluded_ids)
-    unconfirmed = Judgment.objects.filter(assignment__in=unconfirmed_work(study).values("pk"))
-    is_used &= ~np.isin(pk, list(unconfirmed.values_list("pk", flat=True)))
+    unconfirmed_judgments = Judgment.objects.filter(assignment__in=unconfirmed_work(study).values("pk"))
+    is_used &= ~np.isin(pk, list(unconfirmed_judgments.values_list("pk", flat=True)))
     answer: tuple[Any, ...] = ()
     if has_open_answers:
         answers = _open_answers(study, newest)
@@ -551,13 +551,13 @@ def included_votes(
         units: row ids of the units to read; None for all.
     """
     if moment is None:
-        excluded_ids, invalidated = workers_below_pass_mark(study), frozenset[UUID]()
-        unconfirmed = frozenset(unconfirmed_work(study).values_list("pk", flat=True))
+        excluded_ids, invalidated_ids = workers_below_pass_mark(study), frozenset[UUID]()
+        unconfirmed_ids = frozenset(unconfirmed_work(study).values_list("pk", flat=True))
         judgments = Judgment.objects.current().filter(
             Q(assignment__study=study) if units is None else Q(unit__in=units)
         )
     else:
-        excluded_ids, invalidated, unconfirmed = (
+        excluded_ids, invalidated_ids, unconfirmed_ids = (
             moment.workers_below_pass_mark,
             frozenset(moment.invalidating_rules),  # the assignments, which are the keys
             moment.unconfirmed_assignments,
@@ -569,11 +569,11 @@ def included_votes(
     )  # fmt: skip
     for row in sorted_by_unit_and_name(rows.iterator(ROWS_PER_BATCH), unit=0, worker=1):
         unit, name, worker, key, value, answer, set_aside, withdrawn, assignment, control, presented = row
-        if assignment in invalidated:
+        if assignment in invalidated_ids:
             continue
         if moment is not None:
             withdrawn = unit in moment.withdrawn_items
-        is_used = not (set_aside or withdrawn or worker in excluded_ids or assignment in unconfirmed)
+        is_used = not (set_aside or withdrawn or worker in excluded_ids or assignment in unconfirmed_ids)
         vote = value if answer is None else answer
         tally.add(key, name, vote, used=is_used, control=control, presented=presented)
         if is_used and not control:

@@ -64,9 +64,9 @@ class UploadViews(QuorumAdmin):
         if request.method == "POST" and form.is_valid():
             upload = form.store_files()
             if upload is not None:
-                cleaned_data = form.cleaned_data
-                choices = {name: cleaned_data[name] for name in ("pictures_at", "format", "encoding")}
-                choices["uploaded"] = [file.name or "" for file in cleaned_data["files"]]
+                form_values = form.cleaned_data
+                choices = {name: form_values[name] for name in ("pictures_at", "format", "encoding")}
+                choices["uploaded"] = [file.name or "" for file in form_values["files"]]
                 try:
                     return self._inspect(request, upload, choices)
                 except QuorumError as error:
@@ -232,20 +232,20 @@ class UploadViews(QuorumAdmin):
             return self._inspect_again(request, upload, choices, maps)
         if not form.is_valid():
             return self._inspection_page(request, form, upload)
-        cleaned_data = form.cleaned_data
+        form_values = form.cleaned_data
         notice = ""
-        if cleaned_data["encoding"] != inspection.encoding:
+        if form_values["encoding"] != inspection.encoding:
             notice = gettext("Nothing is imported yet. This preview shows the rows in the chosen encoding.")
         elif maps != {name: table.as_mapping() for name, table in tables.items()}:
             notice = gettext("Nothing is imported yet. This preview shows the rows with the chosen columns.")
         if notice:  # the person has not seen the preview yet
             messages.info(request, notice)
             return self._inspect_again(request, upload, choices, maps)
-        with_pictures = inspection.pictures and not cleaned_data.get("without_pictures")
+        with_pictures = inspection.pictures and not form_values.get("without_pictures")
         args = {
             "upload": upload,
-            "name": cleaned_data["name"],
-            "attribution": cleaned_data["attribution"],
+            "name": form_values["name"],
+            "attribution": form_values["attribution"],
             "images": choices["pictures_at"],
             "parts": form.parts(),
             "pictures": inspection.folder if with_pictures else None,

@@ -95,7 +95,7 @@ def _options_of_image(
         return {(): _foreign_options(image, references, images, rng)}
     if kind == "HM":
         return {
-            (name,): iter([_Option(human, text, None, name) for human in references])
+            (name,): iter([_Option(reference, text, None, name) for reference in references])
             for name, text in outputs
         }
     return {

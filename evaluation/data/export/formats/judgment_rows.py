@@ -117,8 +117,8 @@ class JudgmentRows:
             draw_chance = optional_columns.pop() if has_draws else None
             content = optional_columns.pop() if kind.is_open else {}
             fields = optional_columns.pop() if has_documents else ()
-            assignment_id, invalidated, is_included = assignment_columns(assignment, worker_id)
-            is_current = pk not in revised_ids and invalidated is None
+            assignment_id, invalidating_rule, is_included = assignment_columns(assignment, worker_id)
+            is_current = pk not in revised_ids and invalidating_rule is None
             is_used = is_current and is_included and not set_aside and unit_id not in moment.withdrawn_items
             if is_current:
                 vote = value if answer is None else answer
@@ -128,7 +128,7 @@ class JudgmentRows:
             counts["control"] += control
             counts["simulated"] += simulated
             counts["revised"] += pk in revised_ids
-            counts["invalidated"] += invalidated is not None
+            counts["invalidated"] += invalidating_rule is not None
             row = {  # in the order of JUDGMENT_COLUMNS
                 "study": study.slug,
                 "unit": unit,
@@ -160,7 +160,7 @@ class JudgmentRows:
                 "comment": comment or None,
                 # An imported judgment also counts the earlier answers that its file did not have.
                 "revision": revision_numbers.get(pk, 0) + signals.get(IMPORTED_REVISION, 0),
-                "invalidated": invalidated,
+                "invalidated": invalidating_rule,
                 "content": content or None,
                 "systems": systems.get(unit_id),
                 ANSWERS: extra_answers,  # that people could give besides the two sides
@@ -188,9 +188,9 @@ class JudgmentRows:
         if has_draws:
             optional_columns.append(Subquery(DRAW_CHANCE))
         judgments = judgments.order_by("unit__position", "unit_id", "pk")
-        stored_rows = judgments.values_list(*STORED_COLUMNS, *optional_columns)
+        rows = judgments.values_list(*STORED_COLUMNS, *optional_columns)
         return sorted_by_unit_and_name(
-            converted_rows(stored_rows),
+            converted_rows(rows),
             unit=STORED_COLUMNS.index("unit_id"),
             worker=STORED_COLUMNS.index("assignment__worker__name"),
         )
