@@ -133,7 +133,8 @@ def ask_to_extend(
             % {"publication": publication}
         )
     backend_of(publication.study).refuse_places(publication, places)
-    # more time, or the end of a pause for lack of screen-outs, lets people take released places again
+    # More time, or the end of a pause for lack of screen-outs, lets people take released places again. People can be
+    # screened out again after every extension.
     reopened_places = _count_released_places(publication) if until or screen_outs else 0
     reopened_screen_outs = _count_released_screen_outs(publication)
     number = publication.calls.filter(kind=Ability.EXTEND).count() + 1

@@ -126,7 +126,7 @@ def book_money(
                 session=session,
                 call=call,
                 by_id=account_id,
-                door=act.origin,
+                door=act.origin,  # "page", "api", "job" or "command"
                 request=act.origin_detail,
             )
             _update_budget(budget, reserved, spent, is_fact=is_fact)

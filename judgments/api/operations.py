@@ -84,14 +84,14 @@ class OperationView(APIView):
         )(view)
         return described_view
 
-    def post(self, request: Request, slug: str, **path: str) -> Response:
-        return self.do(request, slug, **path)
+    def post(self, request: Request, slug: str, **path_parts: str) -> Response:
+        return self.do(request, slug, **path_parts)
 
-    def do(self, request: Request, slug: str, **path: str) -> Response:
-        """Do the operation. ``path`` has further parts of the address, such as the key of the row it is about."""
+    def do(self, request: Request, slug: str, **path_parts: str) -> Response:
+        """Do the operation. ``path_parts`` are further parts of the address, such as the key of the row it is about."""
         operation = self.operation
         study = study_for(request, slug, operation.right)
-        values = operation.read(_body(request, operation), row=path.get(operation.row))
+        values = operation.read(_body(request, operation), row=path_parts.get(operation.row))
         if operation.job:
             return job_response(request, operation.start(study, values, by=staff_of(request)))
         outcome = operation.run(study, values, by=staff_of(request))

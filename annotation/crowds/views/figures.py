@@ -67,7 +67,7 @@ _STORED_FIGURES = TypeAdapter(CrowdFigures)
 
 
 def crowd_figures(study: Study) -> CrowdFigures:
-    pays, overclaims = pay_and_overclaims(study)
+    pays, overclaims = pay_and_overclaims(study)  # the lowest wages and the largest overclaims first
     sessions_below_floor = [pay for pay in pays if pay.top_up_cents]
     underpaid_sessions = sessions_below_floor[:MAX_LINES_SHOWN]
     can_pay = any(pay.approved for pay in sessions_below_floor)

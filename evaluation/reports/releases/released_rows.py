@@ -55,6 +55,7 @@ FIELDS_OF_PAIRS = {
 
 
 def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
+    """Yield the units, except those of quizzes. Without ``texts``, the columns of texts are None."""
     kind = KINDS[study.protocol]
     decisions = decisions_of(study)
     full_depth = full_depth_units(study) or set()  # units that early stopping leaves alone
@@ -84,7 +85,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
             "content": (content or None) if kind.is_open else None,
         }
         # Columns that only some units have. "same_words" tells which texts are equal in a release without texts.
-        if caption_with_text != first_id:
+        if caption_with_text != first:
             row["same_words"] = caption_with_text
         if credits:
             row["systems"] = credits

@@ -47,7 +47,7 @@ class BoxMeasures:
     Attributes:
         deciding_measure: the measure of the verdict.
         means: whether the score of an image is a mean over people.
-        baselines: a function that yields the baselines.
+        baselines: a function that yields the baselines, from units, people, (images,) codes of documents, and a seed.
     """
 
     names = ("precision", "recall", F1)

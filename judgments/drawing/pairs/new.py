@@ -15,7 +15,8 @@ from judgments.drawing.keys import content_key
 from judgments.drawing.material import Image, Pair, Text
 from judgments.drawing.pairs.comparisons import AcceptedPairs, SystemNames, least_drawn
 
-# number of a pair's candidates that are references of its image, by kind
+# Number of a pair's candidates that are references of its image, by kind. HC has two captions of people, HI one of them
+# of another image, HM a person's and a system's, MM two systems'.
 CANDIDATE_REFERENCES = {"HC": 2, "HI": 1, "HM": 1, "MM": 0}
 
 
