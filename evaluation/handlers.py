@@ -85,7 +85,7 @@ def report(run: JobRun, *, study: str, **parts: bool) -> None:
 
 
 def release(run: JobRun, *, study: str, version: str, **terms: Any) -> None:
-    """Write the bundle (archive) of a release to the export folder. Store its row in the transaction that ends the job."""
+    """Write the archive of a release to the export folder. Store its row in the transaction that ends the job."""
     study_row = find_study(study)
     path = prepare_release_path(study=study_row, version=version, job_id=run.job_id, run=run.name)
     bundle = write_release(
