@@ -79,6 +79,7 @@ class ReportInputs:
 
     Attributes:
         table: all judgments of the study.
+        aggregation: the analysis with the counts, the consensus and the agreement.
         evaluation: the evaluation of metrics, or None, with the reason in ``no_evaluation_reason``.
         unit_weights: by row id, weights of audited units, which a filter had rejected, if the evaluation has weights.
         full_depth_units: row ids of the units to which agreement is limited, because early stopping did not end

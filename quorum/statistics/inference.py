@@ -47,8 +47,8 @@ DEFAULTS: Mapping[str, Any] = {
 class Result:
     """Fields that all results have in addition to their figures.
 
-    seed: of random numbers, if there were any. reason: why a figure or the interval is undefined. clusters: number of
-    clusters by name, such as item and rater. signature: see the docstring of this module.
+    seed: of random numbers, if there were any. reason: why a figure or the interval is undefined. note: remarks on the
+    method. clusters: number of clusters by name, such as item and rater. signature: see the docstring of this module.
     """
 
     seed: int | None = None
@@ -64,7 +64,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inference(Result):
-    """A result with an interval, whose limits are nan if there is no interval."""
+    """A result with an interval, or nan for its limits. `undefined_resamples` gave no value, and are left out."""
 
     low: float = math.nan
     high: float = math.nan

@@ -94,6 +94,7 @@ def _cell_as_json(cell: ThresholdAgreement) -> dict[str, Any]:
 
 
 def correlations_of_scores(sources: MatchedSources, resampling: Resampling) -> dict[str, Any]:
+    """Return the correlations between the scores of shared units."""
     reason = _why_no_scores(sources) or ("" if sources.is_shared.any() else NO_SHARED_UNITS)
     if reason:
         return {
