@@ -111,7 +111,7 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
         "by_kind": [(_(KIND_LABELS[name]), counts) for name, counts in figures.by_kind],
         "design": design_of(study),
         "control_pool": study.notes.get("control_pool"),
-        "alarm": sum_control_alarms(study),
+        "alarm": sum_control_alarms(study),  # of participants who have seen all check questions
         "may_withdraw": context["may_change"] and study.source == Study.Source.DESIGNED,
     }
     return TemplateResponse(request, "admin/annotation/study_controls.html", context)

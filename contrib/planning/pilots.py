@@ -97,9 +97,9 @@ def variance_components(study: Study) -> dict[str, Any]:
     if loaders.is_anonymous(study):
         return {}
     table, units = loaders.load_judgments(study), loaders.judged_units_of(study)
-    rows = table.is_counted & ~np.isnan(table.value)
+    is_numeric = table.is_counted & ~np.isnan(table.value)
     images = loaders.clusters_of_units(study, units)
-    ratings, clusters = counted_ratings(table, units, rows, images, anonymous=False)
+    ratings, clusters = counted_ratings(table, units, is_numeric, images, anonymous=False)
     assert clusters is not None, "there are images"
     votes = ratings.labels[ratings.code]  # the values, which ratings hold as codes
     return components_of(KINDS[study.protocol], votes, clusters)
@@ -118,18 +118,18 @@ def estimate_taste(study: Study, people: PilotModel, sides: Mapping[int, int]) -
     side_of_unit = {
         unit.pk: sides[unit.pair] for unit in units if unit.pair is not None and unit.pair in sides
     }
-    rows = table.is_counted & np.isin(table.value, SIDES) & np.isin(table.unit, list(side_of_unit))
-    unit = table.unit[rows]
-    columns = {ITEM: unit, RATER: table.worker[rows]}
+    is_vote = table.is_counted & np.isin(table.value, SIDES) & np.isin(table.unit, list(side_of_unit))
+    unit = table.unit[is_vote]
+    columns = {ITEM: unit, RATER: table.worker[is_vote]}
     # The slope of the logistic function at a probability q is q (1 - q). This is its mean over pairs, where q is the
     # probability of a right vote on a pair, with the mean right and the variance spread * right * (1 - right).
     slope = people.right * (1 - people.right) * (1 - people.spread)
-    if not rows.any() or not slope:
+    if not is_vote.any() or not slope:
         return 0.0
     clusters = Clusters.from_columns(columns, len(unit))
     if len(clusters.columns_used) < len(columns):  # all votes are on one unit, or of one person
         return 0.0
-    votes_for_first = (table.value[rows] == np.array([side_of_unit[pk] for pk in unit.tolist()])) * 1.0
+    votes_for_first = (table.value[is_vote] == np.array([side_of_unit[pk] for pk in unit.tolist()])) * 1.0
     # in the order of `columns`
     _variance_of_units, variance_of_people, *_ = clusters.components(votes_for_first)
     return min(MAX_TASTE, math.sqrt(float(variance_of_people)) / slope)

@@ -123,7 +123,7 @@ def _people_of_crowd(study: Study, true_answers: Mapping[int, Any]) -> VoterMode
 
 def _sides_of_metrics(evaluation: MetaEvaluation | None, truth: TrueWinners) -> dict[str, dict[int, int]]:
     """Return the side that each metric names, by metric and by the pair's row id."""
-    if evaluation is None or evaluation.metric_results.pks is None:
+    if evaluation is None or evaluation.metric_results.pks is None:  # pairs always have ``pks``
         return {}
     pks = evaluation.metric_results.pks.tolist()
     return {

@@ -46,13 +46,13 @@ class BoxMeasures:
 
     Attributes:
         deciding_measure: the measure of the verdict.
-        means: whether the score of an image is a mean over people.
+        averages_people: whether the score of an image is a mean over people.
         baselines: a function that yields the baselines, from units, people, (images,) codes of documents, and a seed.
     """
 
     names = ("precision", "recall", F1)
     deciding_measure = F1
-    means = False  # because people's boxes of a description are the majority of their answers
+    averages_people = False  # because people's boxes of a description are the majority of their answers
     baselines = staticmethod(box_baselines)
 
     def selections_of_people(self, kind: Kind, answers: UnitsWithAnswers) -> list[list[int]]:
@@ -96,7 +96,7 @@ class KeywordMeasures:
 
     names = ("best", OOT, BEST_MODE, OOT_MODE, "precision", "recall", F1)
     deciding_measure = OOT
-    means = True
+    averages_people = True
     baselines = staticmethod(keyword_baselines)
 
     def selections_of_people(self, kind: Kind, answers: UnitsWithAnswers) -> list[list[str]]:

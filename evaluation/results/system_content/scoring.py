@@ -222,7 +222,7 @@ def _outputs(
             row[source, reference.image[version]],
             renumber_codes(reference.rater[version]),
             measure_scores[source, image_count + version],
-            has_means=measures.means,
+            measures.averages_people,
         )
     return Outputs(
         names=list(map(str, range(len(scores)))),
