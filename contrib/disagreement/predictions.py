@@ -51,11 +51,11 @@ def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels
     index_by_unit = {keys[position]: index for index, position in enumerate(positions.tolist())}
     predicted_shares = np.full(soft.shares.shape, np.nan)
     lines = (line for _, line in read_lines(path, newline=""))
-    for where, unit, shares in read_distributions(lines, f"{path}, line ", set(keys), soft.labels.tolist()):
+    for place, unit, shares in read_distributions(lines, f"{path}, line ", set(keys), soft.labels.tolist()):
         if unit not in index_by_unit:
             continue  # no answer to this unit is used
         if (shares[soft.shares[index_by_unit[unit]] > 0] == 0).any():
-            raise EvaluationError(f"{where} {ZERO_SHARE_PROBLEM}")
+            raise EvaluationError(f"{place} {ZERO_SHARE_PROBLEM}")
         predicted_shares[index_by_unit[unit]] = shares
     if np.isnan(predicted_shares).all():
         raise EvaluationError(f"{path} predicts no judged unit of the study.")
@@ -82,7 +82,7 @@ def read_distributions(
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        where = f"{source}{number}"
+        place = f"{source}{number}"
         try:
             row = load_json(line)
             unit = row["unit"]
@@ -90,23 +90,23 @@ def read_distributions(
             unit_exists = unit in units  # TypeError if it is a list or an object
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
             raise EvaluationError(
-                f'{where} cannot be read; expected such as {{"unit": "...", "distribution": {{"1": 0.3, "2": 0.7}}}}.'
+                f'{place} cannot be read; expected such as {{"unit": "...", "distribution": {{"1": 0.3, "2": 0.7}}}}.'
             ) from None
         if not unit_exists:
-            raise EvaluationError(f"{where} names unit {unit!r:.60}, which the study does not have.")
+            raise EvaluationError(f"{place} names unit {unit!r:.60}, which the study does not have.")
         if unknown_labels := set(share_by_label) - set(labels):
             raise EvaluationError(
-                f"{where} has answer {min(unknown_labels)!r:.60}; expected {', '.join(labels)}."
+                f"{place} has answer {min(unknown_labels)!r:.60}; expected {', '.join(labels)}."
             )
         shares = np.array([share_by_label.get(label, 0.0) for label in labels])
         total = shares.sum()
         # The comparison is also false for nan.
         if not ((shares >= 0).all() and abs(total - 1) <= SUM_TOLERANCE):
-            raise EvaluationError(f"{where} adds up to {total:g}; expected shares from 0 whose sum is 1.")
+            raise EvaluationError(f"{place} adds up to {total:g}; expected shares from 0 whose sum is 1.")
         if unit in units_read:
-            raise EvaluationError(f"{where} tells unit {unit!r} again.")
+            raise EvaluationError(f"{place} tells unit {unit!r} again.")
         units_read.add(unit)
-        yield where, unit, shares / total
+        yield place, unit, shares / total
 
 
 def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User | None = None) -> str:
@@ -133,10 +133,10 @@ def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User
     labels = list(kind_of(study).outcomes)
     unit_ids: list[int] = []
     distributions: list[Floats] = []
-    for where, unit, shares in read_distributions(hashed_lines(), "Line ", set(units), labels):
+    for place, unit, shares in read_distributions(hashed_lines(), "Line ", set(units), labels):
         if not shares.all():
             raise EvaluationError(
-                f"{where} gives 0 to an answer; expected more, as its cost would be infinite."
+                f"{place} gives 0 to an answer; expected more, as its cost would be infinite."
             )
         unit_ids.append(units[unit])
         distributions.append(shares)

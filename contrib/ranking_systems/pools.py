@@ -45,11 +45,11 @@ class DatasetPart:
     pool_words: list[Document]
 
 
-def read_parts(dataset: Dataset, caption: int, seed: int) -> list[DatasetPart]:
+def read_parts(dataset: Dataset, caption_number: int, seed: int) -> list[DatasetPart]:
     """Return the parts for training, for choosing settings, and for the pool.
 
     Args:
-        caption: number, from 0, of the caption of each image that is in the pool.
+        caption_number: number, from 0, of the caption of each image that is in the pool.
         seed: seed of random splits, which a dataset without splits gets.
 
     Raises:
@@ -70,8 +70,8 @@ def read_parts(dataset: Dataset, caption: int, seed: int) -> list[DatasetPart]:
                 f"{', '.join(SPLIT_NAMES)}, or none, to have them drawn)."
             )
         for item in images:
-            _check_image(item, captions.get(item.pk, ()), caption, name)
-        parts.append(_make_part(images, captions, caption))
+            _check_image(item, captions.get(item.pk, ()), caption_number, name)
+        parts.append(_make_part(images, captions, caption_number))
     return parts
 
 
@@ -87,7 +87,7 @@ def _splits(items: Sequence[Item], seed: int) -> dict[int, str]:
     return splits
 
 
-def _check_image(item: Item, captions: Sequence[_Reference], caption: int, split: str) -> None:
+def _check_image(item: Item, captions: Sequence[_Reference], caption_number: int, split: str) -> None:
     """Raise EvaluationError if an image lacks a picture or captions, or if a name in the TREC run would have blanks."""
     image = f"Image {item.name!r} of dataset {item.dataset.name!r}"
     if not item.picture:
@@ -95,10 +95,12 @@ def _check_image(item: Item, captions: Sequence[_Reference], caption: int, split
             f"{image} has no picture file here; expected pictures imported with --images and a folder."
         )
     # A training image may have fewer captions, because only development and test images are in a pool.
-    if len(captions) <= (0 if split == "train" else caption):
-        raise EvaluationError(f"{image} has {len(captions)} captions, expected caption number {caption}.")
+    if len(captions) <= (0 if split == "train" else caption_number):
+        raise EvaluationError(
+            f"{image} has {len(captions)} captions, expected caption number {caption_number}."
+        )
     # The run names only the images and captions of the test split.
-    caption_key = captions[caption].key if split == "test" else None
+    caption_key = captions[caption_number].key if split == "test" else None
     if caption_key is not None and any(map(str.isspace, item.name + caption_key)):
         raise EvaluationError(
             f"{image}, or its caption {caption_key!r}, has a blank in its name, which a TREC run cannot hold; rename "
@@ -107,7 +109,7 @@ def _check_image(item: Item, captions: Sequence[_Reference], caption: int, split
 
 
 def _make_part(
-    images: Sequence[Item], captions: Mapping[int, Sequence[_Reference]], caption: int
+    images: Sequence[Item], captions: Mapping[int, Sequence[_Reference]], caption_number: int
 ) -> DatasetPart:
     # Stem the captions of all images at once, which is faster, and then divide them by image.
     stems = stems_of([reference.text for item in images for reference in captions[item.pk]])
@@ -116,7 +118,7 @@ def _make_part(
         stems[start:end] for start, end in zip([0, *ends], [*ends, len(stems)], strict=True)
     ]
     # a training image, which is in no pool, may lack the caption with this number
-    pool_numbers = [min(caption, len(document) - 1) for document in documents]
+    pool_numbers = [min(caption_number, len(document) - 1) for document in documents]
     return DatasetPart(
         images=[item.name for item in images],
         pictures=[Path(item.picture.path) for item in images],

@@ -22,6 +22,7 @@ from judgments.design.tables.base import DesignTable
 MAX_POINTS = 100_001  # from 0 to 1 in steps of 0.00001
 MAX_NUMBER = 1_000_000
 
+# Whole numbers are written without a point: 5 instead of 5.0.
 _PlainNumber = Annotated[float, AfterValidator(plain_number), PlainSerializer(plain_number, return_type=Any)]
 Number = Annotated[_PlainNumber, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)]
 Label = Annotated[str, Field(min_length=1, max_length=200)]

@@ -108,6 +108,7 @@ class UploadViews(QuorumAdmin):
         user = signed_in(request)
         pending_import = None
         if uploads.is_upload_of(upload, user):
+            # "kind" and "args" of the job, and "table", the fields of an `UploadTable`
             pending_import = pending_imports.find_pending_import(upload)
         if pending_import is None:
             return self._ask_for_files_again(request, "changelist")

@@ -120,11 +120,11 @@ def frequent_words(documents: Iterable[Sequence[str]], *, least: int = MIN_FREQU
     return frozenset(word for word, count in counts.items() if count >= min_count)
 
 
-def _check_texts(texts: Any, argument: str) -> None:
-    check_collection(texts, argument, "a list of texts")
+def _check_texts(texts: Any, name: str) -> None:
+    check_collection(texts, name, "a list of texts")
     for text in texts:
         if not isinstance(text, str):
-            raise InvalidInput(f"{argument} holds a {type(text).__name__}, expected texts")
+            raise InvalidInput(f"{name} holds a {type(text).__name__}, expected texts")
 
 
 def _stemmer(name: str) -> Callable[[Sequence[str]], list[str]]:

@@ -50,8 +50,10 @@ def sides_of(answers: ArrayLike) -> Ints:
     is_valid = (numbers == codes) & (codes >= 0) & (side <= NEITHER) & (confidence <= max(CONFIDENCES))
     is_valid &= (much == 0) | ((much == 1) & names_side)
     if not is_valid.all():
-        where = int(np.flatnonzero(~is_valid)[0])
-        raise BadValue(f"answer {where} is {numbers[where]:g}, expected a side, and 10 more for much")
+        position = int(np.flatnonzero(~is_valid)[0])
+        raise BadValue(
+            f"answer {position} is {given_answers[position]:g}, expected a side, and 10 more for much"
+        )
     return side
 
 
