@@ -50,10 +50,8 @@ def sides_of(answers: ArrayLike) -> Ints:
     is_valid = (numbers == codes) & (codes >= 0) & (side <= NEITHER) & (confidence <= max(CONFIDENCES))
     is_valid &= (much == 0) | ((much == 1) & names_side)
     if not is_valid.all():
-        position = int(np.flatnonzero(~is_valid)[0])
-        raise BadValue(
-            f"answer {position} is {given_answers[position]:g}, expected a side, and 10 more for much"
-        )
+        index = int(np.flatnonzero(~is_valid)[0])
+        raise BadValue(f"answer {index} is {given_answers[index]:g}, expected a side, and 10 more for much")
     return side
 
 
