@@ -92,7 +92,6 @@ class Snapshot:
 
 
 def snapshot_from_json(content: Mapping[str, Any]) -> Snapshot:
-    """Return a snapshot from the result of ``Snapshot.as_json``."""
     return Snapshot(
         time=datetime.fromisoformat(content["at"]),
         last_judgment=content["last"],

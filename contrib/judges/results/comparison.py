@@ -288,8 +288,7 @@ def _estimates_of_people(answers: JudgeAnswers, material: JudgeMaterial, seed: i
 def _savings(people_means: Floats, judge_means: Floats, seed: int) -> list[dict[str, Any]]:
     """Return the points of the savings curve, for different numbers of units that people judge.
 
-    ``alone`` is the width of the interval from people's answers only, and ``worth`` the number of units that people
-    alone would have to judge for an interval as narrow as that with the judge, whose width is ``width``.
+    ``alone`` is the width without the judge, ``worth`` the number of units that people need for ``width`` without it.
 
     Args:
         people_means, judge_means: (N,) mean answers of people and of the judge to N units.

@@ -131,8 +131,7 @@ def report_of_rehearsal(
     """Compare the consensus of the simulated answers with the truth (``truths_of``), and count answers and workers."""
     kind = kind_of(study)
     people = list(people)
-    # A careless person has no accuracy.
-    careless_workers = {person.worker.pk for person in people if person.accuracy is None}
+    careless_workers = {person.worker.pk for person in people if person.accuracy is None}  # they have none
     answers: list[tuple[int, int, Any]] = []  # unit, worker, answer
     seconds = 0.0
     judgment_count = 0
