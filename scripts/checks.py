@@ -65,12 +65,12 @@ def _run_tests(selection: list[str], arguments: list[str], *, before: Sequence[s
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     if not arguments:
         print_line("Compiling the kernels and the tests, or each process would do so ...")
-        compilation = subprocess.Popen([PYTHON, "-m", "config.compiling"], cwd=ROOT, env=inherited)
+        compilation = subprocess.Popen([PYTHON, "-m", "config.compiling"], cwd=ROOT, env=environ)
         if not any(Path(ROOT, "tests", "__pycache__").glob("*-pytest-*.pyc")):
             # Store bytecode once before the run; errors of collecting are shown by the run itself.
             collect_command = [PYTHON, "-m", "pytest", "--collect-only", "--quiet"]
             subprocess.run(
-                collect_command, cwd=ROOT, env=inherited, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                collect_command, cwd=ROOT, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
         if compilation.wait():
             return compilation.returncode

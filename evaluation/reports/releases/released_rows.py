@@ -85,7 +85,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
             "content": (content or None) if kind.is_open else None,
         }
         # Columns that only some units have. "same_words" tells which texts are equal in a release without texts.
-        if caption_with_text != first:
+        if caption_with_text != first_id:
             row["same_words"] = caption_with_text
         if credits:
             row["systems"] = credits

@@ -51,7 +51,7 @@ def sides_of(answers: ArrayLike) -> Ints:
     is_valid &= (much == 0) | ((much == 1) & names_side)
     if not is_valid.all():
         index = int(np.flatnonzero(~is_valid)[0])
-        raise BadValue(f"answer {index} is {given_answers[index]:g}, expected a side, and 10 more for much")
+        raise BadValue(f"answer {index} is {numbers[index]:g}, expected a side, and 10 more for much")
     return side
 
 
