@@ -25,7 +25,7 @@ from quorum.statistics.significance import LEVEL
 # The differences between systems' means for which the power is reported, in steps of the scale. The power at
 # MAIN_STEPS decides whether a study counts as ready.
 STEPS_APART, MAIN_STEPS = (0.5, 1.0), 0.5
-MAX_GRADES = 10  # a scale with at most this many grades is divided by grades, others into this many steps
+MAX_STEPS = 10  # a scale whose ends are at most this far apart has steps of 1, others have this many steps
 
 
 def power_of_means(
@@ -48,7 +48,7 @@ def power_of_means(
     best_index, second_index = np.argsort(-standings.strength, kind="stable")[:2].tolist()
     contrast = standings.contrast(best_index, second_index)
     low, high = relevance.ends
-    step = 1.0 if high - low <= MAX_GRADES else (high - low) / MAX_GRADES
+    step = 1.0 if high - low <= MAX_STEPS else (high - low) / MAX_STEPS
     true_means = _true_means(proposals, true_answers)
     # no system of the rehearsal is truly better than another by the smallest of the reported differences
     are_alike = true_means[0] - true_means[-1] < min(STEPS_APART) * step

@@ -87,7 +87,7 @@ def _largest_positions(values: Floats, candidates: Ints, count: int) -> Ints:
 class ModelInput:
     """The data that models of workers are fitted to.
 
-    ``no_workers_reason`` says why single workers cannot be assessed, or is "".
+    ``no_workers_reason`` says why single workers cannot be assessed, such as in published totals; else it is "".
     """
 
     kind: Kind
@@ -231,10 +231,10 @@ def _fit_item_response(model_input: ModelInput) -> dict[str, Any]:
 
 
 def _fit_confidence_vote(model_input: ModelInput) -> dict[str, Any]:
-    """Weight votes by confidence.
+    """Weight votes by confidence. The keys of the result are those of ``_fit_answer_model``, and ``levels``.
 
-    In addition to the keys of ``_fit_answer_model``, `levels` has, for each level of confidence, how often its answers
-    agree with most others, and its weight.
+    A row of ``levels`` has a ``level`` of confidence; the numbers of its ``answers``, of these ``compared`` with a
+    majority of others, and of those ``right``, which agree with it; and an answer's ``weight``.
     """
     if not model_input.kind.two_sided:  # only kinds of pairs can ask for a confidence
         return {"reason": NO_CONFIDENCES}

@@ -159,7 +159,7 @@ def _parts_of_rows(table: UploadPart, columns: Sequence[str], tallies: _Tallies)
             table,
             role=SYSTEM if system else PEOPLE,
             system=system,
-            only=system,
+            only=system,  # read only the rows of this system
             unused=unused_columns if part_index == 0 else (),  # list unused columns once per file
         )
         for part_index, ((system, _), tally) in enumerate(tallies.items())

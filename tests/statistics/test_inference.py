@@ -196,7 +196,7 @@ def test_the_influences_of_judgments_add_up_to_those_of_units_and_raters(
     found = influences_of(coefficient, table)
     assert found is not None
     given = ~np.isnan(table)
-    rater, item = (codes[found.counts] for codes in np.nonzero(given))
+    rater, item = (codes[found.is_counted] for codes in np.nonzero(given))
 
     def by_weights(units: Any, raters: Any) -> float:
         if not isinstance(coefficient, Alpha):  # a unit counts once, each of its raters as a part of it

@@ -174,7 +174,7 @@ def _publications(study: Study) -> QuerySet[Publication]:
 
 
 def _unconfirmed_sessions(publication: Publication) -> QuerySet[CrowdSession]:
-    """Return sessions that have a place and that the panel has not confirmed, oldest first."""
+    """Return sessions with a place that the panel has not confirmed and no payment is recorded for, oldest first."""
     sessions = CrowdSession.objects.filter(
         publication=publication, status__in=[Status.WORKING, Status.SUBMITTED]
     )
@@ -245,7 +245,7 @@ def _get_or_create_session(
         return session
     refuse_paused_study(study)
     may_be_invented = not design.panel.can_verify_ids
-    # one network address may take only a share of the places that are not done, free or held
+    # one network address may take only a share of the places that are free or in progress
     done_count = panel_sessions(study).filter(status__in=[Status.SUBMITTED, Status.APPROVED]).count()
     if may_be_invented and not may_take_seat(study, seat_count=publication.places - done_count):
         raise AddressFull

@@ -161,8 +161,8 @@ class AlphaOfParts:
     def influences(self, data: Parts) -> Influences | None:
         _, unit, ratings = _read_parts(data)
         influences = influences_of(Alpha(self.level), ratings)
-        # One judgment answers all parts of a unit, so cluster by unit. `counts` flags the judgments that count.
-        return None if influences is None else replace(influences, items=unit[influences.counts])
+        # One judgment answers all parts of a unit, so cluster by unit.
+        return None if influences is None else replace(influences, items=unit[influences.is_counted])
 
 
 def _read_parts(data: Parts) -> tuple[int, Ints, Ratings]:

@@ -86,7 +86,7 @@ class BothOrdersCoefficient:
         return replace(
             influences,
             values=influences_in_given_order + influences_in_other_order,
-            counts=influences.counts[:count],
+            is_counted=influences.is_counted[:count],
         )
 
     def _both_orders(self, patterns: UnitPatterns) -> tuple[UnitPatterns, list[Ints]]:

@@ -220,12 +220,12 @@ def careless_numbers(value: float, low: float, raters: int, confidence: float) -
 
 
 def _clusters_of(influences: Influences, clusters: ClusterColumns | Clusters) -> Clusters:
-    """Return the clusters of the judgments that `influences.counts` flags. Raise BadOption if the data name none."""
+    """Return the clusters of the judgments that count. Raise BadOption if the data name none."""
     if isinstance(clusters, Clusters):
-        return clusters.subset(influences.counts)
+        return clusters.subset(influences.is_counted)
     if not isinstance(clusters, str):
-        return Clusters.from_columns(clusters, len(influences.counts), influences.counts)
-    codes_by_name = {ITEM: influences.items, RATER: influences.raters}  # of the flagged judgments only
+        return Clusters.from_columns(clusters, len(influences.is_counted), influences.is_counted)
+    codes_by_name = {ITEM: influences.items, RATER: influences.raters}  # of the judgments that count
     names = (ITEM, RATER) if clusters == BOTH else (one_of(clusters, CLUSTER_OPTIONS, "clusters"),)
     codes = {name: column for name in names if (column := codes_by_name[name]) is not None}
     if not codes:

@@ -128,7 +128,7 @@ class CohenKappa:
         effects += n * observed / expected**2 * (first_effects[first] + second_effects[second])
         return Influences(
             values=effects - effects.mean(),
-            counts=np.ones(n, dtype=np.bool_),  # flags: every unit counts
+            is_counted=np.ones(n, dtype=np.bool_),  # every unit counts
             items=np.arange(n),
             raters=None,
             judges=2.0,

@@ -86,7 +86,7 @@ class FleissKappa:
         influences = alpha_influences(patterns, "nominal")
         if influences is None:
             return None
-        n = int(patterns.sizes()[influences.counts] @ patterns.frequency[influences.counts])  # counts: flags
+        n = int(patterns.sizes()[influences.is_counted] @ patterns.frequency[influences.is_counted])
         return replace(influences, values=influences.values * n / (n - 1))
 
 

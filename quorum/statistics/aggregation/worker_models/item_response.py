@@ -47,8 +47,8 @@ class ResponseResult(Result):
     """The fitted model for K items and P persons.
 
     discrimination, difficulty: (K,). ability, deviation: (P,) posterior mean and standard deviation of a person's
-    ability. objective: log posterior up to a constant. answers: (P,) number of answers. note: says how many items
-    were answered correctly by all persons, or by none.
+    ability. objective: log posterior up to a constant. gradient: its largest absolute partial derivative. answers: (P,)
+    number of answers. note: says how many items were answered correctly by all persons, or by none.
     """
 
     items: NDArray[Any]
