@@ -45,12 +45,12 @@ def workbook_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
         WORKBOOK_ERRORS: the file is not a workbook.
     """
     refuse_in_request()
-    with path.open("rb") as packed:
-        check_archive(packed, name=path.name)
-        if listing_size(packed, path.name) > MAX_LISTING_BYTES:
+    with path.open("rb") as file:
+        check_archive(file, name=path.name)
+        if listing_size(file, path.name) > MAX_LISTING_BYTES:
             raise LimitExceeded("an archive that lists very many files", "an Excel workbook (.xlsx)")
-        packed.seek(0)
-        archive = zipfile.ZipFile(packed)
+        file.seek(0)
+        archive = zipfile.ZipFile(file)
         members = archive.namelist()
         sheets = [name for name in members if re.fullmatch(r"xl/worksheets/[^/]+\.xml", name)]
         strings = _SheetParser([])

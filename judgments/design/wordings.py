@@ -27,7 +27,7 @@ class Wording:
         label: the heading above a judged text.
         hint: a sentence about how to get to the next item.
         keys: sentences about the page's keyboard shortcuts.
-        contradiction: the reason why two answers contradict each other.
+        contradiction: the reason why one option cannot be chosen twice, as the best and as the worst.
     """
 
     title: str

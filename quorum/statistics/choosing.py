@@ -66,10 +66,10 @@ def order_disagreement(scores: ArrayLike) -> Floats:
     share = np.zeros(len(table))
     metrics = list(combinations(range(table.shape[2]), 2))
     for item, item_scores in enumerate(table):
-        complete = item_scores[~np.isnan(item_scores).any(axis=1)]
-        caption, other_caption = np.triu_indices(len(complete), 1)
+        full_rows = item_scores[~np.isnan(item_scores).any(axis=1)]
+        caption, other_caption = np.triu_indices(len(full_rows), 1)
         if len(caption):
-            order = np.sign(complete[caption] - complete[other_caption])  # 1, -1, or 0 for a tie, by metric
+            order = np.sign(full_rows[caption] - full_rows[other_caption])  # by metric: 1, -1, or 0 for a tie
             share[item] = np.mean([np.abs(order[:, a] - order[:, b]).mean() / 2 for a, b in metrics])
     return share
 

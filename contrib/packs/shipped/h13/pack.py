@@ -584,20 +584,20 @@ def _ranking_table(
     rows: list[tuple[str, ...]] = []
     for system in lists:
         cells = []
-        for figure, best_figure in zip(figures_at_k[system], figures_at_k[baseline], strict=True):
+        for figure, baseline_figure in zip(figures_at_k[system], figures_at_k[baseline], strict=True):
             is_defined = ~np.isnan(figure.per_query)
             stars = ""
             if system != baseline:
-                test = mcnemar_test(figure.per_query[is_defined], best_figure.per_query[is_defined])
+                test = mcnemar_test(figure.per_query[is_defined], baseline_figure.per_query[is_defined])
                 stars = significance_stars(test.exact_p)
             cells.append(f"{100 * figure.value:.1f}{stars}")
-        last_figure, best_last_figure = last_figures[system], last_figures[baseline]
+        last_figure, baseline_last_figure = last_figures[system], last_figures[baseline]
         is_defined = ~np.isnan(last_figure.per_query)
         stars = ""
         if system != baseline:
             p = randomization_test(
                 last_figure.per_query[is_defined],
-                best_last_figure.per_query[is_defined],
+                baseline_last_figure.per_query[is_defined],
                 "median" if original else "mean",
                 reassignments=REASSIGNMENTS,
                 seed=seed,
@@ -623,22 +623,22 @@ def _add_first_captions(run: Run, data: Flickr8kSet, rankings: dict[str, Ints], 
     images = np.arange(len(data.images))
     grades_by_system = {system: grade_matrix[images, order[:, 0]] for system, order in rankings.items()}
     rows: list[tuple[Cell, ...]] = []
-    best_grades = grades_by_system[baseline]
+    baseline_grades = grades_by_system[baseline]
     for system, grades in grades_by_system.items():
         is_graded = ~np.isnan(grades)
         if not is_graded.any():
             rows.append((system, "0", *("–" for _ in GRADES), "–"))
             continue
-        is_graded_for_both = is_graded & ~np.isnan(best_grades)
+        is_graded_for_both = is_graded & ~np.isnan(baseline_grades)
         cells = []
         for threshold in reversed(GRADES):
             reaches_threshold = grades >= threshold - EPSILON
             stars = ""
             if system != baseline and is_graded_for_both.any():
-                best_reaches_threshold = best_grades >= threshold - EPSILON
+                baseline_reaches_threshold = baseline_grades >= threshold - EPSILON
                 test = mcnemar_test(
                     reaches_threshold[is_graded_for_both].astype(int),
-                    best_reaches_threshold[is_graded_for_both].astype(int),
+                    baseline_reaches_threshold[is_graded_for_both].astype(int),
                 )
                 stars = significance_stars(test.exact_p)
             cells.append(f"{100 * reaches_threshold[is_graded].mean():.1f}{stars}")
