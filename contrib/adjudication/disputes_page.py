@@ -80,7 +80,7 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 def _disputed_consensus(study: Study, show: str, key_prefix: str) -> QuerySet[Consensus]:
-    """Return the consensus of the units to show, smallest margin first. ``show`` is a key of DISPUTE_CHOICES."""
+    """Return the consensus of the units to show, smallest margin first. ``show`` is a value of DISPUTE_CHOICES."""
     rows = Consensus.objects.filter(study=study, unit__isnull=False)
     if key_prefix:
         rows = rows.filter(unit__key__startswith=key_prefix)
@@ -93,18 +93,18 @@ def _disputed_consensus(study: Study, show: str, key_prefix: str) -> QuerySet[Co
 
 
 def _rows_to_show(consensus_ids: Any) -> QuerySet[Consensus]:
-    """Return the rows of a page with their texts, annotated with the state of the unit's adjudication as ``sent``."""
+    """Return the rows of a page with their texts, annotated with the ``adjudication_state`` of the unit."""
     active = Adjudication.objects.filter(unit=OuterRef("unit")).exclude(state=Adjudication.State.WITHDRAWN)
     return (
         Consensus.objects.filter(pk__in=consensus_ids)
         .select_related("unit__reference", "unit__first", "unit__second", "unit__item")
-        .annotate(sent=Subquery(active.values("state")[:1]))
+        .annotate(adjudication_state=Subquery(active.values("state")[:1]))
         .order_by(F("margin").asc(nulls_last=True), "pk")
     )
 
 
 def _dispute_row(consensus: Any) -> dict[str, Any]:
-    state = Adjudication.State(consensus.sent).label if consensus.sent else ""
+    state = Adjudication.State(consensus.adjudication_state).label if consensus.adjudication_state else ""
     votes = _describe_votes(consensus.votes)
     return {"unit": consensus.unit, "votes": votes, "n": consensus.n, "state": state}
 

@@ -39,15 +39,15 @@ def default_answer_state(design: StudyDesign, row: Any) -> dict[str, Any]:
     worker submitted it as it was.
     """
     questions = filled_questions(read_template(design.template.html).questions, row.shown["fields"])
-    default = initial_answer(questions)
+    default_answer = initial_answer(questions)
     names = {question.name for question in questions if question.shape != "fixed"}
     try:
-        checked_answer(questions, default)
+        checked_answer(questions, default_answer)
     except ValueError:
         can_submit = False
     else:
         can_submit = True
     # without hidden constants, which a stored answer has and an initial one has not
     answer = {name: value for name, value in (row.value or {}).items() if name in names}
-    is_unchanged = row.value is not None and answer == default
-    return {"answer": default, "can_submit": can_submit, "is_unchanged": is_unchanged}
+    is_unchanged = row.value is not None and answer == default_answer
+    return {"answer": default_answer, "can_submit": can_submit, "is_unchanged": is_unchanged}

@@ -73,7 +73,7 @@ class ReleasedRows:
         judgment_count: number of judgments, including invalidated ones.
         invalidated_count: number of invalidated judgments.
         has_old_proposals: whether the bundle was made before systems ranked images for captions.
-        first_with_text: by unit number, the first caption id with the same words.
+        first_with_text: by unit number, the id of the first caption with the same words, if it is not the unit's own.
         credits: by unit number, the systems that a file credits with the unit's text, or with each of its options.
         document_of: documents of images, if files name them.
         work: assignments by id.

@@ -27,7 +27,7 @@ def tables_beside_metrics(result: Mapping[str, Any]) -> list[Table]:
 def variant_tables(result: Mapping[str, Any]) -> list[Table]:
     """Return the tables of the requested variants, but not that of ties."""
     variants: Mapping[str, Any] = result.get("readings", {})
-    with_raters = generalises_to_raters(result)
+    with_raters = generalises_to_raters(result)  # for the note of each table
     tables = (
         _all_pairs_table(variants, with_raters),
         _references_table(variants, with_raters),

@@ -37,7 +37,7 @@ class DistinctLists:
         """
         numbers_by_id = self._numbers_by_id
         numbers = np.empty(len(lists), dtype=np.int64)
-        first_new = len(self._lists)
+        first_new_number = len(self._lists)
         all_lists = list(lists)
         for position, texts in enumerate(all_lists):
             number = numbers_by_id.get(id(texts))
@@ -49,7 +49,7 @@ class DistinctLists:
                 self._lists.append(texts)
             numbers[position] = number
         # Checking the types of all texts at once is faster than list by list.
-        new_lists = self._lists[first_new:]
+        new_lists = self._lists[first_new_number:]
         if not set(map(type, chain.from_iterable(new_lists))) <= {str}:
             for position, texts in enumerate(all_lists):
                 check_texts(texts, f"{what}[{position}]")
