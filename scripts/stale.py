@@ -107,11 +107,11 @@ def main() -> int:
     for name in unknown_names:
         print_line(f"{name}: in measured.csv or in the pages alone")
     for row in read_measured_rows():
-        commits = changes_since_measurement(row)
-        if commits is None:
+        changes = changes_since_measurement(row)
+        if changes is None:
             state = f"measured at {row['measured']}, which this clone does not have"
         else:
-            state = f"older than {len(commits)} commits, the last {commits[0]}" if commits else "up to date"
+            state = f"older than {len(changes)} commits, the last {changes[0]}" if changes else "up to date"
         print_line(f"{row['figures']}: {state}")
     return len(unknown_names)
 

@@ -223,8 +223,8 @@ def _decide_sessions(assignments: AssignmentQuerySet, *, approve: bool, why: str
 
 def _lock_finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
     """Lock finished assignments, and return their states by id. Raise WrongState if one of them is not finished."""
-    finished = Assignment.objects.filter(study=study, pk__in=assignments).finished()
-    states = dict(finished.select_for_update().order_by("pk").values_list("pk", "state"))
+    finished_work = Assignment.objects.filter(study=study, pk__in=assignments).finished()
+    states = dict(finished_work.select_for_update().order_by("pk").values_list("pk", "state"))
     missing_ids = [pk for pk in assignments if pk not in states]
     if missing_ids:
         raise WrongState(

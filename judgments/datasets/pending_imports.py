@@ -47,7 +47,7 @@ def _read_table(
 ) -> tuple[UploadTable, ImportProblem | None]:
     """Return the beginning of the table that an import reads, and the error if it cannot be read, else None.
 
-    The header row is that of the import's mapping.
+    The header row is that of the import's mapping. ``last_columns`` are those of the last import into the dataset.
     """
     header_row = (args.get("mapping") or {}).get("header_row", 0)
     return read_upload_table(

@@ -131,7 +131,7 @@ def count_lcs_hits(pairs: TextPairs, vocabulary_size: int, max_words: int, hits:
     tokens, starts, references, pair_starts = pairs
     positions = np.zeros(vocabulary_size, dtype=np.int64)  # bits of the positions of each word of the piece
     carries = np.empty(max_words, dtype=np.int64)
-    lowest = np.int64(1)
+    lowest_bit = np.int64(1)
     for candidate in range(pair_starts.size - 1):
         begin, end = starts[candidate], starts[candidate + 1]
         first_pair, end_pair = pair_starts[candidate], pair_starts[candidate + 1]
@@ -139,9 +139,9 @@ def count_lcs_hits(pairs: TextPairs, vocabulary_size: int, max_words: int, hits:
             hits[pair] = 0.0
         for piece in range(begin, end, BITS):
             width = min(end - piece, BITS)
-            all_bits = (lowest << width) - lowest
+            all_bits = (lowest_bit << width) - lowest_bit
             for bit in range(width):
-                positions[tokens[piece + bit]] |= lowest << bit
+                positions[tokens[piece + bit]] |= lowest_bit << bit
             carry_position = 0
             for pair in range(first_pair, end_pair):
                 state = all_bits
@@ -220,11 +220,11 @@ def mark_best_path(row_words: Numbers, column_words: Numbers, powers: Floats, ta
     row_words, column_words: codes of the words of both texts. The marks are stored in `table.is_marked`. Of equally
     good steps, the step that leaves out the row's word is taken.
     """
-    best, runs, upward, is_marked = table
+    best_weights, runs, upward, is_marked = table
     bit, zero = np.int64(1), np.int64(0)
     pieces = (column_words.size + BITS - 1) // BITS
     for column in range(column_words.size + 1):
-        best[column] = 0.0
+        best_weights[column] = 0.0
         runs[column] = 0
     for row in range(row_words.size):
         value_before, run_before = 0.0, zero  # the cell above and to the left
@@ -232,7 +232,7 @@ def mark_best_path(row_words: Numbers, column_words: Numbers, powers: Floats, ta
         for piece in range(pieces):
             bits = zero
             for column in range(piece * BITS, min(piece * BITS + BITS, column_words.size)):
-                value_above, run_above = best[column + 1], runs[column + 1]
+                value_above, run_above = best_weights[column + 1], runs[column + 1]
                 if column_words[column] == row_words[row]:
                     # Keep the order of these sums: their last digit decides ties.
                     value_left = value_before + powers[run_before + 1] - powers[run_before]
@@ -242,7 +242,7 @@ def mark_best_path(row_words: Numbers, column_words: Numbers, powers: Floats, ta
                         value_left = value_above
                         bits |= bit << (column - piece * BITS)
                     runs[column + 1] = 0
-                best[column + 1] = value_left
+                best_weights[column + 1] = value_left
                 value_before, run_before = value_above, run_above
             upward[row * pieces + piece] = bits
     for row in range(row_words.size + 1):

@@ -44,12 +44,12 @@ def scores_table(scores: Sequence[SystemScore]) -> Table:
     )
 
 
-def ranks_table(ranked: Sequence[RankedSystem]) -> Table:
+def ranks_table(systems: Sequence[RankedSystem]) -> Table:
     """Return the table of systems' ranges of ranks, with their means by domain."""
-    domains = sorted({domain for row in ranked for domain in row.domains})
+    domains = sorted({domain for row in systems for domain in row.domains})
     means = [(domain or "all", "fixed") for domain in domains]  # "" if the dataset has no splits
     rows = [
-        (row.system, f"{row.best}–{row.worst}", row.score, *map(row.domains.get, domains)) for row in ranked
+        (row.system, f"{row.best}–{row.worst}", row.score, *map(row.domains.get, domains)) for row in systems
     ]
     columns = [("system", "text"), ("ranks", "text"), ("score", "fixed"), *means]
     return table("systems-by-domain", rows, columns)
