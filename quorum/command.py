@@ -207,7 +207,7 @@ def _serve_pages(args: list[str]) -> None:
     try:
         with services.until_stopped() as processes:
             check_writable(str(folder))
-            port = check_port(another="quorum run --port {}")
+            port = check_port(command="quorum run --port {}")
             services.print_line(
                 f"The data is in {folder}. Nothing is fetched: all that Quorum needs is installed."
             )

@@ -76,10 +76,10 @@ def check_writable(folder: str) -> None:
         ) from error
 
 
-def check_port(name: str = "PORT", default: str = "8000", another: str = "make run PORT={}") -> int:
+def check_port(name: str = "PORT", default: str = "8000", command: str = "make run PORT={}") -> int:
     """Return the port of a setting. Raise SetupError if it is no number, or if the port cannot be used.
 
-    ``another`` is the command that the error suggests, with ``{}`` in place of another port.
+    ``command`` is the one that the error suggests, with ``{}`` in place of another port.
     """
     text = setting(name, default)
     if not text.isdigit() or not 0 < int(text) < 65536:
@@ -89,7 +89,7 @@ def check_port(name: str = "PORT", default: str = "8000", another: str = "make r
         try:
             probe.bind(("127.0.0.1", int(text)))
         except OSError as error:
-            way_out = another.format(int(text) % 65535 + 1)
+            way_out = command.format(int(text) % 65535 + 1)
             raise SetupError(
                 f"Port {text} cannot be used ({error.strerror}); stop what runs there, or choose another: {way_out}"
             ) from error

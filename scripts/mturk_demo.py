@@ -45,7 +45,7 @@ def main() -> None:
     with services.until_stopped() as processes:
         folder = os.path.join(ROOT, os.path.expanduser(setting("DATA_DIR", "var")), "mturk-demo")
         empty_folder(folder)
-        port = check_port(another=COMMAND + " PORT={}")
+        port = check_port(command=COMMAND + " PORT={}")
         emulator_port = check_port("EMULATOR_PORT", "8091", COMMAND + " EMULATOR_PORT={}")
         install_requirements("requirements.txt")
         address, site = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{emulator_port}"

@@ -129,7 +129,7 @@ def accuracy_so_far(
     scores: Mapping[str, npt.NDArray[np.float64]],
     kinds: Mapping[str, npt.NDArray[np.bool_]],
 ) -> dict[str, dict[str, Any]]:
-    """Return the results by pair kind: each metric's accuracy now and at each checkpoint, and the verdict.
+    """Return results by pair kind: accuracies now (``metrics``) and at all checkpoints (``earlier``), and the verdict.
 
     Args:
         winners: from ``winners_so_far``, about P pairs.
@@ -186,9 +186,9 @@ def correlation_so_far(
     clusters: Mapping[str, Any],
     weights: Floats | None = None,
 ) -> dict[str, Any]:
-    """Return Kendall's tau-b of each metric with mean judgments now and at each checkpoint, and the verdict.
+    """Return Kendall's tau-b of each metric with mean judgments, and the verdict.
 
-    Only the last tau-b has an interval.
+    ``metrics`` are the values now, and ``earlier`` those at all checkpoints. Only the last tau-b has an interval.
 
     Args:
         means: from ``means_so_far``.

@@ -42,7 +42,8 @@ def power_figure(result: Mapping[str, Any]) -> str:
 
     Args:
         result: the plan: ``wanted``, the target power, and ``tried``, designs such as {"pairs": 300, "references": 1,
-            "votes": 3, "power": .82, "low": .8, "high": .84, "wrong": .001}; ``best`` is one of them, or None.
+            "votes": 3, "power": .82, "low": .8, "high": .84, "wrong": .001}; ``best``, the cheapest sufficient one, and
+            the smaller ``fewer_votes`` and ``half_the_pairs``, which are also designs, or None.
     """
     lines: dict[_LineKey, list[Mapping[str, Any]]] = {}
     for row in result["tried"]:
@@ -69,8 +70,7 @@ def power_figure(result: Mapping[str, Any]) -> str:
         label_height = min(power, label_height - LABEL_GAP)
         alpha = 1 if colour == ACCENT else SOFT_OPACITY
         write_beside(axes, name, (last_pairs, label_height), (8, 0), color=colour, alpha=alpha, va="center")
-    # The line of the target ends at the largest number of pairs, since a label to the right of it may be at the same
-    # height.
+    # The target's line ends at the largest number of pairs, since a label may stand to the right of it.
     max_pairs = max(row["pairs"] for row in result["tried"])
     axes.plot([0, max_pairs], [result["wanted"]] * 2, **LEVEL_STYLE, linestyle=DASH)
     target_label = _("target: %(n)s") % {"n": percent(result["wanted"])}

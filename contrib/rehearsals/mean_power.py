@@ -36,7 +36,7 @@ def power_of_means(
 ) -> list[dict[str, Any]]:
     """Return the power for each of STEPS_APART; [] if fewer than two systems were judged.
 
-    ``true_answers`` has the drawn true answer to each unit, by its row id.
+    ``decisions`` are adjudicated answers, and ``true_answers`` the drawn true ones, both by the unit's row id.
     """
     proposals = proposals_of(study)  # the ranked outputs of systems
     outputs = outputs_of_answers(

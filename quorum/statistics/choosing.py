@@ -250,10 +250,10 @@ def weighted_kendall(
     balance, varied_first, varied_second = sums @ weight
     if not varied_first * varied_second > 0:
         reason = "one of the two is the same everywhere, so that nothing is ordered"
-        number = len(encode(items)[0]) if items is not None else len(x)
+        item_count = len(encode(items)[0]) if items is not None else len(x)
         confidence = check_confidence(confidence)
         effective = _effective_items(weight, items)
-        return WeightedEstimate(math.nan, len(x), number, effective, confidence=confidence, reason=reason)
+        return WeightedEstimate(math.nan, len(x), item_count, effective, confidence=confidence, reason=reason)
     root = math.sqrt(varied_first * varied_second)
     value = float(balance / root)
     # The derivative of tau-b by each value's weight.

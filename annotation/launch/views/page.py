@@ -52,7 +52,7 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "sent_by": _(backend.title) if backend.sends_people else "",
         "has_panel": has_panel(study),
         "needs_invitation": design.access.join == "invited" and not backend.sends_people,
-        "runs_on_dashboard": page_of_open_study() == "board",  # otherwise the page "Participants"
+        "runs_on_dashboard": page_of_open_study() == "board",  # if the page "Dashboard" exists
     }
     return TemplateResponse(request, "admin/annotation/study_launch.html", context)
 

@@ -179,21 +179,21 @@ class _MappedFileReader:
 
     def rows(self, read: RecordReader, encoding: str | None) -> Iterator[Record]:
         """Yield a record with Quorum's columns for each judgment of the file."""
-        for record, values in self.raw_rows(read, encoding, check_columns=True):
+        for record, values in self.raw_rows(read, encoding, checks_columns=True):
             yield from self._split_row(replace(record, values=values))
 
     def raw_rows(
-        self, read: RecordReader, encoding: str | None, *, check_columns: bool = False
+        self, read: RecordReader, encoding: str | None, *, checks_columns: bool = False
     ) -> Iterator[tuple[Record, Mapping[str, Any]]]:
         """Yield each row to read as a pair of its record and its values.
 
-        A record with nested lists may have several rows (`foreign.explode_rows`). With ``check_columns``, check the
-        first record of each file for the mapped columns, which may be groups of radio buttons (``button_groups``).
+        A record with nested lists may have several rows (`foreign.explode_rows`). With ``checks_columns``, check the first
+        record of each file for the mapped columns, which may be groups of radio buttons (``button_groups``).
         """
         mapping = self.mapping
         for file in self.files():
             # each file of a folder may have another header, unless the mapping is a layout
-            needs_check = check_columns and not (self.checks.first_values and mapping.title)
+            needs_check = checks_columns and not (self.checks.first_values and mapping.title)
             for record in read(file, self.raw_columns, self.notes, encoding):
                 record_values = self.parser.values_of(mapping.correct_cells(record))
                 if needs_check:

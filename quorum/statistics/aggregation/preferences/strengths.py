@@ -164,8 +164,8 @@ def _fit_rows(rows: PreferenceRows, name: str, stopping_rule: StoppingRule) -> t
     start = np.r_[np.zeros(linear_count), model.start_cuts(counts.sum(axis=0))]
     if not _is_identified(derivatives(evaluate(start))[1], items):
         return None, CONFOUNDED_REASON
-    all_free = np.ones(len(start), dtype=np.bool_)
-    fit = maximise(evaluate, derivatives, start, all_free, items, stopping_rule)
+    is_free = np.ones(len(start), dtype=np.bool_)
+    fit = maximise(evaluate, derivatives, start, is_free, items, stopping_rule)
     if not np.diag(fit.covariance).max() < _MAX_VARIANCE:  # larger, or nan
         return None, RISING_REASON
     # Remove the variance of the mean log-strength, which `invertible_information` fixed by adding this number to each
