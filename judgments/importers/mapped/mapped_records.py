@@ -187,8 +187,8 @@ class _MappedFileReader:
     ) -> Iterator[tuple[Record, Mapping[str, Any]]]:
         """Yield each row to read as a pair of its record and its values.
 
-        A record with nested lists may have several rows (`foreign.explode_rows`). With ``checks_columns``, check the first
-        record of each file for the mapped columns, which may be groups of radio buttons (``button_groups``).
+        A record with nested lists may have several rows (`foreign.explode_rows`). With ``checks_columns``, check the
+        first record of each file for the mapped columns, which may be groups of radio buttons (``button_groups``).
         """
         mapping = self.mapping
         for file in self.files():
