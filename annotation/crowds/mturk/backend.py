@@ -64,7 +64,7 @@ class MTurkBackend(CrowdBackend):
     name = "mturk"
     title = "Mechanical Turk"
     can = frozenset(Ability)
-    person = "WorkerId"
+    person = "WorkerId"  # the service's name for the id of a person
 
     def platform(self, design: StudyDesign) -> str:
         return LIVE if design.crowd.live and settings.MTURK_LIVE else SANDBOX

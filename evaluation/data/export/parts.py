@@ -40,7 +40,7 @@ VOTES_SUFFIX = ".votes"  # suffix of a part's file with lines about its judgment
 JOINED_NAME = "joined"  # name of the joined file before it is moved to its place
 
 # A stage is a pass over pieces. This first one reads judgments for the signature if the encoding does not tally them.
-READING_STAGE = Stage("none")
+READING_STAGE = Stage(suffix="none")  # its parts are empty files
 READING_STAGE_NUMBER = -1
 
 

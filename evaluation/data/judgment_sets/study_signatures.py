@@ -58,7 +58,7 @@ def signature_from(
 ) -> Signature:
     """Return the signature of the study's judgments from counts of its material and votes.
 
-    ``others`` are the fields that not every study has (``uncommon_fields``).
+    ``others`` are the fields that not every study has (``uncommon_fields``). The data hash covers published winners.
     """
     published_pairs = CandidatePair.objects.filter(study=study, published_winner__isnull=False)
     rows = published_pairs.values_list("key", "published_winner").iterator(ROWS_PER_BATCH)

@@ -282,7 +282,7 @@ class ReleasedRows:
             references=(min(references), max(references)),
         )
         vote_counts = self._tally.finish()
-        if settings.winners_signed:
+        if settings.winners_signed:  # not in bundles of earlier versions
             published_winners = {row["pair"]: row["published_winner"] for row in self.pairs}
             winners = {pair: winner for pair, winner in published_winners.items() if winner is not None}
             vote_counts = replace(vote_counts, data_hash=hash_with_winners(vote_counts.data_hash, winners))

@@ -127,7 +127,7 @@ def read_first_lines(lines: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
 def split_first_lines(
     lines: Sequence[tuple[int, str]], separators: str = SEPARATORS
 ) -> list[tuple[int, list[str]]]:
-    """Return the rows as pairs of line number and cells, up to the first row with misplaced quotation marks."""
+    """Return the rows as pairs of line number and cells, up to the first row that cannot be read."""
     texts = [text for _, text in lines]
 
     def separator_score(mark: str) -> tuple[int, int]:
