@@ -36,8 +36,8 @@ def judge_vs_rest_correlations(inputs: ReportInputs) -> JudgeEstimates:
     """
     if inputs.kind.is_open or inputs.kind.compares_pairs:
         return {}
-    table = inputs.table
-    unit, value = table.unit[table.is_counted], table.value[table.is_counted]
+    judgments = inputs.table
+    unit, value = judgments.unit[judgments.is_counted], judgments.value[judgments.is_counted]
     clusters = inputs.judgment_clusters
     estimates = {
         name: judge_vs_rest_correlation(unit, value, clusters, coefficient=name) for name in COEFFICIENTS
