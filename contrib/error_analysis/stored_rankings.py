@@ -89,7 +89,7 @@ def _is_large(study: Study) -> bool:
 
 @lru_cache(maxsize=CACHED_RANKINGS)
 def _read_job_ranking(study: int, metric: str, data_version: tuple[Any, ...]) -> RankedDisagreements:
-    """Return the ranking that a job computed, cached for these arguments. Raise FiguresPending while the job is running."""
+    """Return the ranking that a job computed, cached by the arguments. Raise FiguresPending while the job runs."""
     encoded_rankings = required_figures(cached_figures(Study.objects.get(pk=study), DISAGREEMENTS))
     return _decode_ranking(encoded_rankings[metric])
 
