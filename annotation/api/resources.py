@@ -4,9 +4,9 @@ Each resource has a serializer for its rows. In a resource, ``read_permission`` 
 ``scope`` the scope that an API token needs, and ``study_path`` the lookup from a row to its study, by which people with
 a role in the study may read the row. ``orderings`` has the fields to order by, by public name.
 
-Most fields have the names of the models. Three have other names, which clients rely on: ``place`` is the platform of a
-crowd, ``places`` are slots of HITs or sessions, and ``seat`` is the number of a slot. The ``door`` of a ledger entry is
-what it was requested by: a page, the API, a job or a command.
+Most fields have the names of the models. Some have other names, which clients rely on: ``place`` is the platform of a
+crowd, and ``seat`` the number of a slot. ``places`` are slots of HITs or sessions; ``over_cents`` is what a crowd took
+beyond a budget. The ``door`` of a ledger entry is what it was requested by: a page, the API, a job or a command.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ class SubmittedAnswers:
     """
 
     layout: Layout
-    answers: list[dict[str, Any]]
+    answers: list[dict[str, Any]]  # each with "position", "value" or "answer", "seconds" and "comment"
     missing_positions: list[int]
 
 

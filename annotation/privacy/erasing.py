@@ -40,7 +40,7 @@ class ErasureResult:
         receipt: proves which rows of releases came from the person; it is not stored.
         job: the job that removes files.
         was_erased_before: whether nothing was left to erase.
-        names: the person's new random name, by their name.
+        names: the person's new random name, by the name that they had.
     """
 
     erasure: Erasure

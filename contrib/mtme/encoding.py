@@ -35,14 +35,14 @@ class MtmeEncoding(Encoding):
 
     A part of the first stage has four float64 for each ``Cell``: system, segment, total, votes. One of the second has
     a JSON line for each system: ``{"system": ROW_ID, "corpus": {METRIC: SCORE}, "images": {METRIC: [SCORE, ...]}}``.
+    Counts: "references" is the most of a segment, "scored" are cells with votes, "left_out" answers about no system.
     """
 
     counts = dict.fromkeys(("systems", "segments", "references", "scored", "left_out"), 0)
     tallies = True  # the first stage adds all judgments to the export's signature
 
     def __init__(self) -> None:
-        # A table without answers; None once the parts of the first stage are read.
-        self._empty_table: JudgedSystems | None = None
+        self._empty_table: JudgedSystems | None = None  # None once the parts of the first stage are read
         self._table_and_references: tuple[JudgedSystems, SegmentReferences] | None = None
 
     def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class MtmeEncoding(Encoding):
         assert self._empty_table is not None
         decisions, kind = work.moment.decisions, kind_of(work.study)
         make_cells = _cells_function(kind)
-        for _, included_answers in work.answers():
+        for _unit_ids, included_answers in work.answers():
             # A decision of an adjudicator replaces the answers to its unit.
             answers = {
                 unit: [decisions[unit]] * len(unit_answers) if unit in decisions else unit_answers

@@ -68,7 +68,7 @@ def show_plan_without_study(request: HttpRequest, context: Context) -> HttpRespo
     """Show the page for a plan without a study. The plan is stored in its job."""
     user = signed_in(request)
     plans = Job.objects.filter(kind="plan_power", created_by=user, args__study__isnull=True)
-    refusal, posted_values = "", {}
+    problem, posted_values = "", {}
     if request.method == "POST":
         form = PlanningForm(request.POST, pilots=_pilots(request))
         try:
@@ -78,7 +78,7 @@ def show_plan_without_study(request: HttpRequest, context: Context) -> HttpRespo
             args = {"assumptions": assumptions, **form.pilot_source()}
             enqueue(kind="plan_power", args=args, user=user, once=True)  # refuses a simultaneous click, too
         except QuorumError as error:
-            refusal, posted_values = str(error), request.POST.dict()
+            problem, posted_values = str(error), request.POST.dict()
         else:
             return redirect("admin:judgments_study_start_plan")
     done_plans = plans.filter(state=Job.State.DONE)
@@ -90,7 +90,7 @@ def show_plan_without_study(request: HttpRequest, context: Context) -> HttpRespo
     last_job = plans.first()  # jobs are ordered by age, the newest first
     context |= {
         "form": PlanningForm(initial=initial_values(start_values) | posted_values, pilots=_pilots(request)),
-        "refusal": refusal,
+        "refusal": problem,
         "currency": USUAL_CURRENCY,
         "jobs": [last_job] if last_job is not None and (last_job.is_under_way or last_job.error) else [],
         "earlier_plans": list(done_plans[:MAX_EARLIER_PLANS]) if done_plans.count() > 1 else [],
@@ -100,7 +100,7 @@ def show_plan_without_study(request: HttpRequest, context: Context) -> HttpRespo
             "plan": {"result": plan["plan"], "settings": plan["settings"]},
             **_plan_context(plan["plan"], plan["settings"]),
         }
-    return TemplateResponse(request, "evaluation/planning.html", context, status=400 if refusal else 200)
+    return TemplateResponse(request, "evaluation/planning.html", context, status=400 if problem else 200)
 
 
 def _pilots(request: HttpRequest) -> list[tuple[str, str]]:

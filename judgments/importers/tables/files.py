@@ -75,7 +75,7 @@ def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: st
             raise ImportProblem(path, number, None, actual, f"cells below the header alone{TITLE_HINT}")
         if any(cells.values()):
             values = {name: cells.get(index, "") for index, name in names.items()}
-            yield Record(path, number, values, textual=True)
+            yield Record(path, number, values, textual=True)  # numbers and flags in it are texts
     if not names:
         raise ImportProblem(path, None, None, "an empty sheet", "a header and rows")
 

@@ -17,11 +17,11 @@ from quorum.numeric.compiling import compiled
 class CaptionPhrases(NamedTuple):
     """Numbered phrases of the captions that have, or are, a paraphrase of another phrase of the captions.
 
-    `trie` holds the phrases as lists of words; `bits` are its `trie_bits` (`text.tries`). phrase_of_node: the phrase
-    that ends at each node of the trie, or -1. lengths: the number of words of each phrase. The paraphrases of phrase p
-    are `targets[target_starts[p]:target_starts[p + 1]]`. In the other direction, p is a paraphrase of the phrases
-    `sources[source_starts[p]:source_starts[p + 1]]`. pair_positions: for each entry of `sources`, the position of the
-    same pair of phrases in `targets`.
+    `trie` holds the phrases as lists of words, in a hash table of 2 ** `bits` rows (`trie_bits`). phrase_of_node: the
+    phrase that ends at each node of the trie, or -1. lengths: the number of words of each phrase. The paraphrases of
+    phrase p are `targets[target_starts[p]:target_starts[p + 1]]`. In the other direction, p is a paraphrase of the
+    phrases `sources[source_starts[p]:source_starts[p + 1]]`. pair_positions: for each entry of `sources`, the position
+    of the same pair of phrases in `targets`.
     """
 
     trie: Trie

@@ -81,7 +81,7 @@ class _MarkedTexts:
         return np.bincount(self.text, minlength=len(self.item)).astype(np.int64)
 
 
-@signed("span-alpha-u", data=("labels", "items"))
+@signed("span-alpha-u", data=("labels", "items"))  # signatures leave out what is named in `data`
 def span_alpha(
     texts: Iterable[Any],
     raters: Iterable[Any],

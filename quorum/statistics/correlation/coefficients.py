@@ -67,16 +67,16 @@ def pearson_groups(x: Floats, y: Floats, group_starts: Ints, weights: Floats) ->
     sizes = np.diff(group_starts)
     starts = group_starts[:-1]
     centred_columns = []
-    constant = sizes < 2
+    varies = sizes >= 2
     for values in (x, y):
         maximum, minimum = np.maximum.reduceat(values, starts), np.minimum.reduceat(values, starts)
-        constant = constant | (maximum == minimum)
+        varies = varies & (maximum != minimum)
         means = np.add.reduceat(values * weights, starts) / np.add.reduceat(weights, starts)
         spread = np.where(maximum > minimum, np.maximum(maximum - means, means - minimum), 1.0)
         centred_columns.append((values - np.repeat(means, sizes)) / np.repeat(spread, sizes))
     x, y = centred_columns
     squares = np.add.reduceat(weights * x * x, starts) * np.add.reduceat(weights * y * y, starts)
-    return np.clip(ratio(np.add.reduceat(weights * x * y, starts), np.sqrt(squares), where=~constant), -1, 1)
+    return np.clip(ratio(np.add.reduceat(weights * x * y, starts), np.sqrt(squares), where=varies), -1, 1)
 
 
 def group_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints]:
