@@ -59,7 +59,7 @@ def population_of_draft(study: Study) -> Population:
 
 
 def _documents(names: set[str], material: Material, images: Mapping[str, Image]) -> list[References]:
-    """Return the references of each image in the splits of the named images."""
+    """Return the references of each image in the splits of the named images, for document frequencies."""
     splits = {images[name].split for name in names}
     described_images = [image for image in material.images if image.split in splits and image.references]
     return [[text.text for text in image.references] for image in described_images]

@@ -50,8 +50,8 @@ def has_dashboard(study: Study) -> bool:
 def change_mark(study: Study) -> ChangeMark:
     """Read what changed in a study since its last snapshot."""
     snapshot = BoardSnapshot.objects.filter(study=study).defer("result", "scores").first()
-    newest_judgment = snapshot.newest if snapshot else 0
-    new_judgments = first_answers(study).filter(pk__gt=newest_judgment).count()
+    newest_id = snapshot.newest if snapshot else 0  # of the judgments in the snapshot
+    new_judgments = first_answers(study).filter(pk__gt=newest_id).count()
     rows = Assignment.objects.with_lease(timezone.now()).filter(study=study).order_by("expires_at", "pk")
     leases = rows.values_list("pk", "expires_at")[: MAX_LEASES_SHOWN + 1]
     return ChangeMark(snapshot, new_judgments, tuple((str(pk), str(expires_at)) for pk, expires_at in leases))
@@ -75,8 +75,8 @@ def is_stale(study: Study, mark: ChangeMark, now: datetime | None = None) -> boo
         return False
     if mark.new_judgments:
         return True
-    newest_event = study.events.aggregate(last=Max("pk"))["last"] or 0
-    return bool(newest_event > mark.snapshot.event)
+    newest_event_id = study.events.aggregate(last=Max("pk"))["last"] or 0
+    return bool(newest_event_id > mark.snapshot.event)  # an entry of the study's log
 
 
 def request_snapshot(study: Study) -> bool:

@@ -50,7 +50,7 @@ def panel_context(request: HttpRequest, study: Study) -> dict[str, Any]:
         "undecided_count": CrowdSession.objects.filter(study=study, status="submitted").count(),
         "needs_address": _needs_address(design),
         "link_key": link_signing_key(study) if design.panel.signature else "",
-        "signs_sessions": bool(session_parameter(design.panel)),
+        "signs_sessions": bool(session_parameter(design.panel)),  # a link's signature covers the session, too
     }
 
 

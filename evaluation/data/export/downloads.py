@@ -32,7 +32,7 @@ def export_for_download(
 ) -> dict[str, Any]:
     """Write an export of a job to the export folder, and return the result of the job.
 
-    If the job runs again, it writes a file of the same name. ``task`` is passed to ``export_judgments``.
+    If run again, it writes the same file. ``task``: whether queries are images ("annotation") or captions ("search").
     """
     file_format = format_named(format)
     path = _download_path(study.slug, job_id, file_format)
