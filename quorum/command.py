@@ -102,7 +102,7 @@ def _run_line(line: list[str]) -> None:
     else:
         # The command's name in `manage.py`. Django's own commands, such as `migrate`, keep their names.
         name, asks_for_help = table.names.get(command, command), bool(HELP_OPTIONS.intersection(args))
-        # `prepare` may create the folder, and `without_data` has the commands that need none.
+        # `prepare` may create the folder; `without_data` has the commands that need none, `paths` all but Django's own.
         with _using_data_folder(may_create=name == "prepare" and not asks_for_help) as missing_folder:
             if name not in table.paths:
                 _check_known(name)

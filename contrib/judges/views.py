@@ -63,7 +63,7 @@ def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpRes
         ],
         "max_shown_judges": MAX_SHOWN_JUDGES if has_hidden_judges else None,
         "analysis": analysis,
-        "people": analysis.result["people"] if analysis else {},
+        "people": analysis.result["people"] if analysis else {},  # numbers, and how far people agree
         "comparisons": [
             {**row, "verdict": describe_verdict(row["test"]), "biases": _biases(row)} for row in comparisons
         ],

@@ -40,7 +40,7 @@ def is_stopping() -> bool:
 
 
 def end_child_process(reason: str) -> None:
-    """End this process at once, unless it is no child of a worker."""
+    """End this process at once if it is a child of a worker."""
     if os.getppid() == _worker_id:
         log.warning("%s Its process ends.", reason)
         os._exit(0)
@@ -52,7 +52,7 @@ def interrupt_regularly() -> Iterator[None]:
 
     Without this, a long match of a regular expression would block the heartbeat thread.
     """
-    signal.signal(signal.SIGALRM, lambda *_: time.sleep(0.01))  # lets the heartbeat thread read the row
+    signal.signal(signal.SIGALRM, lambda *_: time.sleep(0.01))  # lets the heartbeat thread read the job's row
     signal.setitimer(signal.ITIMER_REAL, CHECK_SECONDS, CHECK_SECONDS)
     try:
         yield

@@ -50,7 +50,7 @@ def draw_layout(
     apart; if that is impossible, the repetition is left out.
 
     Args:
-        left_out: row ids of units to leave out.
+        left_out: row ids of units to leave out, such as those that need no more judgments.
         with_withdrawn: whether to include withdrawn units, to read a page as it was published.
     """
     kind = KINDS[design.protocol]

@@ -136,8 +136,8 @@ def hypothesis_outcomes(
     """Test a plan's hypotheses by two-sided tests of differences in accuracy, with Holm's correction.
 
     Args:
-        winners: the (N,) winners that each metric names.
-        people: people's (N,) winners; None if there are none yet.
+        winners: the (N,) winners that each metric names: 1, 2, or 0 for a tie.
+        people: people's (N,) winners, 0 for undecided pairs; None if there are none yet.
         kinds: (N,) kinds of the pairs.
     """
     tests: list[_TestedHypothesis] = []

@@ -113,18 +113,18 @@ def leave_one_out_tables(leave_one_out: Mapping[str, Any]) -> list[Table]:
 def rank_correlations_table(orders: Mapping[str, Any]) -> Table:
     """Return the table of rank correlations between metrics.
 
-    ``orders`` has the ``names`` of the rows, and the coefficients ``rho`` of each row with all rows.
+    ``orders`` has the ``names`` of the rows, and the coefficients ``rho`` of each row with all metrics. Rows are the
+    metrics and, at the end, the number of words.
     """
     rows: list[tuple[Cell, ...]] = []
     for row_index, (name, figures) in enumerate(zip(orders["names"], orders["rho"], strict=True)):
         cells: list[Cell] = [estimate_of(figure, with_n=False) for figure in figures]
-        if row_index < len(cells):
+        if row_index < len(cells):  # not the row of the number of words
             cells[row_index] = figures[row_index]["value"]  # of a metric with itself, which has no interval
         rows.append((_(name), *cells))
-    names = orders["names"][:-1]  # the last row is no metric, but the number of words
-    return rendering.table(
-        "rank-correlations", rows, [("metric", "text"), *((name, "coefficient", True) for name in names)]
-    )
+    # True: the heading is a name, which is not translated
+    metric_columns = ((name, "coefficient", True) for name in orders["names"][:-1])
+    return rendering.table("rank-correlations", rows, [("metric", "text"), *metric_columns])
 
 
 def content_table(content: Mapping[str, Any]) -> Table:

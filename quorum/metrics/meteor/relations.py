@@ -109,7 +109,7 @@ def _synonym_sets(vocabulary: Sequence[str], synonyms: Synonyms) -> tuple[Ints, 
 
 
 def _entries(word: str, synonyms: Synonyms) -> Iterator[int]:
-    """Yield WordNet's entries for a word and its basic forms, by form; `bases` has those of irregular words."""
+    """Yield WordNet's entries for a word and its basic forms, sorted by form; `bases` has those of irregular words."""
     entries = synonyms.entries
     forms = {word, *synonyms.bases.get(word, ())}
     if word not in synonyms.bases and len(word) > _MAX_UNCHANGED_LENGTH and not word.endswith("ss"):

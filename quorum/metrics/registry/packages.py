@@ -126,8 +126,8 @@ def metric_named(text: str) -> Metric:
         raise PackageFailed(
             f"the entry point {name!r} of package {_package_of(point)} is {point.value}, expected a Metric of that name"
         )
-    fields = {**metric.shown, "package": _package_of(point)}
-    return replace(metric, compute=_score_empty_as_zero(metric), shown=fields)
+    signature_fields = {**metric.shown, "package": _package_of(point)}
+    return replace(metric, compute=_score_empty_as_zero(metric), shown=signature_fields)
 
 
 def _score_empty_as_zero(metric: Metric) -> Compute:
