@@ -262,7 +262,7 @@ def comparison_tables(
     """Return the table of comparisons of the best with the others, or [] if there are none.
 
     Args:
-        verdicts: verdicts by group, such as the pair kind.
+        verdicts: verdicts by group, such as the pair kind; "compared" has p-values against the best by name.
         estimates: estimates by group and name.
         headings: headings of the columns of group and name; "" omits the group column.
         column: heading and format of the column of estimates.

@@ -94,8 +94,8 @@ def _refuse_to_lose_owner(dataset: Dataset, user: User) -> None:
 def refuse_other_readers(dataset: Dataset) -> None:
     """Raise WrongState if only members may read a dataset, for example during a challenge.
 
-    The receivers of the signal ``pre_share`` decide this. The dataset stays locked until the transaction ends, so that
-    their decision remains valid.
+    A receiver of the signal ``pre_share`` raises it. The dataset stays locked until the transaction ends, so that what
+    the receivers found remains true.
     """
     locked_dataset = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
     pre_share.send(sender=Dataset, dataset=locked_dataset)

@@ -55,7 +55,7 @@ def figures_of_source(source: SourceJudgments, resampling: Resampling) -> dict[s
         "name": source.name,
         "protocol": None if source.kind is None else source.kind.name,
         "level": source.level,
-        "score": source.score_name,
+        "score": source.score_name,  # what the score of a unit is, such as "mean"
         "units": len(np.unique(source.unit)),
         "judgments": len(source.unit),
         "left_out": dict(source.left_out),

@@ -70,7 +70,7 @@ class UnitWriter:
         )
 
     def _systems(self, row: JudgmentRow) -> list[Any]:
-        """Return ``Unit.systems``: ids of the text's systems, or lists by option; [] for a pair, whose row has them."""
+        """Return ``Unit.systems``: ids of a text's systems, or lists by option; [] for pairs (in ``CandidatePair``)."""
         has_single_text = row.second is None and row.second_text is None
         if not has_single_text or not isinstance(row, CreditedRow):
             return []

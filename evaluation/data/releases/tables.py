@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Row = Mapping[str, Any]  # a row of a table, by column, as in the bundle's file
-# Columns kept in memory; TEXTS only if results need the units' texts. A proposal is an entry of a system's ranked list.
+# Columns kept in memory; TEXTS only if results need the units' texts. Of a unit, "decided" is an adjudicator's answer,
+# and "full_depth" says that early stopping leaves it alone. A proposal is an entry of a system's ranked list; it is
+# "original" if the text is the image's own.
 UNIT_FIELDS = (
     "unit", "image", "reference", "first", "second", "pair", "kind", "control", "control_kind", "expected", "repeats",
     "struck", "filtered", "audited", "full_depth", "decided", "content",
@@ -75,8 +77,5 @@ class CompactRows:
 
 
 def to_the_minute(time: str | None) -> str | None:
-    """Return a time with its seconds set to 0, or None.
-
-    Exact times could be matched with the crowd platform's own records.
-    """
+    """Set a time's seconds to 0, since exact times could be matched with the crowd platform's own records."""
     return f"{time[:16]}:00Z" if time else time
