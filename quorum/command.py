@@ -240,8 +240,8 @@ def _print_completion(args: list[str]) -> None:
     shell = parser.parse_args(args).shell
     code = argcomplete.shellcode(["quorum"], shell=shell)
     if shell == "zsh":  # zsh completes only after this in a start file
-        first, _, other_lines = code.partition("\n")
-        code = f"{first}\n{INITIALISE_ZSH_COMPLETION}\n{other_lines}"
+        first_line, _, other_lines = code.partition("\n")
+        code = f"{first_line}\n{INITIALISE_ZSH_COMPLETION}\n{other_lines}"
     sys.stdout.write(code + "\n")
 
 

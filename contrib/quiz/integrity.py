@@ -9,12 +9,12 @@ from judgments.models import Unit
 def quiz_answers_match_their_items() -> Iterator[str]:
     """Yield a message for each attempt whose answers or result do not match its items."""
     rows = QuizAttempt.objects.values_list("study__slug", "pk", "items", "answers", "right", "finished_at")
-    for slug, pk, items, answers, right, finished_at in rows.order_by("pk").iterator():
+    for slug, pk, items, answers, right_count, finished_at in rows.order_by("pk").iterator():
         positions = {str(position) for position in range(1, len(items) + 1)}
         if not set(answers) <= positions or (finished_at is not None and set(answers) != positions):
             yield f"Study {slug}: quiz attempt {pk} asks {len(items)} things and holds {len(answers)} answers."
-        if right is not None and right > len(items):
-            yield f"Study {slug}: quiz attempt {pk} has {right} of {len(items)} right."
+        if right_count is not None and right_count > len(items):
+            yield f"Study {slug}: quiz attempt {pk} has {right_count} of {len(items)} right."
 
 
 def quiz_items_are_in_no_hit() -> Iterator[str]:

@@ -59,7 +59,7 @@ class PowerComparison:
 
 
 def simulate_power(study: Study, findings: PairFindings, seed: int) -> list[dict[str, Any]]:
-    """Return the power for each difference; [] if people are not right more often than by chance.
+    """Return the power for each difference, with the fields of ``PowerResult``; [] if people are right by chance alone.
 
     The systems are the two that are compared most often. The metrics are the best two, with their agreement in the
     rehearsal.

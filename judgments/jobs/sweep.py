@@ -81,7 +81,7 @@ def _has_lost_worker(job: Job) -> bool:
     If the worker runs on this machine, look for its process, since sleep of the machine or a long transaction on
     SQLite delay heartbeats.
     """
-    has_process_ended = has_ended(job.owner)
+    has_process_ended = has_ended(job.owner)  # None if it runs on another machine
     if has_process_ended:
         return True
     max_silence = settings.JOB_STALE_SECONDS

@@ -27,7 +27,7 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     context["design"] = design_of(study)
     if study.state == Study.State.DRAFT:
         return TemplateResponse(request, "judgments/study/hits_draft.html", context)
-    figures = cached_figures(study, COUNTS)
+    figures = cached_figures(study, COUNTS)  # the study's base template says when they were "counted"
     context |= required_figures(figures) | {"counted": figures, "can_go_back": can_be_discarded(study)}
     kinds = context["pair_kinds"]
     context["pair_kinds"] = [row | {"kind_label": PAIR_LABELS.get(row["kind"], "")} for row in kinds]
