@@ -1,6 +1,6 @@
 """Load the population of a draft, from which items are chosen, and that of a study whose chosen items were judged.
 
-The judged items are weighted by the inverse of the probability with which they were chosen.
+The judged items are weighted by the inverse of the probability with which they were chosen. A row is a pair or caption.
 """
 
 from __future__ import annotations

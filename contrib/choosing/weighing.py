@@ -1,6 +1,6 @@
 """Estimate results for all items from judgments of chosen items.
 
-Each chosen item is weighted by the inverse of the probability with which it was sampled.
+Each chosen item is weighted by the inverse of the probability with which it was sampled. A row is a pair or a caption.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class JobQuerySet(models.QuerySet["Job"]):
         Args:
             sent_in: the time after which the broker delivers the messages that were sent for the jobs; None if no
                 messages were sent.
-            counted: whether the interrupted attempt counts in ``attempts``.
+            counted: whether the interrupted attempt counts in ``attempts``; not if the worker was asked to stop.
         """
         return self.update(
             state=Job.State.QUEUED,

@@ -113,7 +113,7 @@ def next_action(study: Study, tasks: Sequence[OpenTask], rights: Collection[str]
     """Return the most urgent task as an action or, if there is none, the main page for the study's state."""
     if tasks:
         return NextAction(tasks[0].button, tasks[0].link, urgent=True)
-    if study.simulated and not was_opened(study) and "rehearsal" in PAGES:
+    if study.simulated and not was_opened(study) and "rehearsal" in PAGES:  # a copy before its job opens it
         return NextAction(gettext("See the rehearsal"), first_page(study))
     may_change = Right.CHANGE in rights
     if study.state == Study.State.DRAFT:

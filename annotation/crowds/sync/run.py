@@ -24,7 +24,7 @@ def sync_with_crowd(
     *,
     study: Study,
     thorough: bool = False,
-    wait: Callable[[float], None] = time.sleep,
+    wait: Callable[[float], None] = time.sleep,  # called with the seconds until a message is due
     progress: Progress | None = None,
 ) -> SyncReport:
     """Synchronise a study with its crowd.
