@@ -48,7 +48,7 @@ def of_apps(attribute: str) -> Mapping[str, tuple[str, Any]]:
 def lazy_registry(read: Callable[[], T]) -> T:
     """Return a proxy of a registry that ``read`` returns. The registry is read when it is first used.
 
-    What features declare subclasses classes of the registry's package. If the registry were read when its package is
+    Features declare subclasses of classes in the registry's package. If the registry were read when its package is
     imported, a feature's module could not be the first one that is imported.
     """
     return cast("T", SimpleLazyObject(read))
