@@ -178,7 +178,7 @@ class SubmittedAnswers:
 
     Attributes:
         layout: the order and the sides in which the page showed the units.
-        missing_positions: positions on the page without an answer.
+        answers, missing_positions: answers to store (``submit_assignment``), and positions on the page without one.
     """
 
     layout: Layout

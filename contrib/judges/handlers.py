@@ -14,7 +14,7 @@ from judgments.studies.studies import find_study
 def ask_judge(
     run: JobRun, *, study: str, budget: str, price_in: str = "0", price_out: str = "0", **options: Any
 ) -> dict[str, Any]:
-    """Ask a model, at prices of a million tokens. Stored answers are not asked for again if the job is repeated."""
+    """Ask a model. Budget and prices, of a million tokens, have one currency. A repeated job keeps stored answers."""
     result = ask_model(
         study=find_study(study),
         progress=run.progress,

@@ -57,9 +57,9 @@ def store_answers(
 
     Args:
         answers: the text of the file, whose columns (or keys) are ``unit`` (the key of a unit), ``value`` or
-            ``answer``, and optionally ``rater`` and ``order``. If answers are numbers, they are in ``value``, where 1
-            is the first candidate of the unit, whichever was shown first; otherwise they are in ``answer``, as in
-            exports. ``order`` is "first-left" or "second-left", by the candidate that was shown first.
+            ``answer``, and optionally ``rater`` (who answered, if the judge is another crowd) and ``order``. Numbers
+            are in ``value``, where 1 is the first candidate of the unit, whichever was shown first; other answers are
+            in ``answer``, as in exports. ``order`` is "first-left" or "second-left", by the candidate shown first.
         own_systems: systems of the model's family, which it may favour.
 
     Raises:

@@ -534,7 +534,7 @@ def caption_units(study: Study) -> list[tuple[int, int, str, str]]:
 
 
 def systems_of_units(study: Study) -> dict[int | None, list[Any]]:
-    """Return ``Unit.systems`` by row id, for judged units for which a file names systems."""
+    """Return ``Unit.systems``, ids or a list of ids for each option, of judged units for which a file names systems."""
     rows = Unit.objects.filter(study=study, control=False).exclude(systems=[])
     return dict(rows.order_by().values_list("pk", "systems"))
 

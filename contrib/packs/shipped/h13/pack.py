@@ -126,8 +126,8 @@ def _add_experts(run: Run, experts: JudgedPairs) -> None:
         ("without own captions", "interval", grades[:, ~is_own_caption]),
         ("own captions twice", "interval", np.hstack([grades, grades[:, is_own_caption]])),
         *(
-            (f"yes from a grade of {least} on", "nominal", (grades >= least).astype(float))
-            for least in (4, 3, 2)
+            (f"yes from a grade of {min_grade} on", "nominal", (grades >= min_grade).astype(float))
+            for min_grade in (4, 3, 2)
         ),
     ]
     alphas = [
