@@ -71,7 +71,7 @@ def of_pairs(folder: Path, kind: str = "") -> Population:
         per="pairs",
         pairs=pairs,
         captions=(),
-        row_ids=[str(pair.pk) for pair in pairs],
+        keys=[str(pair.pk) for pair in pairs],
         systems=systems,
         documents=list(references.values()),
     )
@@ -136,7 +136,7 @@ def compare_on_flickr8k(folder: Path) -> None:
             captions.append(CaptionTexts(None, place, caption, texts[caption], (), people))
             rows.append(scores[image, caption])
     population = Population(
-        per="images", pairs=(), captions=captions, row_ids=[one.key for one in captions],
+        per="images", pairs=(), captions=captions, keys=[one.key for one in captions],
         systems=[()] * len(captions), documents=[],
     )  # fmt: skip
     row_scores = np.array(rows)[:, np.newaxis]

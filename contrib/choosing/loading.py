@@ -84,7 +84,7 @@ def _pair_population(
         per="pairs",
         pairs=pairs,
         captions=(),
-        row_ids=[pair.key for pair in batch.pairs],
+        keys=[pair.key for pair in batch.pairs],
         systems=[(pair.first_system or PEOPLE, pair.second_system or PEOPLE) for pair in batch.pairs],
         documents=_documents({pair.image for pair in batch.pairs}, material, images),
     )
@@ -108,7 +108,7 @@ def _caption_population(
         per="images",  # captions are chosen by image
         pairs=(),
         captions=captions,
-        row_ids=[unit.key for unit in units],
+        keys=[unit.key for unit in units],
         systems=systems,
         documents=_documents({unit.image for unit in units}, material, images),
     )
@@ -126,7 +126,7 @@ def judged_population(study: Study) -> Population:
             per="pairs",
             pairs=material.pairs,
             captions=(),
-            row_ids=[keys[pair.pk] for pair in material.pairs],
+            keys=[keys[pair.pk] for pair in material.pairs],
             systems=[pair.systems for pair in material.pairs],
             documents=material.documents,
         )
@@ -144,7 +144,7 @@ def judged_population(study: Study) -> Population:
         per="images",
         pairs=(),
         captions=captions,
-        row_ids=[unit_keys[caption.unit] for caption in captions if caption.unit is not None],
+        keys=[unit_keys[caption.unit] for caption in captions if caption.unit is not None],
         systems=_systems_of_captions(study, captions),
         documents=references.documents(),
     )

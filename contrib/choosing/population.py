@@ -43,7 +43,7 @@ class Population:
     Attributes:
         per: what an item is, "pairs" or "images".
         pairs, captions: the N rows; one of the two is empty.
-        row_ids: the id of each row in the design's list ``sampling.only``.
+        keys: the key of each row in the design's list ``sampling.only``.
         systems: the names of each row's systems, two for a pair.
         documents: the references of all images, for document frequencies.
     """
@@ -51,7 +51,7 @@ class Population:
     per: str
     pairs: Sequence[PairTexts]
     captions: Sequence[CaptionTexts]
-    row_ids: Sequence[str]
+    keys: Sequence[str]
     systems: Sequence[tuple[str, ...]]
     documents: Sequence[References]
 

@@ -212,7 +212,7 @@ def compute_savings(
         "study": study.slug,
         "per": population.per,
         "items": population.size,
-        "rows_judged": len(population.row_ids),
+        "rows_judged": len(population.keys),
         "metrics": list(metrics),
         "signatures": dict(population_scores.signatures),
         "figures": [

@@ -120,7 +120,7 @@ def compute_choice(
     drawn_indices = set(draw_items(chance, seed=rng_for(seed, "chosen items")).tolist())
     chances = {  # of the pairs or captions of drawn items, by their ids in the design
         key: float(chance[item])
-        for key, item in zip(population.row_ids, population.item.tolist(), strict=True)
+        for key, item in zip(population.keys, population.item.tolist(), strict=True)
         if item in drawn_indices
     }
     if len(chances) > MAX_IDS:

@@ -65,7 +65,7 @@ def compute_weighted_estimates(
     population = judged_population(study)
     progress(0.3, "scoring captions")
     scores = score_population(study, population, metrics, tokenizer)
-    chance = np.array([choice.chances[key] for key in population.row_ids])
+    chance = np.array([choice.chances[key] for key in population.keys])
     images = np.array(population.images)
     progress(0.7, "weighing")
     estimate_results = estimate_pairs if population.pairs else estimate_captions

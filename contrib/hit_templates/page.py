@@ -242,6 +242,6 @@ START_PAGE = StartPage(
     label="Import a HIT template",
     text="If you have a template from Mechanical Turk or Turkle:",
     view=upload_template,
-    uploads_data=True,
+    uploads_data=True,  # so no dataset is needed before
 )
 add_start_page(START_PAGE)

@@ -79,7 +79,7 @@ def open_dataset(
 
     Args:
         encoding: the encoding of a file that is not UTF-8 and has no byte order mark (docs/formats.md).
-        table_part: the part of a table that has people's captions.
+        table_part: the part of a table that has people's captions or, with ``images_alone``, only names the images.
         mapping: maps a table's columns to Quorum's. With a part or a mapping, items that have a source text but no
             image get a name; without both, the file is read as it is.
 
@@ -105,7 +105,7 @@ def open_candidates(
     path = checked_path(format, CANDIDATE_FORMATS, path)
     if table_part != WHOLE_TABLE or mapping is not None:
         records = table_part.reader_of(table_reader(format, path, mapping))
-        match_names = mapping is not None and mapping.match_names
+        match_names = mapping is not None and mapping.match_names  # images may be named in another case
         return TableCandidates(path, encoding, records=records, match_names=match_names)
     return CANDIDATE_FORMATS[format](path, encoding)
 

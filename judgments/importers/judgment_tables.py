@@ -149,7 +149,7 @@ class TableJudgments(JudgmentSource):
         return None
 
     def _read_row(self, record: Record) -> JudgmentRow:
-        record = unguard_cells(record)
+        record = unguard_cells(record)  # without the apostrophes that guard an export against formulas
         protocol = self._read_protocol(record)
         checker = None if protocol is None else self._checker_of(protocol, record)
         value, answer = read_answer(record, checker)

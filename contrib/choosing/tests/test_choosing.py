@@ -83,9 +83,9 @@ def test_images_are_chosen_with_all_their_captions() -> None:
     choose(study, "--method", "even", "--budget", "12")
     assert (study.design["chosen"]["per"], study.design["chosen"]["scores"]) == ("images", {})
     only = set(study.design["sampling"]["only"])
-    images = {image for key, image in zip(whole.row_ids, whole.images, strict=True) if key in only}
+    images = {image for key, image in zip(whole.keys, whole.images, strict=True) if key in only}
     assert len(images) == 12
-    assert only == {key for key, image in zip(whole.row_ids, whole.images, strict=True) if image in images}
+    assert only == {key for key, image in zip(whole.keys, whole.images, strict=True) if image in images}
     assert len(only) == 36
 
 
@@ -98,7 +98,7 @@ def test_what_people_say_of_chosen_pairs_is_weighed_back(
     call_command("weigh_back", study.slug, metrics=METRICS, output=tmp_path / "found.json")
     rows = json.loads((tmp_path / "found.json").read_text("utf-8"))["rows"]
     population = judged_population(study)
-    weight = np.array([1 / study.design["chosen"]["chances"][key] for key in population.row_ids])
+    weight = np.array([1 / study.design["chosen"]["chances"][key] for key in population.keys])
     for name in ("people", "system-0"):
         won = [
             (weight[at], float(pair.winner == 1 + pair.systems.index(name)) if pair.winner else 0.5)
