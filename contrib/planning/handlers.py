@@ -28,7 +28,7 @@ def plan_power(
         first, second: two systems or metrics of the pilot, or "".
     """
     study_row = find_study(study) if study else None
-    source: dict[str, str] = {}  # facts about the pilot, stored with the assumptions that come from it
+    source: dict[str, Any] = {}  # facts about the pilot, stored with the assumptions that come from it
     if pilot:
         run.progress(0.0, "reading the pilot")
         estimates = estimate_from_pilot(

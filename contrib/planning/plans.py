@@ -90,7 +90,7 @@ def _plan_as_json(plan: Plan, assumptions: Assumptions, design: StudyDesign | No
 
 @transaction.atomic
 def store_power_plan(
-    *, study: Study, assumptions: Assumptions, result: dict[str, Any], source: Mapping[str, str] | None = None
+    *, study: Study, assumptions: Assumptions, result: dict[str, Any], source: Mapping[str, Any] | None = None
 ) -> Analysis:
     """Store the plan of a study as an analysis.
 

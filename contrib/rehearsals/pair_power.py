@@ -67,7 +67,7 @@ def simulate_power(study: Study, findings: PairFindings, seed: int) -> list[dict
     people = findings.people
     if people is None:
         return []
-    # no system truly wins as large a share of pairs as the smallest that is reported
+    # no system truly wins ("truth") as large a share of pairs as the smallest that is reported
     shares_won = [row["truth"]["value"] or 0.0 for row in findings.systems]
     are_alike = bool(shares_won) and max(shares_won) < min(TRUE_SHARES_WON)
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False).count()

@@ -331,7 +331,7 @@ class Grounding(OpenKind):
         return {
             "image": {"url": picture_url, "alt": gettext("The image with its boxes")},
             "caption": {"text": unit.first.text},
-            "words": [
+            "words": [  # "linked": whether a person can link the word
                 {"index": index, "text": token, "linked": bool(trim_punctuation(token))}
                 for index, token in enumerate(unit.first.text.split())
             ],

@@ -1,7 +1,7 @@
 """The platform's own checks before a study opens: obstacles, texts, attention, pictures, links, pay and cost.
 
 Each check takes a ``Launch`` (the study with its design and forecast) and yields points of the checklist. The last
-lines register the checks. Features can register others.
+lines register the checks, each with a number by which they are sorted. Features can register others.
 """
 
 from __future__ import annotations

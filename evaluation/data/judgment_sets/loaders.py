@@ -268,7 +268,7 @@ def load_judgments(
 def _are_current(study: Study, pk: Ints, replaces: Ints, newest: int | None) -> Flags:
     """Return (N,) flags of judgments, up to row id ``newest``, that were neither revised nor excluded.
 
-    Work that is "apart", since its crowd platform does not know it, counts as excluded.
+    Work in the state "apart", of which the crowd platform has said that it does not know it, counts as excluded.
     """
     is_stored = np.full(len(pk), True) if newest is None else pk <= newest
     excluded_rows = Judgment.objects.filter(assignment__study=study, assignment__state__in=EXCLUDED_STATES)

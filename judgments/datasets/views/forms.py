@@ -267,11 +267,11 @@ class InspectedUploadForm(forms.Form):
         ]
 
     def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or {}
+        values = super().clean() or {}
         parts = self.inspection.parts
-        roles = [cleaned.get(f"role-{number}") for number in range(len(parts))]
+        roles = [values.get(f"role-{number}") for number in range(len(parts))]
         system_names = [
-            cleaned.get(f"system-{number}", "").strip() for number, role in enumerate(roles) if role == SYSTEM
+            values.get(f"system-{number}", "").strip() for number, role in enumerate(roles) if role == SYSTEM
         ]
         people_parts = [part for part, role in zip(parts, roles, strict=True) if role == PEOPLE]
         if not people_parts and not any(
@@ -300,14 +300,14 @@ class InspectedUploadForm(forms.Form):
             raise forms.ValidationError(
                 gettext("Two systems have the same name; expected a different name for each.")
             )
-        if self.inspection.lacking and not cleaned.get("without_pictures"):
+        if self.inspection.lacking and not values.get("without_pictures"):
             raise forms.ValidationError(
                 gettext(
                     "Some images have no picture. Upload all pictures, or choose to import the "
                     "dataset without pictures."
                 )
             )
-        return cleaned
+        return values
 
 
 class CandidatesForm(UploadForm):

@@ -275,14 +275,11 @@ def _measure_filter(run: Run, data: Flickr8kSet) -> None:
         other_value = estimates[STOP_THEN_STEM][number_id].value
         run.number(number_id, estimate, others={WORD_CHANGES[STOP_THEN_STEM]: other_value})
     bleu = _bleu_matrix(data)
-    expert_pairs = experts.image, experts.caption
+    expert_pairs, is_good = (experts.image, experts.caption), experts.means >= GOOD - EPSILON
     # Thresholds of .330 and .333, of which the second leaves out a third itself.
     for name, passes in (("330", bleu >= 0.33), ("333", bleu > 1 / 3 + EPSILON)):
         run.number(f"bleu/{name}/pairs", _share(~passes))
-        run.number(
-            f"bleu/{name}/lost",
-            share_by_image(~passes[expert_pairs], experts.clusters, experts.means >= GOOD - EPSILON),
-        )
+        run.number(f"bleu/{name}/lost", share_by_image(~passes[expert_pairs], experts.clusters, is_good))
     run.add_table_section(
         "filter",
         "The filter by Bleu-pre (4.3.2)",
@@ -318,7 +315,7 @@ def _filter_estimates(data: Flickr8kSet, change: str) -> dict[str, Estimate]:
             estimates[f"filter/{per_cent}/lost-{name}"] = share_by_image(
                 is_dropped[experts.image, experts.caption],
                 experts.clusters,
-                experts.means >= grade - EPSILON,
+                is_counted=experts.means >= grade - EPSILON,
             )
         if per_cent == FILTER_THRESHOLDS[0]:  # the threshold of the pairs that the crowd judged
             is_unlikely = is_dropped[crowd.image, crowd.caption]
