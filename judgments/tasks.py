@@ -45,7 +45,7 @@ def add_job_task(kind: str, queue: str) -> None:
     )
     def run(task: Task[..., None], job_id: int) -> None:
         try:
-            finished_run = claims.start_run(job_id, _task_context)  # None if there is no such job to do now
+            finished_run = claims.start_run(job_id, _task_context)  # runs it; None if there is nothing to do
         finally:
             dispatching.dispatch(queue)  # the broker has one message less, so another job can be sent to it
         if finished_run is not None and finished_run.retry_in is not None:

@@ -145,7 +145,7 @@ class WorkerResource(Resource):
 
     read_permission, scope = "annotation.view_worker", "workers"
     study_path = "participations__study"
-    has_several_studies = True
+    has_several_studies = True  # a worker can take part in several
     queryset = Worker.objects.select_related("study")
     serializer_class = WorkerSerializer
     filterset_class = filters_of(

@@ -136,7 +136,7 @@ def _invalidate_work(exclusion: Exclusion) -> None:
     reopen_slots(
         study=exclusion.study, counts_by_hit=Counter(hit for _pk, hit, _state in rows if hit is not None)
     )
-    recount_system_pairs(exclusion.study)
+    recount_system_pairs(exclusion.study)  # by whose counts an arena draws its pairs
     Participation.objects.filter(study_id=exclusion.study_id, worker_id=exclusion.worker_id).update(
         standing=Standing.EXCLUDED
     )

@@ -59,7 +59,7 @@ def _plan_context(result: dict[str, Any], settings: dict[str, Any]) -> Context:
     return {
         "power_figure": as_markup(power_figure(result)),
         "power_sentence": power_sentence(result),
-        "components": components_sentence(settings.get("components", {})),
+        "components": components_sentence(settings.get("components", {})),  # of variance, in the pilot
         "best_design": describe_design(result["best"]) if result["best"] else "",
     }
 

@@ -15,7 +15,7 @@ class SecondFactorConfig(Feature):
     middleware = {  # a middleware, and the one after which it is placed
         "contrib.second_factor.middleware.SecondFactorMiddleware": "config.sign_in.KnownBrowserMiddleware"
     }
-    commands = {
+    commands = {  # by section and words of `quorum`: name for `manage.py`, what it does, class
         "The installation": {
             "server second-factor": (
                 "reset_second_factor",

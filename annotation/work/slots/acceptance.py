@@ -32,7 +32,7 @@ class SlotLost(Exception):
 
 
 def _admission_values(study: Study, worker: Worker) -> dict[str, Any]:
-    """Return the parameters of ``STUDIES_TAKING_WORK``. Only simulated workers can work in a rehearsal."""
+    """Return the parameters of the queries of ``slots.admission``. Only simulated workers can work in a rehearsal."""
     simulated = worker.source == Worker.Source.REHEARSAL
     return {"study": study.pk, "worker": worker.pk, "simulated": simulated}
 
