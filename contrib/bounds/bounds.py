@@ -349,7 +349,7 @@ def tau_matrix(columns: Sequence[Floats]) -> Floats:
 
 def _draw_replacements(
     folds: HeldOutCaptions,
-    others: Mapping[str, Sequence[str]],
+    other_captions: Mapping[str, Sequence[str]],
     corpus: Sequence[str],
     mean_words: int,
     tokenizer: str,
@@ -360,9 +360,9 @@ def _draw_replacements(
     replacements: dict[str, list[str]] = {}
     if len(folds.images) > 1:
         replacements["other-image"] = draw_from_other_images(folds, generator)
-    if others:
+    if other_captions:
         replacements["other-dataset"] = draw_from_other_sources(
-            folds, [others[name] for name in sorted(others)], generator
+            folds, [other_captions[name] for name in sorted(other_captions)], generator
         )
     if corpus:
         replacements["corpus"] = draw_from_other_sources(folds, [corpus], generator)

@@ -50,10 +50,10 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
             while stop < end and rows[stop] == rows[first]:
                 weight = weights[stop]
                 if weight != 0.0:
-                    below = weight_below(tree, columns[stop])
-                    up_to = below + totals[columns[stop]]
+                    lower_weight = weight_below(tree, columns[stop])
+                    weight_up_to = lower_weight + totals[columns[stop]]
                     # Lower columns are concordant, higher ones discordant, and equal ones neither.
-                    sums[group, 0] += weight * (below - (weight_before - up_to))
+                    sums[group, 0] += weight * (lower_weight - (weight_before - weight_up_to))
                     run += weight
                 stop += 1
             # Then add the run to the tree.
@@ -122,8 +122,8 @@ def balances(rows: Ints, columns: Ints, weights: Floats, levels: int) -> Floats:
             # Compare equal rows with all observations before them, then add them to the tree.
             stop = observation
             while 0 <= stop < n and rows[stop] == rows[observation]:
-                below, up_to = weight_below(tree, columns[stop]), weight_below(tree, columns[stop] + 1)
-                balance[stop] += direction * (below - (total - up_to))
+                higher_weight = total - weight_below(tree, columns[stop] + 1)
+                balance[stop] += direction * (weight_below(tree, columns[stop]) - higher_weight)
                 stop += direction
             while observation != stop:
                 if weights[observation] != 0.0:
