@@ -74,7 +74,7 @@ def find_design(name: str, *, studies: QuerySet[Study], files: bool = False) -> 
 
 
 def earlier_designs(study: Study) -> list[StudyEvent]:
-    """Return the newest log entries about a change of the design, each with the earlier design in its details."""
+    """Return the newest log entries about a change of the design, latest first; the details have the earlier design."""
     return list(_design_changes(study).select_related("by")[:MAX_EARLIER_DESIGNS])
 
 
