@@ -62,7 +62,7 @@ def released_judgments(
 ) -> Iterator[dict[str, Any]]:
     """Yield the current judgments, ordered by unit and pseudonym. This order reveals nothing about people.
 
-    ``texts`` and ``comments`` say whether to include the texts of captions, and the comments of participants.
+    ``texts`` and ``comments`` say whether to include texts of captions, and participants' comments without names.
     """
     anonymous_names = set(Worker.objects.filter(study=study, anonymous=True).values_list("name", flat=True))
     source = _ReleaseSource(study, pseudonyms, anonymous_names, texts, comments, moment=take_snapshot(study))

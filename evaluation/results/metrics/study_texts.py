@@ -152,31 +152,31 @@ def caption_texts(
         counts["own_left_out"] = 0
     systems_by_unit, weights = loaders.systems_of_units(study), loaders.weights_of_units(study)
     captions = []
-    for caption in judged_texts:
-        if caption.score is None:
+    for judged_text in judged_texts:
+        if judged_text.score is None:
             counts["no_consensus"] += 1
             continue
-        texts = references_by_item.get(caption.item, ())
-        if caption.text in texts and without_own:
+        texts = references_by_item.get(judged_text.item, ())
+        if judged_text.text in texts and without_own:
             counts["own_left_out"] += 1
             continue
-        if caption.text in texts:
+        if judged_text.text in texts:
             counts["own_reference_dropped"] += 1
-            texts = tuple(text for text in texts if text != caption.text)
+            texts = tuple(text for text in texts if text != judged_text.text)
         if not texts:
             counts["no_reference"] += 1
             continue
         captions.append(
             CaptionTexts(
-                unit=caption.unit,
-                item=caption.item,
-                key=caption.key,
-                text=caption.text,
+                unit=judged_text.unit,
+                item=judged_text.item,
+                key=judged_text.key,
+                text=judged_text.text,
                 references=texts,
-                people=float(caption.score),
-                ratings=caption.ratings,
-                systems=tuple(systems_by_unit.get(caption.unit, caption.systems)),
-                weight=1.0 if caption.unit is None else weights.get(caption.unit, 1.0),
+                people=float(judged_text.score),
+                ratings=judged_text.ratings,
+                systems=tuple(systems_by_unit.get(judged_text.unit, judged_text.systems)),
+                weight=1.0 if judged_text.unit is None else weights.get(judged_text.unit, 1.0),
             )
         )
     if not captions:
