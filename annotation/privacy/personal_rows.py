@@ -64,7 +64,7 @@ PAYMENT_MODELS: Mapping[type[Model], str] = {
 }
 # Models whose rows stay, without their link to the person.
 UNLINKED_MODELS: Mapping[type[Model], str] = {Invitation: gettext_noop("invitation")}
-# fields with texts that were written about people
+# Fields with texts about people. All rows are searched, since a text about somebody else may name the person.
 TEXT_FIELDS: Mapping[type[Model], list[str]] = {
     Exclusion: ["why", "lifted_why", "evidence"],
     Case: ["evidence", "decision"],
@@ -122,7 +122,7 @@ def is_in_another_study(study: Study, worker: Worker) -> bool:
 
 
 def identifying_words(study: Study, worker: Worker) -> list[str]:
-    """Return the words that identify the person, except the name: ids, codes, and words that features add."""
+    """Return the words that identify the person besides ``worker.name``: ids, codes, and words that features add."""
     replies = identifying_word_wanted.send(Study, study=study, worker=worker)
     words = {worker.shown_name, *(word for _receiver, word in replies if word)} - {worker.name}
     words |= set(RawId.objects.filter(worker=worker).values_list("value", flat=True))

@@ -110,8 +110,8 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
         "figures": figures,
         "by_kind": [(_(KIND_LABELS[name]), counts) for name, counts in figures.by_kind],
         "design": design_of(study),
-        "control_pool": study.notes.get("control_pool"),
-        "alarm": sum_control_alarms(study),  # of participants who have seen all check questions
+        "control_pool": study.notes.get("control_pool"),  # ``ControlPool`` as JSON; None if never counted
+        "alarm": sum_control_alarms(study),
         "may_withdraw": context["may_change"] and study.source == Study.Source.DESIGNED,
     }
     return TemplateResponse(request, "admin/annotation/study_controls.html", context)

@@ -56,7 +56,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def _outage_response(request: HttpRequest, error: BaseException | None) -> HttpResponse | None:
-    """Return a response with status 503 if an outage caused the error; None otherwise."""
+    """Return a response, marked to get status 503 in ``OutageMiddleware``, if an outage caused the error; else None."""
     if error is None or not note_outage(error):
         return None
     if request.path.startswith("/api/"):

@@ -77,7 +77,7 @@ class Site(Client):
             body: a value to send as JSON.
             content: the bytes to send instead of ``body``, or a function that yields them, for each attempt.
             repeatable: whether to repeat the call if it may have been carried out.
-            before_next: a function that is called before each repetition.
+            before_next: a function that is called before each repetition, for instance to store its time.
 
         Raises:
             NotAtArchive: the status was 404 or 410.

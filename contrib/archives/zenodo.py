@@ -56,7 +56,7 @@ def send_to_zenodo(
         recorder.store(state=State.DRAFT, finished_at=timezone.now())
         return
     progress(0.95, "publishing")
-    recorder.check_may_send()
+    recorder.check_may_send()  # raises an error if a participant was erased meanwhile
     with suppress(UnclearOutcome, ArchiveConflict, NotAtArchive):  # `_record_publication` reads the outcome
         site.call("POST", f"{path}/draft/actions/publish", what="to publish the record", repeatable=False)
     _record_publication(site, deposit, recorder)

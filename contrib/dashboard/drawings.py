@@ -25,7 +25,7 @@ def draw_plots(snapshot_result: Mapping[str, Any]) -> dict[str, Any]:
             "settled": verdict["settled"],  # whether one metric is significantly better than all others
             "said": sentence.strip(),
             "earlier": earlier_figure(kind, results, correlated=correlated),  # over the number of judgments
-            "n": verdict["n"],  # pairs or captions
+            "n": verdict["n"],  # number of pairs or captions on which metrics are compared with people
         }
     return {
         "growth": growth_figure(defined_rows) if len(defined_rows) > 1 else "",

@@ -16,7 +16,7 @@ from judgments.models import SavedPreset
 
 # keys that no preset has, since their values differ for each study
 KEYS_OF_ONE_STUDY = ("name", "slug", "dataset", "seed")
-# keys that a saved preset does not copy from the design of its study
+# keys that a saved preset does not copy, such as the registered plan, chosen items and changes by hand of its study
 UNSAVED_KEYS = (*KEYS_OF_ONE_STUDY, "preset", "registration", "chosen", "by_hand")
 
 

@@ -391,7 +391,7 @@ class TurkClient:
             )
             yield from response[member]
             next_token = response.get("NextToken")
-            if not next_token or not response[member]:
+            if not next_token or not response[member]:  # an empty page is the end, even with a token
                 return
             page_parameter = {"NextToken": next_token}
 

@@ -49,4 +49,4 @@ def start_export(*, study: Study, format: str, **task: str) -> dict[str, Any]:
     if person is not None and not has_right(person, file_format.right, study):
         raise PermissionDenied(why_personal(file_format))
     check_fits(study, file_format)
-    return {"format": format, **task}  # the job's arguments
+    return {"format": format, **task}  # the job's arguments; ``task`` is {} unless the request has a task

@@ -143,7 +143,7 @@ def _best_references(
     max_length = max_reference_length = 1
     for text in range(data.starts.size - 1):
         length = data.starts[text + 1] - data.starts[text]
-        if text < group_of.size:
+        if text < group_of.size:  # the candidates come before the references
             max_length = max(max_length, length)
         else:
             max_reference_length = max(max_reference_length, length)
@@ -163,7 +163,10 @@ def _best_references(
     for text in range(group_of.size):
         write_candidate(data, candidate, text)
         highest_score = -1.0
-        for reference in range(group_starts[group_of[text]], group_starts[group_of[text] + 1]):
+        group = group_of[
+            text
+        ]  # of references; `group_starts` has the position of the first one of each group
+        for reference in range(group_starts[group], group_starts[group + 1]):
             matches = align(data, candidate, buffers, text, reference, matches, statistics)
             score = _score(_terms(statistics, stage_weights))
             if score > highest_score:
@@ -183,7 +186,7 @@ def _scores(counts: NDArray[np.int64], stage_weights: Floats) -> Floats:
 
 
 class _Terms(NamedTuple):
-    """P, R, F and Pen of the module's formula, all 0 without a match."""
+    """P, R, F and Pen of an alignment by the module's formula, all 0 without a match."""
 
     precision: float
     recall: float
@@ -193,7 +196,6 @@ class _Terms(NamedTuple):
 
 @compiled
 def _terms(counts: Ints, stage_weights: Floats) -> _Terms:
-    """Return P, R, F and Pen from the (FIELDS,) statistics of an alignment."""
     weighted_counts = np.zeros(2)
     match_counts = np.zeros(2)
     for kind in range(2):  # content words, then function words: add in the program's order

@@ -34,7 +34,7 @@ def values_from_toml(text: str, *, saved_presets: Mapping[str, Preset] = NO_PRES
     Raises:
         DesignError: the file is invalid; the message starts with the line number.
     """
-    values = toml_values(text, source="This")
+    values = toml_values(text, source="This")  # the subject of the error message "This is not TOML: ..."
     open_keys = [key for key in NAME_KEYS if not values.get(key)]
     try:
         design = make_design(values | dict.fromkeys(open_keys, "new"), saved_presets=saved_presets)

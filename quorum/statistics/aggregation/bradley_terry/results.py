@@ -21,8 +21,9 @@ from quorum.statistics.inputs import BadValue
 class ItemStrengths(Result):
     """Strengths of K items; nan if the fit failed, with the `reason`.
 
-    log_strength: (K,) with mean 0. standard_error, low, high: (K,) on the same scale. covariance: (K, K) on the same
-    scale. freedom: (K,) degrees of freedom of t, infinite without clusters. order: (K,) positions, strongest first.
+    log_strength: (K,) with mean 0. standard_error, low, high (K,) and covariance (K, K) are on the same scale. freedom:
+    (K,) degrees of freedom of t, infinite without clusters. order: (K,) positions, strongest first. gradient: the
+    largest absolute derivative where the fit ended.
     """
 
     items: NDArray[Any]
