@@ -100,7 +100,7 @@ def release(run: JobRun, *, study: str, version: str, **terms: Any) -> None:
 
 
 def verify_release(run: JobRun, *, study: str, version: str) -> dict[str, Any]:
-    """Compute the figures of a release again from its rows, and return how they differ."""
+    """Compute a release's figures again from its rows; return how many were checked, how many differ, and how."""
     run.progress(0.1, "computing its figures again")
     verdict = verify_bundle(release_file(find_release(find_study(study), version)))
     # the numbers of checked values and of differences, and sentences on the first differences

@@ -242,7 +242,7 @@ def _send_bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     session, cents = call.current_session(), int(call.payload["bonus_cents"])
     bonus = TurkBonus(_worker_id_of(session.worker), session.external_id, cents, call.why)
     if _token_may_be_forgotten(call) and _is_paid(client, call, bonus):
-        return {"found": True}
+        return {"found": True}  # an earlier attempt has paid the bonus
     with suppress(TokenAlreadyUsed):  # an earlier attempt has paid the bonus
         client.send_bonus(bonus, token=call.key)
     return {}

@@ -50,7 +50,7 @@ def accuracy_over_all(
     named_winners = metric_winners(scores[:, 0], scores[:, 1])
 
     def credit(pairs: Ints, peoples_winners: Floats) -> Floats:
-        return pair_credits(named_winners[pairs], peoples_winners, undecided="half")[0]
+        return pair_credits(named_winners[pairs], peoples_winners, undecided="half")[0]  # all pairs count
 
     all_pairs = np.arange(len(scores))
     accuracies = {}

@@ -27,7 +27,7 @@ class Triplet(PairChoiceKind):
     control_references = 2  # sentence A, and another one, which is shown beside its damaged copy
 
     def units_of(self, pair: Pair, seed: int, references_by_key: dict[str, Text]) -> list[UnitSpec]:
-        keys = content_keys("unit", self.name, seed, pair.key, last=pair.references)
+        keys = content_keys("unit", self.name, seed, pair.key, last=pair.references)  # one for each
         return [
             UnitSpec(
                 key=unit_key,
