@@ -40,8 +40,8 @@ def append_erasure(*, study: Study, row: Mapping[str, Any]) -> Erasure:
     """Append a row to the chain of erasures.
 
     Args:
-        row: the fields ``mark``, ``way`` and ``content`` of ``Erasure``. To repeat an erasure after an older backup was
-            restored, the row also has the time ``at`` of the first erasure; by default, the time is now.
+        row: the fields ``mark`` (of the person), ``way`` (how much was erased) and ``content`` (what was removed) of
+            ``Erasure``. To repeat an erasure in an older backup, also its time ``at``; by default, the time is now.
     """
     # the lock of the first row stands for the whole chain; without a row to lock, the unique ``previous`` is the guard
     Erasure.objects.select_for_update().order_by("pk").first()

@@ -122,9 +122,7 @@ def render_sheet(
         # in a frame, Mechanical Turk limits the time
         "extensions_left": 0 if revising or frame_of(request) else lease_of(assignment).extensions_left,
         "revisable_assignment": revisable,
-        "credits_address": outer_address(
-            request, "annotation:credits", study.slug
-        ),  # opens outside of a frame
+        "credits_address": outer_address(request, "annotation:credits", study.slug),  # outside of a frame
         "revising": revising,
         "hidden_line": _hidden_line(assignment, design),
     }

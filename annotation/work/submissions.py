@@ -176,7 +176,7 @@ def _submit_with_claim(
     try:
         candidate = prepare_candidate(study, assignment.worker, ignored_assignment=assignment)
     except QuorumError:  # a refused claim must not undo the submission
-        candidate = None
+        candidate = None  # by which `commit_claim` claims nothing
     with transaction.atomic():
         if candidate is not None:
             share_pause_lock(study)  # against a pause meanwhile; before other locks, to avoid deadlocks

@@ -48,7 +48,8 @@ def write_mtme_folder(
     """Write all files of a study. Return the number of files of references, of which one is written even if empty.
 
     Args:
-        score_files: files of lines ``{"system": row id, "corpus": {metric: score}, "images": {metric: [score, ...]}}``.
+        table: its arrays have a row for each system and a column for each segment.
+        score_files: JSON lines with a system's scores by metric, as ``SegmentReferences.scores`` returns them.
     """
     study, design = work.study, design_of(work.study)
     source_language = design.source.language.replace("-", "_") if design.source.show else ""

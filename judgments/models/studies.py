@@ -66,9 +66,7 @@ class Study(models.Model):
         blank=True,
         help_text="The crowd at which the study was first opened, live or sandbox. It cannot be changed.",
     )
-    notes = models.JSONField(
-        default=dict, blank=True
-    )  # by name, such as "sentences" on generation, and "control_pool"
+    notes = models.JSONField(default=dict, blank=True)  # by name, such as "sentences" or "control_pool"
     created_by = account_key()
     created_at = models.DateTimeField(auto_now_add=True)
     generated_at = models.DateTimeField(null=True, blank=True)

@@ -73,7 +73,7 @@ def _reset_failed_call(call: CrowdCall, refusal: str, by: User | None, **changes
     if not row_count:
         raise WrongState(refusal)
     call.refresh_from_db()
-    cents = int(call.payload.get("cents", 0))
+    cents = int(call.payload.get("cents", 0))  # the cost of the call, if it has one
     if cents and not call.reserved_cents:
         reserve_for_call(call=call, cents=cents, by=by)
 

@@ -78,7 +78,8 @@ def match_sources(first: SourceJudgments, second: SourceJudgments) -> MatchedSou
     # The units of both sources are numbered from 0, those of the second source after those of the first.
     first_count = len(first.units)
     groups = _Groups(first_count + len(second.units))
-    # Match by content first, since this also determines the order of candidates.
+    # Match by content first, since this also determines the order of candidates. In keys, the candidates are sorted;
+    # ``swapped`` says whether this changed their order.
     first_unit_by_key: dict[Hashable, tuple[int, bool]] = {}
     for unit, content in enumerate(chain(_contents(first), _contents(second))):
         for key, swapped in content.keys(**key_options):

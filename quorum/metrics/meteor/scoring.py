@@ -163,9 +163,7 @@ def _best_references(
     for text in range(group_of.size):
         write_candidate(data, candidate, text)
         highest_score = -1.0
-        group = group_of[
-            text
-        ]  # of references; `group_starts` has the position of the first one of each group
+        group = group_of[text]  # of references, which begin at group_starts[group]
         for reference in range(group_starts[group], group_starts[group + 1]):
             matches = align(data, candidate, buffers, text, reference, matches, statistics)
             score = _score(_terms(statistics, stage_weights))
