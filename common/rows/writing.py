@@ -206,8 +206,8 @@ def _execute_many(into: str, marks: Sequence[str], row_count: int, values: Itera
 
 def _join_rows(columns: Sequence[list[Any]], start: int, end: int, row_count: int) -> Iterator[list[Any]]:
     """Yield lists with the values of ``row_count`` rows each, row after row, from row ``start`` to before ``end``."""
-    for first in range(start, end, row_count):
-        rows = zip(*(column[first : first + row_count] for column in columns), strict=True)
+    for first_row in range(start, end, row_count):
+        rows = zip(*(column[first_row : first_row + row_count] for column in columns), strict=True)
         yield list(chain.from_iterable(rows))
 
 

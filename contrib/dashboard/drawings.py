@@ -15,16 +15,16 @@ def draw_plots(snapshot_result: Mapping[str, Any]) -> dict[str, Any]:
     from contrib.dashboard.plots import earlier_figure, growth_figure, growth_sentence, metrics_figure
 
     defined_rows = [row for row in snapshot_result["growth"] if row["value"] is not None]
-    correlated = snapshot_result["evaluation"]["correlated"]  # with scores; otherwise metrics name winners
+    has_scores = snapshot_result["evaluation"]["correlated"]  # by people; otherwise metrics name winners
     kinds = {}
     for kind, results in snapshot_result["evaluation"]["kinds"].items():
         verdict = results["verdict"]
         sentence = f"{verdict_sentence(verdict, results['metrics'])} {scope_sentence(results)}"
         kinds[kind] = {
-            "now": metrics_figure(kind, results, correlated=correlated),
+            "now": metrics_figure(kind, results, correlated=has_scores),
             "settled": verdict["settled"],  # whether one metric is significantly better than all others
             "said": sentence.strip(),
-            "earlier": earlier_figure(kind, results, correlated=correlated),  # over the number of judgments
+            "earlier": earlier_figure(kind, results, correlated=has_scores),  # over the number of judgments
             "n": verdict["n"],  # number of pairs or captions on which metrics are compared with people
         }
     return {

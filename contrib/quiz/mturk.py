@@ -110,11 +110,11 @@ def _option_id(option: int) -> str:
     return f"o{option + 1}"
 
 
-def _check_document_size(what: str, document: str) -> str:
+def _check_document_size(name: str, document: str) -> str:
     size = len(document.encode())
     if size > MAX_BYTES:
         raise QuestionProblem(
-            f"The {what} of the quiz is {size:,} bytes long, and Mechanical Turk takes {MAX_BYTES:,}; expected fewer "
+            f"The {name} of the quiz is {size:,} bytes long, and Mechanical Turk takes {MAX_BYTES:,}; expected fewer "
             "or shorter questions."
         )
     return document

@@ -118,7 +118,7 @@ def _template_values(inputs: ReportInputs, study: Study, sections: Sequence[Sect
     """Return the values for the templates in ``methods.toml``, except the functions that cite works."""
     design, kind, result = design_of(study), inputs.kind, inputs.aggregation.result
     audit = result.get("filter_audit")  # of the captions that the design's filter rejected
-    imported = study.source == Study.Source.IMPORTED
+    is_imported = study.source == Study.Source.IMPORTED
     exclusions = Exclusion.objects.filter(study=study, lifted_at=None)
     source = study.dataset.source_format
     return {
@@ -127,9 +127,9 @@ def _template_values(inputs: ReportInputs, study: Study, sections: Sequence[Sect
         "design": design,
         "kind": kind,
         "judges_captions": kind.judges_one_caption,
-        "imported": imported,
+        "imported": is_imported,
         "designed": study.source == Study.Source.DESIGNED,
-        "by_people": not imported and not study.simulated,
+        "by_people": not is_imported and not study.simulated,
         "paper": next((key for start, key in PAPER_BY_PRESET.items() if design.preset.startswith(start)), ""),
         "sources": next((keys for start, keys in PAPERS_BY_FORMAT.items() if source.startswith(start)), ()),
         "pairs": ", ".join(f"{count:,} {name}" for name, count in design.sampling.pairs.items() if count),

@@ -25,7 +25,7 @@ class ReportPart(ABC):
             ``<name>.json``.
         label, help_text: texts of the parameter.
         button, hint: texts of the button on the page of the report.
-        methods: template of the part's sentence in the section on methods.
+        methods: template of the part's sentence in the section on methods, with the values of ``methods.toml``.
     """
 
     name: ClassVar[str]

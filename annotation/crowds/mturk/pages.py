@@ -90,7 +90,7 @@ def html_page(
         )
         instructions = translated_text(design.instructions) if design.instructions else ""
         context = {
-            "alone": True,
+            "alone": True,  # the page works without Quorum's server and its usual scripts
             "design": design,
             "kind": kind,
             "steps": steps,
@@ -98,7 +98,7 @@ def html_page(
             "instructions": render_markdown(instructions) if instructions else "",
             "consent": render_markdown(design.consent) if design.consent else "",
             "hosts": " ".join(hosts),
-            "mirror": bool(mirrored_layouts),
+            "mirror": bool(mirrored_layouts),  # whether the script may swap the sides
             "language": language,
         }
         return _render_inlined(context)

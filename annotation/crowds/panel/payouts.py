@@ -71,12 +71,12 @@ def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
         unpaid_sessions = unpaid_pages(study)
         if not unpaid_sessions:
             raise WrongState(_("Nothing was paid: there are no unpaid pages of sessions that ended early."))
-        for unpaid in unpaid_sessions:
+        for pages in unpaid_sessions:
             call = ask_for_bonus(
-                session=unpaid.session, cents=unpaid.cents, why=why, number=UNFINISHED_SESSION_NUMBER, by=by
+                session=pages.session, cents=pages.cents, why=why, number=UNFINISHED_SESSION_NUMBER, by=by
             )
             CrowdCall.objects.filter(pk=call.pk).update(payload=call.payload | {"partial": True})
-        total = spell_cents(sum(unpaid.cents for unpaid in unpaid_sessions), design_of(study).currency)
+        total = spell_cents(sum(pages.cents for pages in unpaid_sessions), design_of(study).currency)
         message = f"Bonuses of {total} for the pages of {len(unpaid_sessions)} sessions."
         note_event(study=study, what="partial-pay", sentence=message, by=by)
     return len(unpaid_sessions)

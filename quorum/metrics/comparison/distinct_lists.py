@@ -30,8 +30,8 @@ class DistinctLists:
         """The position of each list's first text in `texts`, and the number of all texts."""
         return starts_of(np.fromiter(map(len, self._lists), dtype=np.int64, count=len(self._lists)))
 
-    def add(self, lists: Sequence[Sequence[str]], what: str) -> Ints:
-        """Return the (lists,) int64 numbers of the lists. Error messages call the lists `what`.
+    def add(self, lists: Sequence[Sequence[str]], argument: str) -> Ints:
+        """Return the (lists,) int64 numbers of the lists. Error messages call the lists `argument`.
 
         Raise InvalidInput if a list is empty or holds something that is no text.
         """
@@ -43,7 +43,7 @@ class DistinctLists:
             number = numbers_by_id.get(id(texts))
             if number is None:
                 if type(texts) is not list or not texts:
-                    check_texts(texts, f"{what}[{position}]")
+                    check_texts(texts, f"{argument}[{position}]")
                 # Keep a reference to the list, so that no other list can get its id().
                 number = numbers_by_id[id(texts)] = len(self._lists)
                 self._lists.append(texts)
@@ -52,5 +52,5 @@ class DistinctLists:
         new_lists = self._lists[first_new_number:]
         if not set(map(type, chain.from_iterable(new_lists))) <= {str}:
             for position, texts in enumerate(all_lists):
-                check_texts(texts, f"{what}[{position}]")
+                check_texts(texts, f"{argument}[{position}]")
         return numbers

@@ -67,7 +67,7 @@ class TokenizedTexts:
 
 @declare
 def _cut_blocks(texts: list[str], blocks: range) -> list[BlockPieces]:
-    return [_cut_block(texts[first : first + TEXTS_PER_BLOCK]) for first in blocks]
+    return [_cut_block(texts[first_text : first_text + TEXTS_PER_BLOCK]) for first_text in blocks]
 
 
 def _cut_block(texts: list[str]) -> BlockPieces:

@@ -35,7 +35,7 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
         return TemplateResponse(request, "judgments/study/design_read.html", context)
     saved_presets = load_saved_presets()
     base = study.design
-    fitted_design = None
+    fitted_design = None  # unless the address names another preset or protocol to start from
     if (start_values := values_of_address(request, saved_presets, current=study.design)) is not None:
         checks = request.GET.get("checks", "")  # reserve, repeat or omit items for check questions
         fitted_design = fit_to_dataset(

@@ -78,11 +78,11 @@ def find_optimum(
     early_end = scipy.optimize.minimize(
         negative_objective, starts[0], jac=True, method="L-BFGS-B", options=options
     )
-    best = min(ends, key=lambda end: float(end.fun))
-    scale = max(1.0, abs(best.fun))
-    first_best = next(end for end in ends if end.fun <= best.fun + _EQUAL_VALUE_TOLERANCE * scale)
-    point = first_best.x
-    if np.abs(first_best.jac).max() > max_derivative and first_best.nit < max_iterations:
+    best_end = min(ends, key=lambda end: float(end.fun))
+    scale = max(1.0, abs(best_end.fun))
+    first_best_end = next(end for end in ends if end.fun <= best_end.fun + _EQUAL_VALUE_TOLERANCE * scale)
+    point = first_best_end.x
+    if np.abs(first_best_end.jac).max() > max_derivative and first_best_end.nit < max_iterations:
         krylov_options: Any = {"fatol": max_derivative, "maxiter": 20}
         newton_end = scipy.optimize.root(gradient_at, point, method="krylov", options=krylov_options)
         point = min((point, newton_end.x), key=lambda candidate: float(np.abs(gradient_at(candidate)).max()))
@@ -93,7 +93,7 @@ def find_optimum(
         early=early_end.x,
         objective=optimum,
         gradient=gradient,
-        iterations=int(first_best.nit),
+        iterations=int(first_best_end.nit),
         converged=gradient <= tolerance,
-        starts_at_optimum=sum(bool(end.fun <= best.fun + _SAME_VALUE_TOLERANCE * scale) for end in ends),
+        starts_at_optimum=sum(bool(end.fun <= best_end.fun + _SAME_VALUE_TOLERANCE * scale) for end in ends),
     )
