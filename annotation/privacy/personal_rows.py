@@ -77,7 +77,7 @@ TEXT_FIELDS: Mapping[type[Model], list[str]] = {
 def rows_of(model: type[Model], study: Study, worker: Worker) -> QuerySet[Any]:
     """Return a person's rows of a model that belong to a study.
 
-    Rows that belong to no study are included only if the person takes part in no other study.
+    Rows of no study, such as the person's own ids, are included only if the person takes part in no other study.
     """
     rows = model._default_manager.filter(worker=worker)
     if model is CrowdCall:

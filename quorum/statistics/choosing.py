@@ -190,7 +190,7 @@ class WeightedEstimate(Inference):
     effective: float
 
 
-@signed("mean-of-all-items", data=("items", "population"))
+@signed("mean-of-all-items", data=("items", "population"))  # signatures leave out what is named in `data`
 def mean_of_all_items(
     values: ArrayLike,
     probabilities: ArrayLike,

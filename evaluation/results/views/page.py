@@ -336,7 +336,7 @@ PROGRESS = add_figures(
     FiguresDefinition(
         "progress",
         study_progress,
-        rows=_count_judgments,  # how many rows the figures are computed from
+        rows=_count_judgments,  # from which the figures are computed
         from_json=_progress_from_json,
         first_needs_job=has_many_assignments,
     )
@@ -351,7 +351,7 @@ def _add_compute_step(name: str, options: tuple[str, ...], is_offered: Callable[
             label="Compute now",
             run=_start_computing,
             job="aggregate",
-            primary_pages=frozenset({"results"}),
+            primary_pages=frozenset({"results"}),  # on which it is the main button
             has_button=is_offered,
             permission="view",
             form=StepForm(EvaluateRequest, ("metrics", "tokenizer", *options)),
