@@ -134,8 +134,8 @@ def _evaluate_captions(
 ) -> tuple[ReportInputs, dict[str, Any]]:
     """Return the inputs with the scores of captions, and the result, which their evaluation does not have yet."""
     kind, settings = rows.settings.kind, rows.settings.evaluation
-    # The rows of all metrics are of the same captions, in the same order, with the caption's score as `first`.
-    columns = _scored_captions(rows, inputs, next(iter(rows_by_metric.values())), judgments)
+    # The rows of all metrics are of the same captions, in the same order.
+    scored_captions = _scored_captions(rows, inputs, next(iter(rows_by_metric.values())), judgments)
     scores = {
         metric: np.array([row["first"] for row in metric_rows], dtype=np.float64)
         for metric, metric_rows in rows_by_metric.items()
@@ -145,9 +145,9 @@ def _evaluate_captions(
         settings["settings"],
         settings["signature"],
         {metric: caption_scores[:, None] for metric, caption_scores in scores.items()},
-        columns.unit_numbers,
-        people=columns.people,
-        captions=columns.captions,
+        scored_captions.unit_numbers,
+        people=scored_captions.people,
+        captions=scored_captions.captions,
     )
     inputs = replace(inputs, evaluation=evaluation)
     # Since 0.6, texts that the filter rejected, and that were sampled to audit it, weigh more. Other rejected texts
@@ -157,14 +157,14 @@ def _evaluate_captions(
         audits = [number for number, row in enumerate(rows.units) if row["audited"] and not row["filtered"]]
         inputs = replace(inputs, unit_weights=dict.fromkeys(audits, weight))
     weights = inputs.weights if inputs.unit_weights else None
-    clusters = _caption_clusters(rows, inputs, columns)
+    clusters = _caption_clusters(rows, inputs, scored_captions)
     image_codes: dict[str, int] = {}
-    groups = [image_codes.setdefault(image, len(image_codes)) for image, _ in columns.captions]
-    caption_ids = [caption_id for _, caption_id in columns.captions]
+    groups = [image_codes.setdefault(image, len(image_codes)) for image, _ in scored_captions.captions]
+    caption_ids = [caption_id for _, caption_id in scored_captions.captions]
     metrics = {
         metric: correlation_of_captions(
             caption_scores,
-            columns.people,
+            scored_captions.people,
             groups,
             caption_ids,
             cuts=kind.comparison.cuts,
@@ -178,8 +178,8 @@ def _evaluate_captions(
     taus = {metric: figures["kendall_tau_b"] for metric, figures in metrics.items()}
     result = {
         "metrics": metrics,
-        "verdict": {"all": correlation_verdict(scores, columns.people, clusters, taus, weights)},
-        "counts": {"units": len(columns.captions)},
+        "verdict": {"all": correlation_verdict(scores, scored_captions.people, clusters, taus, weights)},
+        "counts": {"units": len(scored_captions.captions)},
         **scope_fields(columns_and_deletions(clusters)[1]),
     }
     return inputs, result
@@ -203,16 +203,16 @@ def _scored_captions(
     return _ScoredCaptions(captions, people, None, [score.ratings for score in caption_scores])
 
 
-def _caption_clusters(rows: ReleasedRows, inputs: ReportInputs, columns: _ScoredCaptions) -> ClusterColumns:
+def _caption_clusters(rows: ReleasedRows, inputs: ReportInputs, captions: _ScoredCaptions) -> ClusterColumns:
     """Return the clusters of captions by document or image, and people; NAIVE for a release from before 0.6."""
     if not rows.settings.clustered:
         return NAIVE
     documents = rows.documents
     return clusters_of_captions(
         inputs.table,
-        np.array(columns.unit_numbers or [], dtype=np.int64),
-        [documents.get(image, image) for image, _ in columns.captions],
-        ratings=columns.ratings,
+        np.array(captions.unit_numbers or [], dtype=np.int64),
+        [documents.get(image, image) for image, _ in captions.captions],
+        ratings=captions.ratings,
         adjudicated_units=inputs.consensus.decisions,
         anonymous=not inputs.are_raters_known,
     )

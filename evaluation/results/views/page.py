@@ -166,7 +166,7 @@ def _main_result(
             "all": thousands(counts["units"]),
         }
         return {"sentence": sentence, "note": figures["agreement"].sentence}
-    if "verdict" not in evaluation.result:
+    if "verdict" not in evaluation.result:  # by an earlier version, which did not test
         return {"sentence": _(UNTESTED_NOTE)}
     verdict: Verdict = evaluation.result["verdict"]["all"]
     estimates = estimates_of_metrics(evaluation.result)

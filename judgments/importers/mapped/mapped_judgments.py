@@ -130,7 +130,7 @@ class MappedJudgments(TableJudgments):
             ):
                 continue  # nobody has done the HIT
             if not self.mapping.spans and all(_is_empty(values.get(name)) for name in ANSWER_COLUMNS):
-                notes.count("empty-answer")
+                notes.count("empty-answer")  # with spans, an empty list of errors is an answer
                 continue
             yield record
 

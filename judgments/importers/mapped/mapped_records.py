@@ -119,7 +119,7 @@ class _MappedFileReader:
     """Reads the rows of one file, or of the files of a folder, by a mapping.
 
     Attributes:
-        sources: the sources of each of Quorum's columns.
+        sources: by Quorum's column, where its value is from: columns of the file, constants, texts with ``{name}``.
         raw_columns: the columns by which the file is read, before they get Quorum's names.
         excluded_columns: Quorum's columns that are left out, even if the file has them.
         wanted_cells: the text that a row must have, by column, to fulfil the mapping's condition.

@@ -84,18 +84,18 @@ class CreditFinder:
         self._credits.clear()
         all_captions = chain.from_iterable(captions_by_unit.values())
         outputs = self._ranked_outputs({caption.image_text for caption in all_captions})
-        systems_by_unit: dict[int, CreditsByCaption] = {}
+        credits_by_unit: dict[int, CreditsByCaption] = {}
         for pk, captions in captions_by_unit.items():
-            systems: CreditsByCaption = {}
+            unit_credits: CreditsByCaption = {}
             for caption in captions:
                 if caption.file_systems:  # the list stays empty if the only entry is NO_SYSTEM
-                    systems.setdefault(caption.key, [])
+                    unit_credits.setdefault(caption.key, [])
                 for credit in self._credits_of(caption, outputs.get(caption.image_text, ())):
-                    if credit not in systems.setdefault(caption.key, []):
-                        systems[caption.key].append(credit)
-            if systems:
-                systems_by_unit[pk] = systems
-        return systems_by_unit
+                    if credit not in unit_credits.setdefault(caption.key, []):
+                        unit_credits[caption.key].append(credit)
+            if unit_credits:
+                credits_by_unit[pk] = unit_credits
+        return credits_by_unit
 
     def _credits_of(self, caption: ShownCaption, outputs: Sequence[RankedOutput]) -> list[dict[str, Any]]:
         """Return credits with ranks for the outputs that count, then credits without ranks for the other systems."""
