@@ -29,7 +29,6 @@ def find_exposed_paths(folder: Path, database: str) -> list[Path]:
 
 
 def exposure_warning(exposed_paths: list[Path]) -> str:
-    """Return the warning about paths that ``find_exposed_paths`` returned."""
     paths = " and ".join(map(str, exposed_paths))
     return f"Others than its owner may read {paths}: run chmod -R go= on it."
 

@@ -39,4 +39,5 @@ class ArchivesConfig(Feature):
     def start(self) -> None:
         from judgments.jobs.registry import HEAVY, register
 
+        # ``scope`` is what a token needs to read the job by HTTP.
         register("publish_release", "contrib.archives.handlers.deposit_release", queue=HEAVY, scope="exports")

@@ -20,4 +20,5 @@ class BoundsConfig(Feature):
     def start(self) -> None:
         from judgments.jobs.registry import HEAVY, register
 
+        # ``scope`` is what a token needs to read the job by HTTP.
         register("leave_one_out", "contrib.bounds.handlers.leave_one_out", queue=HEAVY, scope="reports")

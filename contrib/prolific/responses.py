@@ -60,7 +60,6 @@ def setting_error(why: str) -> RetryLater:
 
 
 def error_of_response(method: str, path: str, answer: HTTPReply) -> CrowdProblem:
-    """Return the exception for a response with an error status."""
     status = answer.status
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         message = f"{method} {path} was not carried out: Prolific asks to wait."

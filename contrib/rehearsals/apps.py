@@ -20,4 +20,5 @@ class RehearsalsConfig(Feature):
     def start(self) -> None:
         from judgments.jobs.registry import HEAVY, register
 
+        # ``scope`` is what a token needs to read the job by HTTP.
         register("rehearse", "contrib.rehearsals.handlers.rehearse", queue=HEAVY, scope="studies")

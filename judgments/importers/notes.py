@@ -65,7 +65,6 @@ class ImportNotes:
         return sum(n for (name, _), n in self._counts.items() if name == quirk)
 
     def details(self) -> set[str]:
-        """Return the details of all notes so far."""
         return {detail for _, detail in self._counts}
 
     def sentences(self) -> list[str]:

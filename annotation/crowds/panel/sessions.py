@@ -74,7 +74,6 @@ def idle_sessions(study: Study, *, minutes: int) -> QuerySet[CrowdSession]:
 
 
 def count_submitted(session: CrowdSession) -> int:
-    """Return the number of the session's submitted assignments."""
     return Assignment.objects.filter(session=session, submitted_at__isnull=False).count()
 
 

@@ -34,7 +34,8 @@ def kappa_at_thresholds(
     If it is undefined, return None and the reason.
 
     Args:
-        first_at_least, second_at_least: the threshold of each source; None for all that its protocol reports.
+        first_at_least, second_at_least: the threshold of each source, from which a score counts as yes; None for all
+            that its protocol reports.
         missing: the rule for units that only the second source has.
     """
     reason = _why_no_scores(sources)

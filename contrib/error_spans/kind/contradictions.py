@@ -19,7 +19,7 @@ def span_contradictions(design: StudyDesign) -> Iterator[str]:
 
     Each clause begins with the key of the setting in a study file.
     """
-    table, source = design.spans, design.sampling.pairs_from
+    table, pairs_from = design.spans, design.sampling.pairs_from
     if table.categories == "own" and not table.own:
         yield pgettext(
             "staff",
@@ -41,12 +41,12 @@ def span_contradictions(design: StudyDesign) -> Iterator[str]:
                 ) % {"key": key, "count": count}
     if not table.documents:
         return
-    if source != "outputs":
+    if pairs_from != "outputs":
         yield pgettext(
             "staff",
             "spans.documents is true, so each document must come from one system; expected sampling.pairs_from "
             "= 'outputs', not %(source)r",
-        ) % {"source": source}
+        ) % {"source": pairs_from}
     if design.filter.bleu_pre or design.sampling.only:
         yield pgettext(
             "staff",

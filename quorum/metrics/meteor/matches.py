@@ -102,7 +102,6 @@ def write_candidate(data: MatchingData, candidate: CandidateWords, text: int) ->
 
 @compiled
 def clear_candidate(data: MatchingData, candidate: CandidateWords, text: int) -> None:
-    """Remove the words and phrases of a text from `candidate`."""
     begin, end = data.starts[text], data.starts[text + 1]
     phrases = data.phrases
     for position in range(begin, end):

@@ -41,7 +41,7 @@ class SavedPresetAdmin(QuorumAdmin):
         )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SavedPreset]:
-        return SavedPreset.objects.all()
+        return SavedPreset.objects.all()  # whoever saved them
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)
