@@ -64,7 +64,7 @@ PAYMENT_MODELS: Mapping[type[Model], str] = {
 }
 # Models whose rows stay, without their link to the person.
 UNLINKED_MODELS: Mapping[type[Model], str] = {Invitation: gettext_noop("invitation")}
-# Fields with texts about people. All rows are searched, since a text about somebody else may name the person.
+# Fields with texts about people. All rows of a study are searched, since a text about others may name the person.
 TEXT_FIELDS: Mapping[type[Model], list[str]] = {
     Exclusion: ["why", "lifted_why", "evidence"],
     Case: ["evidence", "decision"],

@@ -97,7 +97,7 @@ def comparison_information(scores: ArrayLike) -> Floats:
     metrics. scores: (P, 2, M) scores of both candidates by M metrics.
     """
     table = _read_scores(scores)
-    difference = table[:, 0] - table[:, -1]
+    difference = table[:, 0] - table[:, -1]  # of the first and the second candidate
     scale = np.sqrt(np.square(difference).mean(axis=0))
     p_first = scipy.special.ndtr(difference / np.where(scale > 0, scale, 1.0))
     return np.asarray((p_first * (1 - p_first)).mean(axis=1))
