@@ -64,7 +64,6 @@ def percent_needed(question_count: int, pass_mark: float) -> int:
 
 
 def _make_form(title: str, questions: Sequence[Question], orders: Sequence[Sequence[int]]) -> Element:
-    """Return the QuestionForm of the test."""
     document = root_element("QuestionForm", QUESTION_FORM)
     add_element(add_element(document, "Overview"), "Title", title)
     for number, (question, order) in enumerate(zip(questions, orders, strict=True), start=1):

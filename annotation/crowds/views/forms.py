@@ -105,9 +105,8 @@ def _can_sync(study: Study) -> bool:
     return bool(study.platform) and Ability.LIST in backend_of(study).can
 
 
-# ``fields`` () means that a template has the form. ``primary_pages`` have it as their main button. Hidden fields have
-# the state that the page showed: the digest of a cost ("confirm"), or the newest call ("seen"). The operation is
-# refused if this has changed since.
+# ``fields`` () means that a template has the form. ``primary_pages`` have it as main button. Hidden fields have what
+# the page showed: a digest of the cost ("confirm"), or the newest call ("seen"). If it changed, the step is refused.
 add_operation(operations.sync, label="Compare with the crowd", has_button=_can_sync, primary_pages={"crowd"})
 add_operation(money_operations.budget, name="set-budget", label="Change the budget", fields=("cents", "why"))
 add_operation(
