@@ -33,7 +33,7 @@ class DemographicLines(Encoding):
     counts = {"people": 0}
 
     def stages(self, work: ExportWork) -> Sequence[Stage]:
-        return (Stage(self.suffix, _workers_with_demographics, pieces_noun="people"),)
+        return (Stage(self.suffix, _demographics_of_participants, pieces_noun="people"),)
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
         names = design_of(work.study).crowd.demographics
