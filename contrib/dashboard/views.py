@@ -109,7 +109,8 @@ def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> 
         "no_metrics": _why_no_metrics(kind, result),
         "no_alpha": _why_no_alpha(kind, result),
         "two_sided": kind.two_sided,
-        "side_sentence": side_sentence(result.get("side_bias", {}), random_sides=True),  # no imported study
+        # an imported study, whose sides may not be random, has no dashboard
+        "side_sentence": side_sentence(result.get("side_bias", {}), random_sides=True),
         **unused_context(result),
         "workers": [row | {"note": _notes_on_worker(row, pass_mark)} for row in result.get("workers", ())],
     }

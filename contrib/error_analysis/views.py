@@ -57,7 +57,7 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
     metric = request.GET.get("metric", "")
     if metric not in metrics:
         metric = metrics[-1]  # of the default metrics, this is cider-d
-    ranked_disagreements = find_disagreements(study, analysis, metric, wait=False)
+    ranked_disagreements = find_disagreements(study, analysis, metric, wait=False)  # a job may rank them
     kinds = sorted({kind for kind in ranked_disagreements.kinds if kind})
     kind = request.GET.get("kind", "")
     if kind not in kinds:

@@ -22,7 +22,7 @@ def published_numbers() -> Iterator[str]:
     for pack in shipped_packs():
         with (TABLES_FOLDER / f"{pack.name}-numbers.csv").open(encoding="utf-8", newline="") as file:
             _header, *stored_rows = csv.reader(file)
-        rows = list(rows_in_full(stored_rows))
+        rows = list(rows_in_full(stored_rows))  # with the cells that are stored "as above"
         yield f"\n## {pack.name}\n\n{pack.contents.title}.\n"
         yield from _table([row for row in rows if row[COLUMNS.index("verdict")] != NOT_REPRODUCIBLE])
         numbers_by_reason: dict[str, list[str]] = {}

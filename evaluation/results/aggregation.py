@@ -65,7 +65,7 @@ class StudyAggregation:
     """A study's consensus, agreement and figures of workers, with the settings and the signature.
 
     Attributes:
-        contents: content of judged units by row id, with which an open kind writes answers to the file.
+        contents: content of units, by row id, with which an open kind writes answers to the file.
         figures: further figures of units and of the study that the kind computes.
         model: Dawid and Skene's model with every unit; empty if answers are not categories.
         other_models: other requested models by name, with every unit.
@@ -275,7 +275,7 @@ def compute_aggregation(
         judgments,
         seed=design.seed,
         full_depth=loaders.full_depth_units(study),  # units that early stopping leaves alone
-        images=None if clusters == NAIVE else loaders.clusters_of_units(study, judged_units),
+        images=None if clusters == NAIVE else loaders.clusters_of_units(study, judged_units),  # or documents
     )
     progress(0.5, "finding the consensus")
     consensus = consensus_of(study, table, judged_units)
@@ -293,7 +293,7 @@ def compute_aggregation(
     systems, rankings, verdict = _systems_of(study, kind, table, consensus, audit)
     content, content_verdict = _score_selections(study, kind, judgments, design.seed)
     settings = _aggregation_settings(study, kind, clusters)
-    times = loaders.work_times(study, loaders.workers_without_times(table, workers))
+    times = loaders.work_times(study, loaders.workers_without_times(table, workers))  # of whole pages
     result = {
         "agreement": agreement,
         "workers": worker_figures(table, workers, table.records, times),

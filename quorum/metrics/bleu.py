@@ -99,8 +99,9 @@ def _matches_of_groups(shared: tuple[TextGroups, int], group_range: tuple[int, i
 def _clipped_matches(groups: TextGroups, orders: int) -> Ints:
     """Return `clipped_matches` of groups, in the order of `groups.candidates`.
 
-    A trie holds the n-grams of a group's references. For each node there is the largest count of its n-gram in any one
-    reference, the count in the text that is read (`counts`), and the text to which this count belongs (`counted_text`).
+    A group has references, and the candidates compared with them. A trie holds the n-grams of its references. For
+    each node there is the largest count of its n-gram in any one reference, the count in the text that is read
+    (`counts`), and the text to which this count belongs (`counted_text`).
     """
     tokens, starts, reference_starts, candidates, candidate_starts = groups
     correct = np.zeros((candidates.size, orders), dtype=np.int64)

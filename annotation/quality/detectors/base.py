@@ -83,7 +83,7 @@ class Rule(BaseModel, ABC):
         return True
 
     def is_due(self, *, total: int, new_count: int) -> bool:
-        """Return whether a look is due at ``total`` judgments or control items, ``new_count`` since the last look."""
+        """Return whether a look is due after ``total`` judgments (or control items), ``new_count`` since the last."""
         return alpha_share(self.least, total=total, new_count=new_count) > 0
 
     @abstractmethod

@@ -22,7 +22,7 @@ KIND_NAME = "spans"
 
 def draw_texts(kind: Kind, design: StudyDesign, material: Material) -> Batch:
     """Draw single texts or, if the design asks for it, two texts of an item side by side."""
-    draw = draw_captions(design, material, partial(unit_keys_of_texts, design))
+    draw = draw_captions(design, material, partial(unit_keys_of_texts, design))  # keys for `sampling.only`
     groups = []
     for captions in draw.images:
         image = captions.image

@@ -87,7 +87,7 @@ class Person:
     number: int = 0
 
     def choose_answer(self, kind: Kind, position: int, drawn_answer: Any) -> Any:
-        """Return the answer that the person gives at a position: the drawn one, unless they are careless."""
+        """Return the answer that the person gives at a position of a page: the drawn one, unless careless."""
         if not self.sort:
             return drawn_answer
         return CARELESS_TYPES[self.sort].choose_answer(kind, position, self.number, drawn_answer)

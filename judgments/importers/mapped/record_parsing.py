@@ -14,6 +14,7 @@ class RecordParser:
     """Parses the records of a file by the fields ``rest``, ``json_in``, ``buttons`` and ``labels`` of `ColumnMapping`.
 
     A radio button has a column, whose name is that of its group, the separator ``buttons`` and the button's value.
+    ``labels`` is the path of an object with each label's state by scheme, such as ``{"quality": {"good": "true"}}``.
 
     Args:
         unguards_cells: whether to remove the apostrophes that guard cells of CSV against spreadsheet formulas.
@@ -42,7 +43,7 @@ class RecordParser:
         return values
 
     def _add_form_answers(self, record: Record, values: dict[str, Any]) -> None:
-        """Add the answers of forms to ``values``, from the row's last cells, which are still guarded, and from JSON."""
+        """Add form answers to ``values``, from a list of guarded cells (of MTurk's command line tools) and JSON."""
         mapping = self._mapping  # ``sparse`` is the prefix of columns with answers, such as "Answer."
         column_of_error = mapping.rest
         try:
