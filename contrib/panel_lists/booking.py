@@ -60,7 +60,7 @@ def book_list(
     counts: Counter[str] = Counter()  # numbers of sessions by new status, or by a field of BookingCounts
     for submission in compare_panel_list(study=study, submissions=submissions):
         session, new_status = submission.session, submission.new_status
-        if submission.unmatched_payment:
+        if submission.unmatched_payment:  # the key of its ledger entry, or ""
             # There is one: the comparison refuses a study that was never opened to a panel.
             publication = at_crowd(Publication, study).filter(hit=None).order_by("-pk")[0]
             counts["unmatched"] += book_unmatched_payment(

@@ -34,7 +34,7 @@ class Receipt:
 def checked_url(url: str) -> SplitResult:
     """Return the parts of an address. Raise BadAddress if it is not permitted.
 
-    Permitted are https and, if private addresses are allowed, http to 127.0.0.1.
+    Permitted are https and, if private addresses are allowed, http to this machine.
     """
     if len(url) > MAX_URL_LENGTH or any(ord(letter) <= 32 or ord(letter) > 126 for letter in url):
         raise BadAddress("it is longer than 500 characters, or holds spaces or letters beyond ASCII")

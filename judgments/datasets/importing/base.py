@@ -51,8 +51,8 @@ class ImportSummary:
         counts = [f"  {count:>9,} {name}" for name, count in self.counts.items() if count]
         return [f"{noun} {self.what}: {outcome}.", *counts, *(f"  {note}" for note in self.notes)]
 
-    def with_system(self, added: ImportSummary) -> ImportSummary:
-        """Return this summary of a dataset with ``added``, the summary of a system's captions from the same upload."""
-        counts = self.counts | {f"outputs of {added.what}": added.counts["captions"]}
-        notes = [*self.notes, *(f"{added.what}: {note}" for note in added.notes if note not in self.notes)]
-        return replace(self, created=self.created or added.created, counts=counts, notes=notes)
+    def with_system(self, system: ImportSummary) -> ImportSummary:
+        """Return this summary of a dataset with that of a system's captions from the same upload."""
+        counts = self.counts | {f"outputs of {system.what}": system.counts["captions"]}
+        notes = [*self.notes, *(f"{system.what}: {note}" for note in system.notes if note not in self.notes)]
+        return replace(self, created=self.created or system.created, counts=counts, notes=notes)

@@ -181,6 +181,7 @@ def _read_parts(data: Parts) -> tuple[int, Ints, Ratings]:
 class AlphaOfWeights:
     """The function that returns the (B,) values of alpha of B resamples from their (B, P) weights of patterns.
 
+    A pattern is how many judgments of a unit have each label, and its weight how many units of a resample have it.
     Where the observed disagreement of a unit does not depend on other units, it is computed once: `_observed` has, for
     each pattern, the sum of the distances over the unit's ordered pairs of judgments, divided by its judgments minus 1.
     At the ordinal level it depends on the ranks, so it is computed for each resample.

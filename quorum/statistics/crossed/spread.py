@@ -163,6 +163,8 @@ def quantile_of(confidence: float, df: float = math.inf) -> float:
 def crossed_spread(items: Spread, squares: Squares) -> Spread:
     """Return the spread of an estimate over new items and new raters, with Satterthwaite's degrees of freedom.
 
+    items: the spread over new items alone. squares: the estimate's sums of squares by item, by rater and by answer.
+
     The variance due to few raters is estimated with a large error, so its upper limit is used for the degrees of
     freedom. If that limit is large, they are close to those of the raters.
     """
