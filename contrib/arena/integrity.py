@@ -25,10 +25,10 @@ def arena_pairs_count_their_answers() -> Iterator[str]:
     for study in Study.objects.filter(pk__in=_arenas()).order_by("slug"):
         tallies = tally_answers(study)
         for row in SystemPair.objects.filter(study=study).order_by("position"):
-            stored = {"wins": row.wins, "ties": row.ties, "losses": row.losses}
-            expected = counts_for_pair(tallies, row.first_system_id, row.second_system_id)
-            if stored != expected:
-                yield f"Study {study.slug}: pair {row.position} of systems counts {stored}; its answers are {expected}."
+            counts = {"wins": row.wins, "ties": row.ties, "losses": row.losses}
+            tally = counts_for_pair(tallies, row.first_system_id, row.second_system_id)
+            if counts != tally:
+                yield f"Study {study.slug}: pair {row.position} of systems counts {counts}; its answers are {tally}."
 
 
 def _arenas() -> QuerySet[SystemPair, Any]:

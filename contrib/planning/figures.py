@@ -107,7 +107,10 @@ def _draw_line(axes: Axes, rows: Sequence[Mapping[str, Any]], *, is_best: bool) 
 
 
 def power_sentence(result: Mapping[str, Any]) -> str:
-    """Describe the power of the cheapest sufficient design of a plan or, if there is none, of the strongest design."""
+    """Describe the power of the cheapest sufficient design of a plan or, if there is none, of the strongest design.
+
+    ``fewer_votes`` and ``half_the_pairs`` are designs smaller than the cheapest one, or None; see ``power_figure``.
+    """
     best = result["best"]
     if best is None:
         strongest = max(result["tried"], key=lambda row: row["power"])

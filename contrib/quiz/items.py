@@ -89,7 +89,7 @@ def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivisi
 def make_quiz_groups(design: StudyDesign, division: QuizDivision) -> tuple[Group, ...]:
     """Return the known items of the quiz, grouped by image. Raise DesignError if the kind has no known items."""
     kind, rng = KINDS[design.protocol].for_design(design), rng_for(design.seed, "quiz")
-    make_control = kind.control_items(design).reference
+    make_control = kind.control_items(design).reference  # an item with a reference as the right answer
     if make_control is None:
         raise DesignError(
             gettext(

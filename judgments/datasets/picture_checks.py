@@ -14,7 +14,7 @@ from common.incoming import limits
 
 # the formats that browsers show, with the suffixes of their files
 FORMATS = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "WEBP": ".webp"}
-# MPO is a JPEG followed by a second picture, as some phones write it. Browsers show the first picture.
+# MPO is two pictures, as some phones write it. Pillow opens it as a JPEG, and browsers show the first picture.
 SUFFIXES = FORMATS | {"MPO": ".jpg"}
 # Bytes that decoding needs for each pixel, as measured.
 BYTES_PER_PIXEL = 10  # two and a half copies in four bands

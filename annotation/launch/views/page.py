@@ -42,7 +42,7 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
     context |= launch.plan | {
         "design": design,
         "points": points,
-        "can_go_back": launch.can_go_back,
+        "can_go_back": launch.can_go_back,  # to the design, as the pages of work can be discarded
         "cannot_open": any(point.readiness is Readiness.BLOCKS for point in points),
         "opens_only_if_confirmed": any(point.readiness is Readiness.DOUBTFUL for point in points),
         "missing_count": sum(point.readiness is Readiness.MISSING for point in points),

@@ -111,20 +111,20 @@ def _alpha(
     )
 
 
-def pooled_alpha(matched: MatchedSources, resampling: Resampling) -> dict[str, Any]:
+def pooled_alpha(sources: MatchedSources, resampling: Resampling) -> dict[str, Any]:
     """Return alpha over shared units among the raters of both sources together, and among those of each source."""
     no_result = {"value": None, "low": None, "high": None, "n": 0}
-    if not matched.have_same_scale:
+    if not sources.have_same_scale:
         return no_result | {"reason": TWO_SCALES}
-    if any(matched.merged_counts):
+    if any(sources.merged_counts):
         return no_result | {"reason": MERGED_UNITS_NOTE}
-    if matched.has_early_stopping:
+    if sources.has_early_stopping:
         return no_result | {"reason": STOPPED_EARLY_NOTE}
-    first, second = matched.first.on_units(matched.is_shared), matched.second.on_units(matched.is_shared)
+    first, second = sources.first.on_units(sources.is_shared), sources.second.on_units(sources.is_shared)
     # The same name in both sources counts as two raters, since these may be different people.
     raters = np.concatenate([first.rater, second.rater + 1 + first.rater.max(initial=0)])
     units, values = np.concatenate([first.unit, second.unit]), np.concatenate([first.value, second.value])
-    items = items_of_units(matched.first, matched.second)
+    items = items_of_units(sources.first, sources.second)
 
     def alpha(unit: Any, rater: Any, value: Any, *, has_control_items: bool) -> dict[str, Any]:
         return _alpha(

@@ -136,7 +136,7 @@ def _read_systems(study: Study) -> dict[int, CreditedSystems]:
     systems: dict[int, CreditedSystems] = {}
     for pk, credits in loaders.systems_of_units(study).items():
         if pk is not None:  # always so; the type lets other callers look up None
-            # Units with a single caption: those with two have pairs. `credited_systems` leaves out unknown systems.
+            # Units with one caption, which a file credits to systems or to none; units with two captions have pairs.
             systems[pk] = (
                 tuple(sorted(names[system] for system in credited_systems(credits, ()) if system in names)),
                 (),
