@@ -25,7 +25,7 @@ from prometheus_client.registry import Collector
 from common.features import declared_by_features
 
 DURATION_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)  # seconds
-WAITING_STATES = ("queued", "running", "waiting", "started", "sending")  # of jobs and messages; or they run
+WAITING_STATES = ("queued", "running", "waiting", "started", "sending")  # jobs and messages that wait or run
 FAILED_STATES = ("failed", "parked", "given-up")
 # by name of the work: its model, and the field with the time of creation
 WORK_MODELS: dict[str, tuple[str, str]] = {

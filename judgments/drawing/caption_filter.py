@@ -99,10 +99,10 @@ class ImageCaptions:
         from the references of ``images``.
         """
         unjudged_indices = np.flatnonzero(~(self.passes_filter | self.is_audited)).tolist()
-        further_texts = [self.texts[index] for index in shuffle(unjudged_indices, rng)[:count]]
-        # if ``sampling.pairs_from`` is "crossed", the image's texts are all texts of the pool
-        if len(further_texts) == count or self.texts is pool:
-            return further_texts
+        fillers = [self.texts[index] for index in shuffle(unjudged_indices, rng)[:count]]
+        # If ``sampling.pairs_from`` is "crossed", all images have the texts of the pool, and are shown with no others.
+        if len(fillers) == count or self.texts is pool:
+            return fillers
         excluded_texts = {text.text for text in self.texts}
         # enough texts, even if all of the excluded ones are drawn
         sample_size = min(len(pool), len(excluded_texts) + count)

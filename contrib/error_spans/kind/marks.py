@@ -67,13 +67,13 @@ class SpanMarks(ErrorMarks):
         return {"spans": spans, **content}
 
 
-def _moved_span(span: Span, written: str, stored: str) -> dict[str, Any]:
+def _moved_span(span: Span, written_text: str, stored_text: str) -> dict[str, Any]:
     """Convert a span's offsets in the written text to those in the stored text, which may lack the outer blanks.
 
     A span of removed blanks is moved to the nearest character of the stored text that is no outer blank.
     """
     if span[START] is None or span[END] is None:
         return dict(span)
-    start, end = (move_offset(span[name], written, stored) for name in (START, END))
-    start = min(start, len(stored.rstrip()) - 1)
+    start, end = (move_offset(span[name], written_text, stored_text) for name in (START, END))
+    start = min(start, len(stored_text.rstrip()) - 1)
     return {**span, START: start, END: max(end, start + 1)}

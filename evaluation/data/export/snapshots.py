@@ -57,7 +57,7 @@ class ExportSnapshot:
         return {
             "moment": self.moment.as_json(),
             "material": asdict(self.material),
-            "circumstances": dict(self.uncommon_fields),
+            "circumstances": dict(self.uncommon_fields),  # the name in stored snapshots
             "texts_read": self.texts_read,
         }
 

@@ -85,7 +85,8 @@ def unit_batches(
 ) -> Iterator[OutcomeBatch]:
     """Yield the batches of units, except those that ``digests`` show to be stored already. Add their digests.
 
-    A batch has a digest only if the columns, which the digest covers, have the whole consensus of all its units.
+    The consensus of most units is in arrays, the columns; that of others, such as adjudicated units, is in objects. A
+    batch has a digest only if the columns, which the digest covers, have the whole consensus of all its units.
     """
     columns, other_outcomes = columns_and_others(consensus.of_unit)
     units = np.sort(consensus.units.pk)
