@@ -76,7 +76,7 @@ class HashedFile:
 
 
 def check_writable_path(path: Path) -> None:
-    """Raise FileProblem if a file cannot be written at the path. Call it before any work is done."""
+    """Raise FileProblem if the path is a folder, or its folder does not exist. Call it before any work is done."""
     if path.is_dir():
         raise FileProblem(f"{path} is a folder; expected the name of a file to write.")
     if not path.parent.is_dir():

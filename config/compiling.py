@@ -1,4 +1,4 @@
-"""Call metrics, statistics and functions of features on examples, to compile their kernels.
+"""Call metrics, statistics and functions of features on examples, to compile their kernels (loops, by numba).
 
 `python -m config.compiling` compiles all kernels before their first use (`quorum.numeric.compiling`). After
 `quorum run`, a job compiles them.

@@ -142,5 +142,6 @@ def _describe_decision(adjudication: Adjudication) -> str:
     return f"{value} ({labels[value].lower()})" if value in labels else str(value)
 
 
+# the template has the forms of both
 add_operation(send_units, label="Send to an adjudicator", fields=(), leads_to=lambda study: "disputes")
 add_operation(withdraw_adjudication, label="Withdraw", fields=(), leads_to=lambda study: "disputes")

@@ -54,7 +54,7 @@ def _import_scores(request: HttpRequest, study: Study) -> None:
         files = read_scores(path, metrics, mapping=mapping)
         return store_metric_scores(dataset=study.dataset, files=files, by=user, **values).summary()
 
-    import_or_queue(request, upload, import_file, kind="import_scores", args=args)
+    import_or_queue(request, upload, import_file, kind="import_scores", args=args)  # a job if it is large
 
 
 add_step(  # the scores are the dataset's, so its editors need no right to change the study

@@ -98,7 +98,7 @@ class StudyAggregation:
             if pair.pk in adjudicated_pairs:
                 row["source"] = ADJUDICATED
             pairs.append(row)
-        content = {
+        file_content = {
             "units": [self._unit_as_json(unit, pair_keys) for unit in consensus.units] if with_units else [],
             "pairs": pairs,
             "agreement": result["agreement"],
@@ -107,12 +107,12 @@ class StudyAggregation:
             "signature": self.judgments,
         }
         if self.model:
-            content["dawid_skene"] = _model_as_json(self.model, with_units)
+            file_content["dawid_skene"] = _model_as_json(self.model, with_units)
         if self.other_models:
-            content["models"] = {
+            file_content["models"] = {
                 name: _model_as_json(model, with_units) for name, model in self.other_models.items()
             }
-        return content
+        return file_content
 
     def _unit_as_json(self, unit: UnitRow, pair_keys: Mapping[int, str]) -> dict[str, Any]:
         kind = KINDS[self.study.protocol]
@@ -223,11 +223,11 @@ def _score_selections(
     # Import late, because the machine code of the metrics would take memory in every web process.
     from evaluation.results.system_content.scoring import score_selections
 
-    contents = SystemContent.objects.of_study(study, kind.system_content)
+    selections = SystemContent.objects.of_study(study, kind.system_content)
     return score_selections(
         kind,
         judgments,
-        contents.values_list("system__name", "item_id", "names").iterator(),
+        selections.values_list("system__name", "item_id", "names").iterator(),
         loaders.documents_of(study),
         anonymous=loaders.is_anonymous(study),
         seed=seed,
@@ -291,7 +291,7 @@ def compute_aggregation(
     if judgments and kind.results:
         figures = kind.results.figures(judgments, seed=design.seed)
     systems, rankings, verdict = _systems_of(study, kind, table, consensus, audit)
-    content, content_verdict = _score_selections(study, kind, judgments, design.seed)
+    selection_scores, selection_verdict = _score_selections(study, kind, judgments, design.seed)
     settings = _aggregation_settings(study, kind, clusters)
     times = loaders.work_times(study, loaders.workers_without_times(table, workers))  # of whole pages
     result = {
@@ -300,15 +300,15 @@ def compute_aggregation(
         "counts": count_judgments(table, consensus, len(workers)),
         "unused": unused_answers(study, table),
         "systems": systems,
-        "systems_verdict": content_verdict or verdict,
+        "systems_verdict": selection_verdict or verdict,
         **rankings,
         "outputs": newest_output_id(study) if kind.judges_one_caption or kind.system_content else None,
     }
     if design.scale and kind.scale:  # the design has a scale of its own
         result["scale"] = _scale_as_json(kind.scale)
     result["figures"] = dict(figures.study)
-    if content:
-        result["figures"]["system_content"] = content
+    if selection_scores:
+        result["figures"]["system_content"] = selection_scores
     if clusters == NAIVE:
         result["clusters"] = NAIVE
     if model:

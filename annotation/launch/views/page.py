@@ -77,6 +77,6 @@ add_operation(
     open_to_workers,
     label="Open to participants",
     has_button=_may_reopen,
-    fields=(),
+    fields=(),  # none are asked for
     leads_to=lambda study: "launch",
 )

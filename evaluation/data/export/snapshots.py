@@ -34,7 +34,7 @@ PAUSE_SECONDS = 0.5  # time between two tries
 
 @dataclass(frozen=True, slots=True)
 class ExportSnapshot:
-    """The state of a study at the start of its export, stored with the parts.
+    """The state of a study at the start of its export, stored with the parts of the file.
 
     Attributes:
         moment: the snapshot of judgments, which says which of them exist and are included.
