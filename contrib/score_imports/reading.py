@@ -97,14 +97,14 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
             subject, columns = _key_columns(record)
             score_columns = _metric_columns(record, metrics)
             keys = {name: CompactTexts() for name in columns}
-        for name, column in keys.items():
+        for name, texts in keys.items():
             read_value = read_output if name in ID_COLUMN_BY_TEXT else read_name
-            column.append(record.read(name, read_value))
+            texts.append(record.read(name, read_value))
         lines.append(record.line or 0)
         cells.extend(_read_scores_of_row(record, score_columns))
         if not len(lines) % CHECK_INTERVAL:
             number_bytes = cells.itemsize * len(cells) + lines.itemsize * len(lines)
-            check_size(path, number_bytes + sum(column.nbytes for column in keys.values()))
+            check_size(path, number_bytes + sum(texts.nbytes for texts in keys.values()))
     if not keys:
         raise ImportProblem(path, None, None, "no rows", "a score in each")
     scores = np.frombuffer(cells, dtype=np.float64).reshape(-1, len(metrics))

@@ -39,7 +39,7 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
     if not was_opened(study):
         for jobs_of in LAUNCH_JOB_SOURCES:
             context["jobs"] += jobs_of(study)
-    context |= launch.plan | {
+    context |= launch.plan | {  # the plan is template variables, too
         "design": design,
         "points": points,
         "can_go_back": launch.can_go_back,  # to the design, as the pages of work can be discarded

@@ -56,9 +56,9 @@ def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: MqmScheme =
     if 2 * sum(map(bool, missing_marks)) > len(answers):
         spans.append({START: None, END: None, **_most_frequent_mark(list(chain(*missing_marks)))})
     value = float(np.mean([score_of(answer, mqm) for answer in answers]))
-    votes = Counter(span[SEVERITY] for answer in answers for span in answer["spans"])  # spans by severity
-    answer = {"spans": spans, **({"score": value} if "score" in answers[0] else {})}
-    return Consensus(n=len(answers), value=value, votes=dict(sorted(votes.items())), answer=answer)
+    votes = Counter(span[SEVERITY] for answer in answers for span in answer["spans"])
+    merged_answer = {"spans": spans, **({"score": value} if "score" in answers[0] else {})}
+    return Consensus(n=len(answers), value=value, votes=dict(sorted(votes.items())), answer=merged_answer)
 
 
 class _Mark(NamedTuple):

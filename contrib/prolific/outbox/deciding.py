@@ -120,7 +120,7 @@ def _find_paid_bonus(call: CrowdCall, equal_bonus_count: int) -> dict[str, Any]:
         UnknownOutcome: the bonus was not listed within ``MAX_BONUS_DELAY``.
     """
     if equal_bonus_count > int(call.answer["before"]):
-        return {"bonus": call.answer["set_up"], "found": True}
+        return {"bonus": call.answer["set_up"], "found": True}  # recorded with the call: not paid again
     asked_at = datetime.fromisoformat(call.answer["paying"])
     if timezone.now() - asked_at < MAX_BONUS_DELAY:
         raise RetryLater(

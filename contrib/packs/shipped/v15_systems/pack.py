@@ -144,7 +144,7 @@ def _report_tournament(
     drawing = DotPlot(
         tuple(names),
         tuple(
-            DotPanel(title, tuple(cells[name])) for title, name in (("people", "people"), ("CIDEr", "cider"))
+            DotPanel(label, tuple(cells[name])) for label, name in (("people", "people"), ("CIDEr", "cider"))
         ),
         axis="comparisons won, %, with 95 % interval over images",
         shows="share",
@@ -224,8 +224,8 @@ def _agreement_on_all_pairs(data: FiftySentenceData, people: Floats) -> dict[str
     scores = result.scores["cider"].images.reshape(len(complete_captions), len(systems))
     win_shares = np.mean(scores[:, :, np.newaxis] > scores[:, np.newaxis, :], axis=0)
     np.fill_diagonal(win_shares, np.nan)
-    name = f"CIDEr on all ten pairs of the {len(complete_captions)} images with captions of all five systems"
-    return {name: pearson(people, _mean_wins(win_shares))}
+    label = f"CIDEr on all ten pairs of the {len(complete_captions)} images with captions of all five systems"
+    return {label: pearson(people, _mean_wins(win_shares))}
 
 
 @dataclass(frozen=True, slots=True)
