@@ -261,7 +261,8 @@ def read_open_judgments(
 ) -> OpenJudgments:
     """Read a judgments file of open answers of a kind, and return the codes of their parts.
 
-    ``design`` is needed for kinds whose answers depend on it. Raise ImportProblem if an answer is not of the kind.
+    ``design`` is needed for kinds whose answers depend on it, and ``progress`` gets row counts. Raise ImportProblem if
+    an answer is not of the kind.
     """
     custom_kind = None
     if design is not None:

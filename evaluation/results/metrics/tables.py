@@ -51,7 +51,8 @@ def accuracy_table(
     """Return the table of accuracy by pair kind, best metric first.
 
     Its last rows are levels of people for comparison. ``levels`` has the label and the estimate by pair kind; by
-    default, they are the agreement of one participant with the others.
+    default, they are the agreement of one participant with the others. The table's note says whether intervals are
+    by item (``clustered``) or Wilson's.
     """
     kinds, accuracy = accuracy_by_metric(result["metrics"])
     if levels is None:
