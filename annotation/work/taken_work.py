@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.models import CrowdCall, CrowdSession, Participation, Publication, SpendingRequest
+from annotation.models import CrowdCall, CrowdSession, Participation, Publication, SpendingRequest, Worker
 from common.amounts import thousands
 from judgments.models import Study
 
@@ -17,7 +17,8 @@ def describe_taken_work(study: Study) -> str:
             "Study %(slug)r contains answers of the rehearsal crowd, so its pages of work must stay. "
             "Duplicate the study instead."
         ) % {"slug": study.slug}
-    n = study.assignments.values("worker").distinct().count()
+    assignments = study.assignments.exclude(worker__source=Worker.Source.REHEARSAL)
+    n = assignments.values("worker").distinct().count()
     if n:
         sentence = ngettext(
             "One participant has taken pages of work, so the pages of work must stay. Duplicate "

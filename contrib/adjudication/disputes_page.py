@@ -93,12 +93,12 @@ def _disputed_consensus(study: Study, show: str, key_prefix: str) -> QuerySet[Co
 
 
 def _rows_to_show(consensus_ids: Any) -> QuerySet[Consensus]:
-    """Return the rows of a page with their texts, annotated with the state of the unit's adjudication as ``sent``."""
-    rows = Adjudication.objects.filter(unit=OuterRef("unit")).exclude(state=Adjudication.State.WITHDRAWN)
+    """Return the rows of a page with their texts, annotated with the ``adjudication_state`` of the unit."""
+    active = Adjudication.objects.filter(unit=OuterRef("unit")).exclude(state=Adjudication.State.WITHDRAWN)
     return (
         Consensus.objects.filter(pk__in=consensus_ids)
         .select_related("unit__reference", "unit__first", "unit__second", "unit__item")
-        .annotate(sent=Subquery(rows.values("state")[:1]))
+        .annotate(adjudication_state=Subquery(active.values("state")[:1]))
         .order_by(F("margin").asc(nulls_last=True), "pk")
     )
 
@@ -142,6 +142,5 @@ def _describe_decision(adjudication: Adjudication) -> str:
     return f"{value} ({labels[value].lower()})" if value in labels else str(value)
 
 
-# the template has the forms of both
 add_operation(send_units, label="Send to an adjudicator", fields=(), leads_to=lambda study: "disputes")
 add_operation(withdraw_adjudication, label="Withdraw", fields=(), leads_to=lambda study: "disputes")

@@ -107,17 +107,17 @@ class ImageCaptions:
         # enough texts, even if all of the excluded ones are drawn
         sample_size = min(len(pool), len(excluded_texts) + count)
         for index in rng.choice(len(pool), size=sample_size, replace=False).tolist():
-            if len(further_texts) == count:
+            if len(fillers) == count:
                 break
             if pool[index].text not in excluded_texts:
-                further_texts.append(pool[index])
-        if len(further_texts) < count:
-            excluded_texts.update(text.text for text in further_texts)
-            missing_count = count - len(further_texts)
+                fillers.append(pool[index])
+        if len(fillers) < count:
+            excluded_texts.update(text.text for text in fillers)
+            missing_count = count - len(fillers)
             foreign_texts = foreign_captions(self.image, images, missing_count + len(excluded_texts), rng)
             new_texts = [text for text in foreign_texts if text.text not in excluded_texts]
-            further_texts += new_texts[:missing_count]
-        return further_texts
+            fillers += new_texts[:missing_count]
+        return fillers
 
 
 def apply_filter(

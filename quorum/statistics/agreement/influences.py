@@ -21,7 +21,7 @@ from quorum.statistics.crossed import Clusters, coefficient_interval, share_inte
 class Influences:
     """Influences of judgments on a coefficient.
 
-    values: (N,) influences of the judgments that count. is_counted: (M,) which of all M judgments count.
+    values: (N,) influences of the judgments that count. is_counted: (M,) whether each of all M judgments counts.
     items, raters: (N,) codes, or None if the data do not name them. judges: mean number of judgments of a unit.
     chance_of_difference: probability that two random judgments differ. is_share: whether the coefficient is a mean of
     values from 0 to 1.
@@ -53,8 +53,8 @@ class Influences:
 class PatternInfluences:
     """Influences of judgments by the pattern of their unit and by their answer.
 
-    values: (C,) influences of a judgment, one for each cell of `UnitPatterns.counts`, a table of numbers.
-    is_counted: (P,) whether judgments of units with the pattern count. The other fields are as in `Influences`.
+    values: (C,) influences of a judgment, one for each cell of `UnitPatterns.counts`. is_counted: (P,) whether the
+    judgments of units with the pattern count. The other fields are as in `Influences`.
     """
 
     values: Floats
@@ -86,13 +86,13 @@ class PatternInfluences:
 class _ComparedCells:
     """The C cells of P patterns, of which those with two judgments or more are compared.
 
-    is_counted: (P,) whether the pattern is compared. pattern, code: (C,) row and column of each cell. weight: (C,)
+    is_compared: (P,) whether the pattern is compared. pattern, code: (C,) row and column of each cell. weight: (C,)
     number of judgments in all units with the pattern. distances: (C,) sum of the distances of the cell's value from the
     judgments of the unit. sizes: (P,) number of judgments. disagreement: (P,) sum of the distances over ordered pairs.
     frequency: (P,) number of units. Weights and frequencies of patterns that are not compared are 0.
     """
 
-    is_counted: Flags
+    is_compared: Flags
     pattern: Ints
     code: Ints
     weight: Floats
@@ -107,15 +107,15 @@ class _ComparedCells:
 
         (pattern, code), starts = patterns.cells(), patterns.counts.indptr.astype(np.int64)
         amounts, sizes = patterns.counts.data, patterns.sizes()
-        is_counted = sizes >= 2
-        frequency = np.where(is_counted, patterns.frequency, 0).astype(np.float64)
+        is_compared = sizes >= 2
+        frequency = np.where(is_compared, patterns.frequency, 0).astype(np.float64)
         distances = np.empty(len(code))
         fill_value_sums(starts, code, amounts, kind, positions, distances)
         disagreement = np.bincount(pattern, weights=amounts * distances, minlength=len(sizes)).astype(
             np.float64
         )
         return cls(
-            is_counted=is_counted,
+            is_compared=is_compared,
             pattern=pattern,
             code=code,
             weight=amounts * frequency[pattern],
@@ -128,10 +128,10 @@ class _ComparedCells:
     def influences(self, values: Floats) -> PatternInfluences:
         """Return influences, whose sum over all compared judgments is zero, from (C,) values, which are changed."""
         values -= values @ self.weight / self.weight.sum()
-        if not self.is_counted.all():
-            values[~self.is_counted[self.pattern]] = 0.0
+        if not self.is_compared.all():
+            values[~self.is_compared[self.pattern]] = 0.0
         judges = float(self.sizes @ self.frequency / self.frequency.sum())
-        return PatternInfluences(values, self.is_counted, judges)
+        return PatternInfluences(values, self.is_compared, judges)
 
 
 def alpha_influences(patterns: UnitPatterns, level: str) -> PatternInfluences | None:
