@@ -122,7 +122,7 @@ def _groups_by_attribute(study: Study, workers: list[WorkerRow]) -> dict[str, di
     groups: dict[str, dict[int, str]] = {"country": {}, "source": {}}
     for pk, country, source, platform in worker_rows.values_list("pk", "country", "source", "platform"):
         groups["country"][pk] = country
-        groups["source"][pk] = platform or source
+        groups["source"][pk] = platform or source  # only people from a crowd have a platform
     for pk, answers in Demographics.objects.filter(study=study).values_list("worker_id", "answers"):
         for name, answer in answers.items():
             groups.setdefault(DEMOGRAPHIC_PREFIX + name, {})[pk] = str(answer)

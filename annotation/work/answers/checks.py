@@ -20,7 +20,7 @@ from judgments.models import Unit
 MAX_ANSWER_SECONDS = 86_400.0  # a day
 MAX_COMMENT_LENGTH = 2_000  # characters
 SIGNALS = ("pasted",)  # counts that a page may always report
-# counts that a page may report if the design records how answers are written (contrib/honest_answers/README.md)
+# counts and times that a page may report if the design records writing (contrib/honest_answers/README.md)
 WRITING_SIGNALS = (
     "text", "from_keys", "from_paste", "from_composition", "from_elsewhere", "pastes", "keys", "deletions",
     "typing_ms", "gap_ms", "gap_spread_ms", "bursts", "away", "away_ms",
@@ -132,7 +132,7 @@ def find_problem(value: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> s
     """Return why an answer is invalid, as a sentence for the worker; "" if it is valid."""
     try:
         kind.clean_answer(value, unit=unit, design=design)
-    except RefusedAnswer as error:
+    except RefusedAnswer as error:  # its `str()` is for logs and imports
         return str(error.message)
     except ValueError as error:
         return str(error)
@@ -193,7 +193,7 @@ def _refuse_unrecorded_signals(signals: Mapping[str, int], position: int, design
 
 
 def _clean_signals(signals: Any, position: int) -> dict[str, int]:
-    """Return the signals at a position, which are counts by name. Raise AnswerProblem if they are not valid."""
+    """Return the signals at a position, which are counts and times by name. Raise AnswerProblem if they are invalid."""
     is_valid = isinstance(signals, Mapping) and all(
         name in (*SIGNALS, *WRITING_SIGNALS) and type(number) is int and 0 <= number <= MAX_SIGNAL
         for name, number in signals.items()

@@ -50,7 +50,7 @@ class SpanRehearsal(Rehearsal):
         """Draw an answer. In a right one, some spans of the truth are left out or moved, and others are invented.
 
         Args:
-            truth: the true answer, or the expected answer of a check question.
+            truth: the true answer, or what a check question expects, such as ``{"within": [4, 16]}``.
             right: whether the answer is right; None for an answer at random.
         """
         text = unit.first.text

@@ -95,7 +95,7 @@ class RehearsalReport:
     """The results of a rehearsal.
 
     Attributes:
-        workers: the number of workers, with replacements; ``spammers`` of them are careless.
+        workers: the number of workers, including those who replaced others; ``spammers`` of them are careless.
         hits: the number of HITs without an open slot.
         judgments: the number of judgments of workers who are not excluded.
         returned: the number of returned assignments.

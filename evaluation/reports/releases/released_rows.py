@@ -67,7 +67,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
         row = dict(zip(FIELDS_OF_UNITS, values, strict=True))
         first_id, expected = row["first"], row["expected"]
         content = row["repeats"]  # see FIELDS_OF_UNITS
-        credits = _names_of_systems(row.pop("systems"), system_names)
+        credited_names = _names_of_systems(row.pop("systems"), system_names)
         document = document_in(row.pop("document"))
         decision = decisions.get(pk)
         caption_with_text = first_id
@@ -87,8 +87,8 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
         # Columns that only some units have. "same_words" tells which texts are equal in a release without texts.
         if caption_with_text != first_id:
             row["same_words"] = caption_with_text
-        if credits:
-            row["systems"] = credits
+        if credited_names:
+            row["systems"] = credited_names
         if document:
             row["document"] = document
         yield row

@@ -77,7 +77,7 @@ def mapping_context(kind: str, args: Mapping[str, Any], table: UploadTable) -> d
 
 
 def _column_choices(use: TableUse, table: UploadTable) -> list[tuple[str, str]]:
-    """Return the names and labels of Quorum's columns that a column of the file may stand for."""
+    """Return the names and labels of Quorum's columns, and of choices such as PEOPLE, for a column of the file."""
     has_texts = "text" in table.chosen  # and thus probably no pictures
     names = [
         name for name in use.optional if name in table.chosen or not (has_texts and name in PICTURE_COLUMNS)

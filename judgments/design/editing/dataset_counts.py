@@ -64,7 +64,7 @@ class DatasetCounts:
         """Return why the dataset has too few texts for a kind; "" if it has enough."""
         # some item has at least two references
         has_two_captions = self.references > self.with_reference
-        if self.systems < kind.min_options:
+        if self.systems < kind.min_options:  # 0 unless a unit shows texts of several systems
             return gettext("Needs more systems (at least %(least)d); the dataset has %(systems)d.") % {
                 "least": kind.min_options,
                 "systems": self.systems,

@@ -91,7 +91,7 @@ class CohenKappa:
         return AgreementData(
             statistic=cells,
             frequency=cells.frequency,
-            width=2 * cells.label_count,
+            width=2 * cells.label_count,  # for how often each rater gave each label
             units=cells.n,
             pairable=cells.n,
             raters=2,
