@@ -151,17 +151,17 @@ def judged_population(study: Study) -> Population:
 
 
 def _systems_of_captions(study: Study, captions: Sequence[CaptionTexts]) -> list[tuple[str, ...]]:
-    """Return the names of the systems for which the judgments of each caption count."""
+    """Return, for each caption, the systems that a file credits with its unit, or else those that gave the caption."""
     systems_by_caption: dict[tuple[int, str], list[int]] = {}
     names: dict[int, str] = {}
     outputs = Output.objects.of_study(study).annotations().order_by("system__name")
     for pk, name, item, key in outputs.values_list("system", "system__name", "item_id", "caption__key"):
         names[pk] = name
         systems_by_caption.setdefault((item, key), []).append(pk)
-    credits_by_unit = loaders.systems_of_units(study)
+    file_systems_by_unit = loaders.systems_of_units(study)
     names_by_caption = []
     for caption in captions:
-        credits = credits_by_unit.get(caption.unit, ())
-        systems = credited_systems(credits, systems_by_caption.get((caption.item, caption.key), ()))
+        file_systems = file_systems_by_unit.get(caption.unit, ())
+        systems = credited_systems(file_systems, systems_by_caption.get((caption.item, caption.key), ()))
         names_by_caption.append(tuple(dict.fromkeys(names[pk] for pk in systems if pk in names)))
     return names_by_caption

@@ -181,7 +181,7 @@ def _compare_on_systems(
     outputs = Output.objects.of_study(study).annotations()  # without results of image search
     for system, item, key in outputs.values_list("system_id", "item_id", "caption__key"):
         systems_by_caption.setdefault((item, key), []).append(system)
-    # A caption that several systems gave counts for each of them.
+    # A caption counts for each system that gave it or, if an imported file credits systems, for those (`systems`).
     systems: list[int] = []
     caption_indices: list[int] = []
     for index, caption in enumerate(captions):

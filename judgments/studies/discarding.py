@@ -89,7 +89,7 @@ def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
     """Delete units, control items and HITs, so that the study is a draft again. Return the numbers of deleted rows.
 
     The study's row is locked so strictly that no rows that refer to it can be added. Therefore nobody can open the
-    study, join it, or start a judge at the same time. HITs are deleted only if nobody has taken one.
+    study, join it, or let a language model judge it at the same time. HITs are deleted only if nobody has taken one.
 
     Raises:
         WrongState: the study was opened or registered, something refers to its pages of work, or there are none.

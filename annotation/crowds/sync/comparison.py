@@ -148,7 +148,7 @@ class CrowdComparison:
         read_at = timezone.now()
         if self.must_read_work(publication, report):
             self.record_all_work(publication)
-            end_superseded_sessions(publication)  # whose id the crowd confirmed for others
+            end_superseded_sessions(publication)  # whose id the crowd confirmed for another worker
         if report.is_over and report.readable:
             end_publication(publication, read_at=read_at, asked_at=self.asked_at)
         Publication.objects.filter(pk=publication.pk).update(seen=dict(report.facts), looked_at=read_at)

@@ -49,8 +49,8 @@ def signature_of_study(
     if table is None:
         return signature_from(study, material_of(study), votes_of(study), uncommon_fields(study))
     digest = material_digest or digest_of_material(study, from_blocks=True)
-    others = uncommon_fields(study, material_digest=digest)
-    return signature_from(study, material_of(study, from_blocks=True), votes_of_table(table), others)
+    fields = uncommon_fields(study, material_digest=digest)
+    return signature_from(study, material_of(study, from_blocks=True), votes_of_table(table), fields)
 
 
 def signature_from(

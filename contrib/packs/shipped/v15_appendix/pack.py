@@ -104,7 +104,7 @@ def _add_pairwise(run: Run, data: FiftySentenceData) -> None:
         accuracies[metric] = accuracy_at(better["all"], FIVE_REFERENCES)
         rows.append((metric, *estimates))
     # By metric, values by other conventions, which the run records beside the paper's number.
-    others = {"bleu-4": {"mean length of the references": accuracies[MEAN_LENGTH].value}}
+    other_values = {"bleu-4": {"mean length of the references": accuracies[MEAN_LENGTH].value}}
     if "meteor" in names:
         blank_separated = scores_by_shared_subsets(
             data, [PLAIN_METEOR], [FIVE_REFERENCES], draws=METEOR_DRAWS, seed=run.seed, tokenizer="space"
@@ -112,14 +112,14 @@ def _add_pairwise(run: Run, data: FiftySentenceData) -> None:
         plain_curve = accuracy_by_references(
             blank_separated[PLAIN_METEOR], data.pairwise_winners, clusters=data.clusters
         )["all"]
-        what = "captions cut at blanks, without synonyms and paraphrases"
-        others["meteor"] = {what: accuracy_at(plain_curve, FIVE_REFERENCES).value}
+        convention = "captions cut at blanks, without synonyms and paraphrases"
+        other_values["meteor"] = {convention: accuracy_at(plain_curve, FIVE_REFERENCES).value}
     for name, metric in names.items():
-        run.number(f"appendix-1/{name}/5", accuracies[metric], others=others.get(name))
+        run.number(f"appendix-1/{name}/5", accuracies[metric], others=other_values.get(name))
     scores_of_pairs, signatures = data.scores(["cider"])
     run.add_signature("CIDEr, 48 references", signatures["cider"])
     run.number("appendix-1/cider/48", accuracy_by_kind(data, scores_of_pairs["cider"])["all"])
-    shares = ((f"{what}, {kind}, %", "share") for what in ("better", "consensus") for kind in kinds)
+    shares = ((f"{target}, {kind}, %", "share") for target in ("better", "consensus") for kind in kinds)
     heading = "Accuracy on the better candidate and on the consensus of triplets [95 % interval]"
     columns = [("metric, 5 references", "text"), *shares]
     run.add_table_section("pairwise", "Appendix I: the better candidate", "", heading, columns, rows)
