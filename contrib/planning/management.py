@@ -53,9 +53,7 @@ class PlanPower(QuorumCommand):
         values = assumptions_for(study) if study else {}
         file_values = _read_toml(options["file"]) if options["file"] else {}
         first, second = options["apart"]
-        source: dict[
-            str, Any
-        ] = {}  # of a pilot: slug, hash of judgments, variance components, for the output
+        source: dict[str, Any] = {}  # of a pilot: slug, hash and variance components, for the output
         if options["pilot"]:
             question = str(file_values.get("question", "systems"))
             pilot = estimate_from_pilot(

@@ -94,7 +94,7 @@ def change_by_hand(
             % {"slug": study.slug}
         )
     if change is None:
-        changes = [] if undo_all else changes[:-1]  # [] undoes all, as `all_by_hand` is set below
+        changes = [] if undo_all else changes[:-1]  # [] means no changes, by `all_by_hand` below
     is_generated = study.state != Study.State.DRAFT
     if is_generated:
         # A withdrawn control item has no place any more. It is left out of the new draw by a change, too.

@@ -263,7 +263,7 @@ def _posted_base(request: HttpRequest) -> dict[str, Any] | None:
 def form_context(editor: EditorPage, saved_presets: dict[str, Preset]) -> dict[str, Any]:
     """Return the context of the templates that include design_desk.html."""
     return editor.context | {
-        "form_kind": with_wording(KINDS[editor.base["protocol"]], editor.base["judged"], ()),
+        "form_kind": with_wording(KINDS[editor.base["protocol"]], editor.base["judged"], labels=()),
         "preset": {**saved_presets, **PRESETS}.get(editor.base.get("preset", "")),
         "is_built_in_preset": editor.base.get("preset", "") in PRESETS,
         "preset_titles": preset_titles(editor.base["judged"]),
