@@ -54,11 +54,11 @@ def parse_arguments() -> argparse.Namespace:
 
 def _environment(options: argparse.Namespace, home: str) -> dict[str, str]:
     """Return the environment variables of the tests: few inherited ones, and those of the options."""
-    inherited = {name: text for name, text in os.environ.items() if name.upper().startswith(VARIABLES)}
+    variables = {name: text for name, text in os.environ.items() if name.upper().startswith(VARIABLES)}
     python = shutil.which(options.python)
     if not python:
         raise SetupError(f"{options.python} is not on the PATH; expected a Python 3.11 or newer.")
-    variables = inherited | {"HOME": home, "PATH": os.environ["PATH"], "TERM": "dumb", "PYTHON": python}
+    variables |= {"HOME": home, "PATH": os.environ["PATH"], "TERM": "dumb", "PYTHON": python}
     if options.zone:
         variables["TZ"] = options.zone
     if options.language:
@@ -175,8 +175,8 @@ def shifted_clock(start: str, folder: str) -> dict[str, str]:
     if not shutil.which("cc"):
         raise SetupError("--at needs a C compiler; on Debian: apt-get install gcc libc6-dev")
     library = os.path.join(folder, "clock.so")
-    compiling = ["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-", "-ldl"]
-    subprocess.run(compiling, input=CLOCK_LIBRARY, text=True, check=True)
+    compile_command = ["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-", "-ldl"]
+    subprocess.run(compile_command, input=CLOCK_LIBRARY, text=True, check=True)
     since = int(datetime.now(UTC).timestamp())
     return {"LD_PRELOAD": library, "CLOCK_AHEAD": str(ahead), "CLOCK_SINCE": str(since)}
 

@@ -32,7 +32,7 @@ SEAT_LOCK = 0x5EA7
 LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
 LOCK_EXCLUSIVE = "SELECT pg_advisory_xact_lock(%s, %s)"
 SEATS_ALWAYS_ALLOWED = 5  # seats that an address may hold in any study, for a household or a small office
-# a returned seat still counts for this time, so that it cannot be taken repeatedly
+# after it was taken, a seat counts for this time even if it is returned, so that seats cannot be taken repeatedly
 RELEASED_SEAT_PERIOD = timedelta(minutes=5)
 HASH_DIGITS = 32  # hexadecimal digits of the hash of an address
 # Beginnings of the addresses of the server itself; ::/48 is the network of ::1. Visitors have such an address in a

@@ -59,7 +59,7 @@ class MtmeEncoding(Encoding):
             SCORES_SUFFIX,
             pieces=lambda study: systems,  # a stage orders pieces by `position`
             pieces_noun="systems",
-            units_per_piece=max(1, work.preparation["segments"]),  # a system's time, for the progress
+            units_per_piece=max(1, work.preparation["segments"]),  # a system takes as long as so many units
         )
         return Stage(CELLS_SUFFIX), scoring_stage
 

@@ -126,7 +126,7 @@ class Relevance(ImageCaptionKind):
         if lacking_count > 0:
             texts = captions.further_captions(lacking_count, draw.pool, draw.division.judged_images, rng)
             filler_texts = [(text, False) for text in texts]  # False: not judged to audit the filter
-            fillers = self.units(design, captions.image, filler_texts, filtered=True)  # which rejected them
+            fillers = self.units(design, captions.image, filler_texts, filtered=True)  # only fill the group
             groups[-1] = shuffle(groups[-1] + fillers, rng)
         return [tuple(group) for group in groups]
 
