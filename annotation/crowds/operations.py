@@ -42,7 +42,7 @@ def _publish_now(study: Study) -> str:
     "Let participants in",
     parameters=OpenRequest,
     is_order=True,
-    follow_up=FollowUp(carry_out=_publish_now, enqueue=queue_sync_if_calls_wait),
+    follow_up=FollowUp(carry_out=_publish_now, enqueue=queue_sync_if_calls_wait),  # pages enqueue it
     command=CommandHelp("Let participants into a study.", "triplets-50"),
 )
 def open_to_workers(*, study: Study, by: User | None, anyway: bool = False) -> Outcome:

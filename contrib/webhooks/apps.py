@@ -56,7 +56,7 @@ class WebhooksConfig(Feature):
     def connect_always(self) -> None:
         from annotation.models.privacy import identifying_word_wanted, person_erased
 
-        # Erasing a person replaces this pseudonym, too, in what is stored.
+        # Even if the feature is off, erasing a person replaces this pseudonym, too, in what is stored.
         pseudonym = lazy_function("contrib.webhooks.events.pseudonym_for_webhook")
         identifying_word_wanted.connect(pseudonym, weak=False)
         person_erased.connect(lazy_function("contrib.webhooks.events.forget_people"), weak=False)

@@ -48,7 +48,7 @@ def leaderboard_rows(*, challenge: Challenge, user_id: int | None, now: datetime
     # scores[metric]["corpus"] in SQL. A metric's name can have characters that a lookup such as scores__x cannot.
     corpus = KeyTransform("corpus", KeyTransform(challenge.ranked_by, "scores"))
     shown_submissions = list(all_submissions.order_by(corpus.desc(), "pk")[:MAX_SHOWN_SYSTEMS])
-    ranks: dict[str, Any] = {}
+    ranks: dict[str, Any] = {}  # by submission's id as text, [the best, the worst] rank
     if shown_submissions:
         standing = Standing.objects.filter(challenge=challenge).first()
         # Ranks depend on all submissions, so they are shown only if they were computed from the current ones.

@@ -37,7 +37,7 @@ def cached_drawing(draw: Callable[..., Drawing], *arguments: Any) -> Drawing:
 
 @dataclass(frozen=True, slots=True)
 class DrawnPlot:
-    """A plot with its finding in words. ``signature`` is that of the judgments."""
+    """A plot with its finding in words. ``signature`` is that of the judgments (``Analysis.judgments``)."""
 
     markup: SafeString
     sentence: str
