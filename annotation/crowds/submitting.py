@@ -64,7 +64,7 @@ def store_late_answers(
 ) -> None:
     """Store answers that came late, and end the assignment and the session.
 
-    Complete answers are stored as excluded judgments, others as a draft.
+    All answers are stored as a draft and, if they are complete, as excluded judgments, too.
     """
     checked_answers = check_submitted_answers(assignment, answers)
     locked_assignment = lock_assignment(assignment)

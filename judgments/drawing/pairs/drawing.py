@@ -111,7 +111,7 @@ def count_pairs(
     seed: int,
     allow_no_references: bool = False,
 ) -> dict[str, int]:
-    """Return the number of pairs of each kind that ``draw_pairs`` can draw, up to ``pair_counts``."""
+    """Return, by kind, the number of pairs that ``draw_pairs`` draws, plus that of unusable published pairs."""
     uses_published = source == "published" or (source == "auto" and bool(material.published_pairs))
     drawer = _PairDrawer(material, images, pair_counts, uses_published, seed, allow_no_references)
     accepted_pairs = drawer.draw(0 if references == "all" else int(references))
