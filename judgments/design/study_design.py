@@ -188,8 +188,8 @@ class StudyDesign(DesignTable):
         description="Participants see the texts in the language of their page.",
     )
     registration: RegistrationPlan | None = None
-    chosen: ItemSelection | None = None
-    by_hand: Listed[HandChange] = ()
+    chosen: ItemSelection | None = None  # the rule that selected ``sampling.only``, if any
+    by_hand: Listed[HandChange] = ()  # manual changes of drawn items
 
     @property
     def about_pictures(self) -> bool:

@@ -160,7 +160,7 @@ class Graded(ImageCaptionKind):
     page = Page("annotation/kinds/graded.html")
     right_caption_answer, wrong_caption_answer = "3-4", "1-2"
     aggregation = MeanGrade(values)
-    comparison = MetricComparison(cuts=GRADE_THRESHOLDS)
+    comparison = MetricComparison(cuts=GRADE_THRESHOLDS)  # least means of good captions, for kappa
     relevance = RelevanceScale.of_means(scale)
     rehearsal: Rehearsal = ScaleRehearsal(scale, 1 / 3, is_in_range)
     study_scale: Scale | None = None  # the scale of a study that does not use the kind's usual scale

@@ -66,8 +66,8 @@ class OperationCommand(QuorumCommand):
 
         Raises:
             ValidationError: a parameter is missing or wrong.
-            WrongState: a running job does the same operation. A queued job does not matter, since a command needs no
-                worker.
+            WrongState: a running job does the same operation. A queued job does not matter, since it may wait for a
+                process that a command does not need.
         """
         operation = self.operation
         study = find_study(options["study"])

@@ -217,7 +217,7 @@ class SpanAnnotation(OpenKind):
             )
         )
 
-    def passage(self, unit: Any) -> str:
+    def passage(self, unit: Any) -> str:  # units with the same passage stay together and in order on a page
         document = {} if unit.control else unit.content.get("document", {})
         return str(document.get("passage") or document.get("name", ""))
 

@@ -40,7 +40,7 @@ UNPAID_CODES = {
 }
 # The states of the submissions of people who are at work.
 WORKING_STATES = {SubmissionState.RESERVED, SubmissionState.ACTIVE, SubmissionState.PROCESSING}
-# The states of studies that were published.
+# The states of studies that were published, even if they are closed to new people again.
 OPEN_STATES = {
     StudyState.PUBLISHING,
     StudyState.ACTIVE,

@@ -38,7 +38,6 @@ NEUTRAL_CHOICES = {
     "neither": Choice(NEITHER, gettext_noop("Neither of the two"), "5"),
 }
 SLIGHTLY, BY_FAR = gettext_noop("%(letter)s, slightly"), gettext_noop("%(letter)s, by far")
-# The confidence is added to an answer as a multiple of SURE.
 CONFIDENCE_CHOICES = (
     Choice(SURE, gettext_noop("A guess"), "7"),
     Choice(2 * SURE, gettext_noop("Fairly sure"), "8"),
@@ -98,6 +97,7 @@ class Majority(Aggregation):
         )
 
     def outcome_range(self, values: Sequence[float], remaining: int) -> tuple[int, int]:
+        """Return the lowest and highest outcome that is possible: 1 if the first wins, -1 if the second does, or 0."""
         counts = Counter(side_of(int(value)) for value in values)
         if len(self._labels) == 2:
             return majority_range(counts[FIRST], counts[SECOND], remaining)

@@ -59,7 +59,7 @@ ASCENDING_GRADES = GRADE_THRESHOLDS[::-1]
 MISSING_CHOICES = ("refuse", "leave-out", "no")
 NO_OTHER_RATER = 2  # in place of the answer 0 or 1 of a pair without one of its raters
 
-# A rounded share of 2/3, or a mean grade of 10/3, may be below its threshold by this fraction of the threshold.
+# A rounded share of 2/3, or a mean grade of 10/3, may be below its threshold by this fraction of it (or of 1).
 TOLERANCE = 1e-9
 NO_COMPLETE_PAIR = "no pair has a score in both sources"
 ALL_ANSWERS_EQUAL = "all answers of both sources are the same"
