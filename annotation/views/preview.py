@@ -143,7 +143,7 @@ def render_preview(
         return preview_picture_url(item) if item else ""
 
     steps = steps_of(
-        arrange_units(units, [], sides),
+        arrange_units(units, [], sides),  # in the HIT's own order
         design=design,
         picture_url=picture_url,
         answers={},

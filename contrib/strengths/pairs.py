@@ -113,7 +113,7 @@ def strengths_of_pairs(
     if control == LENGTH_CONTROL:
         covariates["length"] = _length_difference(pairs.first_texts, pairs.second_texts)[pair_index]
     if order_effect:
-        covariates["order_effect"] = judgments.order_sign[rows]
+        covariates["order_effect"] = judgments.order_sign[rows]  # 1: the first text was on the left
     # full_value has the degree of preference, too. Answers for neither side are nan, and become 0, a tie.
     preferences = np.nan_to_num(preferences_of(judgments.full_value[rows]), nan=0.0)
     judgment_weights = _judgment_weights(study, judgments, pairs, comparisons) if weighted else None
@@ -226,7 +226,7 @@ def _as_result(strengths: StrengthResult, preferences: Floats, covariates: list[
         "length": None if strengths.reason else coefficients.get("length"),  # null without a fit
         "order_effect": coefficients.get("order_effect"),  # without a fit, its values are null
         "ties": float((preferences == 0).mean()),
-        **as_json(strengths, "levels", "cuts"),
+        **as_json(strengths, "levels", "cuts"),  # degrees of preference, and the model's parameters for them
         "clusters": dict(strengths.clusters),
         "scope": scope_of(strengths.clusters.get(RATER)),
         **as_json(

@@ -96,18 +96,18 @@ def _pair_key(earlier_id: int, later_id: int) -> str:
     return f"{earlier_id}-{later_id}"
 
 
-def store_standing(computed: ComputedStanding) -> None:
+def store_standing(standing: ComputedStanding) -> None:
     """Store the ranks, and start another job if the leaderboard has changed since they were computed."""
     Standing.objects.update_or_create(
-        challenge=computed.challenge,
+        challenge=standing.challenge,
         defaults={
-            "of": computed.submission_ids,
-            "ranks": computed.ranks,
-            "p": computed.p,
-            "signature": computed.signature,
+            "of": standing.submission_ids,
+            "ranks": standing.ranks,
+            "p": standing.p,
+            "signature": standing.signature,
             "made_at": timezone.now(),
         },
     )
-    submissions = Submission.objects.on_leaderboard(computed.challenge).order_by("pk")
-    if list(submissions.values_list("pk", flat=True)) != computed.submission_ids:
-        enqueue(kind="rank_submissions", args={"challenge": computed.challenge.slug})
+    submissions = Submission.objects.on_leaderboard(standing.challenge).order_by("pk")
+    if list(submissions.values_list("pk", flat=True)) != standing.submission_ids:
+        enqueue(kind="rank_submissions", args={"challenge": standing.challenge.slug})
