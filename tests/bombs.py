@@ -296,7 +296,7 @@ def read_by_jobs(path: Path) -> Iterator[str]:
         "inputs": lambda: [check_template(source=template, inputs=path)],
         "candidates": lambda: open_candidates(kind, path).candidates(),
         "judgments": lambda: open_judgments(kind, path).judgments(),
-        "rankings": lambda: read_runs(path, queries={"a": 1}, ranked={"b": 1}, progress=no_progress),
+        "rankings": lambda: read_runs(path, queries={"a": 1}, items={"b": 1}, progress=no_progress),
         **{f"scores in {name}": partial(read_scores, path, ["m"], format=name) for name in FORMATS},
     }
     for name, read in readers.items():

@@ -73,7 +73,7 @@ def find_objections(
     tallies = [tally for tally in tallies if tally.worker in workers]
     records = records_from_tallies(tallies, rule=controls, kind=kind)
     for worker, record in records.items():
-        # not used: the accuracy is too low. The sentence shows it, which is hidden until ``after`` check questions.
+        # not used: the accuracy is too low. It is shown, as here, only after ``controls.after`` check questions.
         if not record.is_used and record.answers >= controls.after:
             sentence = pgettext(
                 "staff",
@@ -93,7 +93,7 @@ def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User
     Work that a crowd pays is approved only after the crowd has answered (``annotation.crowds.outbox.effects``), and all
     assignments of a session together.
     """
-    _lock_finished(study, assignments)
+    _lock_finished_work(study, assignments)
     unapproved_work = Assignment.objects.filter(pk__in=assignments, state__in=["submitted", "rejected"])
     session_count = _decide_sessions(unapproved_work, approve=True, why="", by=by)
     other_work = unapproved_work.filter(session=None)
@@ -144,7 +144,7 @@ def reject_assignments(
 
     Work that a crowd pays is rejected only later, as in ``approve_assignments``.
     """
-    states = _lock_finished(study, assignments)
+    states = _lock_finished_work(study, assignments)
     approved_ids = [pk for pk, state in states.items() if state == Assignment.State.APPROVED]
     if approved_ids:
         raise WrongState(
@@ -179,7 +179,7 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
     Raises:
         WrongState: there is no objection to the work of one of the workers.
     """
-    _lock_finished(study, assignments)
+    _lock_finished_work(study, assignments)
     worker_by_assignment = dict(Assignment.objects.filter(pk__in=assignments).values_list("pk", "worker"))
     workers = list(dict.fromkeys(worker_by_assignment.values()))
     with translation.override("en"):  # the objections are stored, and sent to the crowd
@@ -221,7 +221,7 @@ def _decide_sessions(assignments: AssignmentQuerySet, *, approve: bool, why: str
     return len(session_ids) + abandoned_count
 
 
-def _lock_finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
+def _lock_finished_work(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
     """Lock finished assignments, and return their states by id. Raise WrongState if one of them is not finished."""
     finished_work = Assignment.objects.filter(study=study, pk__in=assignments).finished()
     states = dict(finished_work.select_for_update().order_by("pk").values_list("pk", "state"))

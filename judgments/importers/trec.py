@@ -108,7 +108,7 @@ def read_runs(
     path: Path,
     *,
     queries: Mapping[str, int],
-    ranked: Mapping[str, int],
+    items: Mapping[str, int],
     encoding: str | None = None,
     progress: Callable[[float, str], None],
 ) -> dict[str, RankedLists]:
@@ -116,14 +116,14 @@ def read_runs(
 
     Args:
         queries: the numbers of the valid queries, by name.
-        ranked: the numbers of the valid items, by name.
+        items: the numbers of the valid items, which queries rank, by name.
 
     Raises:
         ImportProblem: the file cannot be read, is empty, or has an unknown name.
     """
     runs: dict[str, RankedLists] = {}
     for row in _read_lines(path, encoding):
-        for column, name, known_names in (("qid", row.query, queries), ("docid", row.item, ranked)):
+        for column, name, known_names in (("qid", row.query, queries), ("docid", row.item, items)):
             if name not in known_names:
                 expected = "one, but the dataset has none"
                 if known_names:
@@ -131,7 +131,7 @@ def read_runs(
                 raise ImportProblem(path, row.number, column, quote_value(name), expected)
         run = runs.setdefault(row.system, RankedLists(path))
         run.query.append(queries[row.query])
-        run.item.append(ranked[row.item])
+        run.item.append(items[row.item])
         run.rank.append(row.rank)
         run.score.append(row.score)
         run.line.append(row.number)

@@ -53,7 +53,7 @@ def import_rankings(
     captions = ids_by_name(Caption.objects.filter(dataset__name=dataset).values_list("key", "pk"))
     queries, ranked_ids = (items, captions) if task == Output.Task.ANNOTATION else (captions, items)
     notes = ImportNotes()
-    runs = read_runs(path, queries=queries, ranked=ranked_ids, encoding=encoding, progress=progress)
+    runs = read_runs(path, queries=queries, items=ranked_ids, encoding=encoding, progress=progress)
     list_count = stored_count = 0
     with duplicates_as_conflict(str(path), "the same systems"), transaction.atomic():
         # The lock serialises imports that change ``known_in_part`` of the dataset.
