@@ -222,7 +222,7 @@ def describe_control_item(kind: Kind, unit: Unit) -> dict[str, Any]:
 
 
 def _texts_of(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
-    """Return the captions, options and cells of a unit, none of them marked as right."""
+    """Return the captions, options and cells (inputs of a HIT template) of a unit, none of them marked as right."""
     captions = [caption for caption in (unit.first, unit.second) if caption is not None]
     cells = kind.exchange.fields(unit.content).items()
     cell_texts = [{"text": f"{name}: {cell[:MAX_CELL_LENGTH]}"} for name, cell in cells if cell.strip()]

@@ -112,15 +112,15 @@ def _people_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
     design = facts.design
     backend = backend_for(design)
     if backend.sends_people:
-        source = panel_title(design) if design.crowd.backend == "external" else _(backend.title)
+        recruitment = panel_title(design) if design.crowd.backend == "external" else _(backend.title)
     else:
         sentence_by_access = {
             "open": _("Anyone with the link to the study on this installation."),
             "code": _("Anyone who has the link and the code of the study."),
             "invited": _("Only people who receive a personal invitation."),
         }
-        source = sentence_by_access[design.access.join]
-    yield ChecklistLine(_("How participants are recruited"), source, "ARR D2")
+        recruitment = sentence_by_access[design.access.join]
+    yield ChecklistLine(_("How participants are recruited"), recruitment, "ARR D2")
     if facts.place_count:
         places = ngettext("%(n)s page of work", "%(n)s pages of work", facts.place_count)
         participants = ngettext(

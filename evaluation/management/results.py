@@ -12,7 +12,7 @@ from judgments.models import Study
 
 
 class Aggregate(OperationCommand):
-    workers_option = "--workers"
+    workers_option = "--workers"  # the number of processes
     operation = operation_at("evaluation.results.operations.start_aggregation")
     help = (
         "Compute and store consensus, agreement and quality of participants of a study (docs/evaluation.md)."
@@ -108,7 +108,7 @@ class Aggregate(OperationCommand):
 
 
 class Evaluate(OperationCommand):
-    workers_option = "--workers"
+    workers_option = "--workers"  # the number of processes
     operation = operation_at("evaluation.results.operations.start_evaluation")
     help = (
         "Compare automatic metrics with the consensus of a study. Triplet and pairwise: accuracy by pair kind. "

@@ -15,8 +15,7 @@ from judgments.drawing.keys import content_key
 from judgments.drawing.material import Image, Pair, Text
 from judgments.drawing.pairs.comparisons import AcceptedPairs, SystemNames, least_drawn
 
-# Number of a pair's candidates that are references of its image, by kind. HC has two captions of people, HI one of them
-# of another image, HM a person's and a system's, MM two systems'.
+# number of a pair's candidates that are references of its image; HI has one of another image, M stands for a system
 CANDIDATE_REFERENCES = {"HC": 2, "HI": 1, "HM": 1, "MM": 0}
 
 
@@ -71,9 +70,9 @@ def _next_pair(
         texts = frozenset((one_text(option.first.text), one_text(option.second.text)))
         if len(texts) < 2 or (image.name, texts) in accepted_pairs.comparisons:
             continue
-        remaining_reference_count = len(image.references) - CANDIDATE_REFERENCES[kind]
-        # skipped pairs are those that a smaller ``sampling.references`` would allow; with 0 left, no number does
-        if 0 < remaining_reference_count < accepted_pairs.min_references:
+        remaining_count = len(image.references) - CANDIDATE_REFERENCES[kind]
+        # skipped pairs are those that a smaller ``sampling.references`` would allow; with 0 references, no number does
+        if 0 < remaining_count < accepted_pairs.min_references:
             accepted_pairs.skipped_pairs += 1
             continue
         pair = _make_pair(image, kind, option, rng)

@@ -42,8 +42,8 @@ def text_metric(
 ) -> Metric:
     """Return the declaration of a metric that `function` computes. Its corpus score is the mean of the scores.
 
-    The function gets n candidates, n lists of references and the options' values. It returns n scores; higher is
-    better. The metric raises PackageFailed if the function fails or does not return n finite numbers.
+    `what` describes it in words. The function gets n candidates, n lists of references and the options' values, and
+    returns n scores; higher is better. The metric raises PackageFailed if it fails or returns no n finite numbers.
     """
 
     def compute(
@@ -126,8 +126,8 @@ def metric_named(text: str) -> Metric:
         raise PackageFailed(
             f"the entry point {name!r} of package {_package_of(point)} is {point.value}, expected a Metric of that name"
         )
-    signature_fields = {**metric.shown, "package": _package_of(point)}
-    return replace(metric, compute=_score_empty_as_zero(metric), shown=signature_fields)
+    fields = {**metric.shown, "package": _package_of(point)}  # which signatures show
+    return replace(metric, compute=_score_empty_as_zero(metric), shown=fields)
 
 
 def _score_empty_as_zero(metric: Metric) -> Compute:

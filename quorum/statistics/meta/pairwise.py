@@ -97,15 +97,15 @@ def pairwise_accuracy(
     is_calibrated = isinstance(epsilon, str) and epsilon == CALIBRATED_EPSILON
     if not is_calibrated and not (is_real(epsilon) and 0 <= epsilon < math.inf):
         raise BadOption(f"epsilon is {epsilon!r}, expected a number from zero on, or {CALIBRATED_EPSILON}")
-    (metric, people_scores), complete = read_observations(missing, first=scores, second=people)
-    codes = np.zeros(len(complete), dtype=np.int64)
+    (metric, people_scores), is_complete = read_observations(missing, first=scores, second=people)
+    codes = np.zeros(len(is_complete), dtype=np.int64)
     if groups is not None:
         codes = encode(groups, "groups")[1]
         same_length(scores=metric, groups=codes)
     # Number only the groups of complete observations.
-    _, first_rows, codes = np.unique(codes[complete], return_index=True, return_inverse=True)
+    _, first_rows, codes = np.unique(codes[is_complete], return_index=True, return_inverse=True)
     codes = codes.astype(np.int64, copy=False)
-    scored_groups = _ScoreGroups(metric[complete], people_scores[complete], codes)
+    scored_groups = _ScoreGroups(metric[is_complete], people_scores[is_complete], codes)
     pairs_searched = 0
     tie_gap = 0.0 if is_calibrated else float(epsilon)
     if is_calibrated and scored_groups.pairs.sum():
@@ -117,7 +117,7 @@ def pairwise_accuracy(
     inference = options.undefined_inference("" if len(accuracies) else NO_PAIR)
     if options.columns and len(accuracies):
         columns = {
-            name: _clusters_of_groups(values, name, complete, codes, first_rows)[has_pairs]
+            name: _clusters_of_groups(values, name, is_complete, codes, first_rows)[has_pairs]
             for name, values in options.columns.items()
         }
         mean = share_of_rows(accuracies, columns, confidence)
@@ -139,8 +139,8 @@ def pairwise_accuracy(
         tied_people=tied_people,
         pairs=int(scored_groups.pairs.sum()),
         pairs_searched=pairs_searched,
-        n=int(complete.sum()),
-        left_out=int((~complete).sum()),
+        n=int(is_complete.sum()),
+        left_out=int((~is_complete).sum()),
         groups=len(has_pairs),
         undefined_groups=int((~has_pairs).sum()),
         **inference.fields_by_name(),
@@ -148,17 +148,17 @@ def pairwise_accuracy(
 
 
 def _clusters_of_groups(
-    values: Iterable[Any], name: str, complete: Flags, codes: Ints, first_rows: Ints
+    values: Iterable[Any], name: str, is_complete: Flags, codes: Ints, first_rows: Ints
 ) -> Ints:
     """Return the (G,) clusters of groups, from a column of clusters with (N,) entries called `name`.
 
-    complete: (N,) flags of the rows that are used. codes: the group of each of these. first_rows: (G,) position of each
-    group's first row among these. Raise BadValue if a group has rows of two clusters.
+    is_complete: (N,) flags of the rows that are used. codes: the group of each of these. first_rows: (G,) position of
+    each group's first row among these. Raise BadValue if a group has rows of two clusters.
     """
     column = f"clusters[{name!r}]"
     _, clusters = encode(values, column)
-    same_length(scores=complete, **{column: clusters})
-    clusters = clusters[complete]
+    same_length(scores=is_complete, **{column: clusters})
+    clusters = clusters[is_complete]
     if (clusters != clusters[first_rows][codes]).any():
         raise BadValue(f"{column} differs within a group, expected one {name} for each of groups")
     return clusters[first_rows]
