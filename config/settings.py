@@ -434,7 +434,7 @@ UNFOLD = {
 LOG_FORMAT = env.choice("LOG_FORMAT", default="text", options=LOG_FORMATS)
 ACCESS_LOG = env.bool("ACCESS_LOG", default=LOG_FORMAT == "json")
 FIGURES_FOLDER = env.str("PROMETHEUS_MULTIPROC_DIR", default="")  # set by config.gunicorn
-METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")  # opens /health/metrics, figures for Prometheus
 try:
     METRICS_FROM = [ip_network(network) for network in env.list("METRICS_FROM", default=[])]
 except ValueError as error:
@@ -454,7 +454,7 @@ LOGGING = {
     },
     "filters": {
         "without_outages": {"()": "config.observing.outages.OutageFilter"},
-        "patterns": {"()": "config.observing.logs.PathPatternFilter"},
+        "patterns": {"()": "config.observing.logs.PathPatternFilter"},  # of URLs, in place of paths
     },
     "handlers": {
         "stderr": {

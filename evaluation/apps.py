@@ -29,7 +29,7 @@ class EvaluationConfig(AppConfig):
             (pages_discarded, "evaluation.data.releases.erasure.delete_columns"),
         ):
             signal.connect(lazy_function(path), weak=False)  # nothing else refers to the function
-        schedule("evaluation.data.export.downloads.remove_stopped_exports", every=lambda: 3600)
+        schedule("evaluation.data.export.downloads.remove_stopped_exports", every=lambda: 3600)  # seconds
         schedule("evaluation.data.judgment_sets.blocks.extend_recent_blocks", every=lambda: 600, queue=HEAVY)
         # Kinds of jobs, by their queue and by the scope of tokens that may see them.
         job_kinds = {

@@ -319,7 +319,7 @@ def _find_or_create_participation(
 ) -> Participation:
     """Return the worker's participation in the study. Create it if there is none, and use the invitation ``code``."""
     design = design_of(study)
-    consent_version = store_first_version(study)
+    consent_version = store_first_version(study)  # "" without a consent text
     values = {
         "consent_version": consent_version,
         "consented_at": timezone.now() if consent_version and consent else None,

@@ -181,8 +181,8 @@ class Scale(DesignTable):
         position = self.points.index(point)
         return self.points[max(0, position - steps)], self.points[min(len(self) - 1, position + steps)]
 
-    def has_same_points(self, other: Scale) -> bool:
-        return str(self) == str(other)
+    def has_same_points(self, other_scale: Scale) -> bool:
+        return str(self) == str(other_scale)
 
 
 @lru_cache(maxsize=64)

@@ -203,7 +203,7 @@ class StudyDesign(DesignTable):
 
     @property
     def requirements_checked_here(self) -> Workers:
-        """The requirements that Quorum itself checks: all of them or, if a panel's API checks the others, two."""
+        """The requirements that Quorum itself checks: all or, if a panel's API checks the others, the limit on HITs."""
         if not self.panel.api:
             return self.workers
         return Workers(hits_at_most=self.workers.hits_at_most, show_accuracy=self.workers.show_accuracy)

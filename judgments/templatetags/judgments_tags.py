@@ -177,7 +177,7 @@ def _input_context(
         use_defaults: whether a field without a value gets its own initial value. A form that was sent and refused keeps
             empty fields empty.
     """
-    name = str(field.style.get("name", field.field_name))
+    name = str(field.style.get("name", field.field_name))  # "amount" for a field of cents
     value = values.get(name, field.get_initial() if use_defaults else "")
     is_multiline = field.style.get("base_template") == "textarea.html"
     kind = next((kind for field_class, kind in INPUT_KINDS if isinstance(field, field_class)), "text")

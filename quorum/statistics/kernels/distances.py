@@ -1,4 +1,4 @@
-"""Distances between answers. Codes (N,) are indices into ascending `positions` (V,) with weights `amounts` (V,)."""
+"""Distances between answers. The V different values have ascending `positions` (V,), and weights `amounts` (V,)."""
 
 import math
 
