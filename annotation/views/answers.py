@@ -114,7 +114,7 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     assignment = own_assignment_of(request, slug, assignment_id)
     page_units = page_units_of(assignment)
     kind = kind_of(assignment.study)
-    answers, invalid_inputs = read_form(request, assignment, page_units, final=True)
+    answers, invalid_inputs = read_form(request, assignment, page_units, final=True)  # inputs by position
     try:
         if invalid_inputs:
             draft = save_answers(assignment=assignment, answers=answers, unfinished=invalid_inputs).answers
@@ -152,7 +152,7 @@ def _change_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     page_units = page_units_of(assignment)
     if request.method != "POST":
         return render_sheet(request, assignment, page_units, revising=True)
-    answers, invalid_inputs = read_form(request, assignment, page_units, final=True)
+    answers, invalid_inputs = read_form(request, assignment, page_units, final=True)  # inputs by position
     unticked_positions = undecided_positions(request.POST, page_units, kind_of(assignment.study))
     missing_positions = [*invalid_inputs, *unticked_positions]
     if missing_positions:

@@ -161,7 +161,7 @@ def build_hits(
         control_images, makers, known_items: what control items are made from, and the functions that make them.
     """
     dealer = ControlDealer(
-        design, control_images, makers=makers, known_items=known_items, shows_picture=shows_picture
+        design, control_images, makers=makers, known_items=known_items, avoids_images=shows_picture
     )
     pages: Sequence[Sequence[Group]] = [()] * design.arena.pages  # [] without an arena
     pages = pages or pack_groups(

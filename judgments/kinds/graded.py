@@ -166,7 +166,7 @@ class Graded(ImageCaptionKind):
     study_scale: Scale | None = None  # the scale of a study that does not use the kind's usual scale
     point_names: Mapping[str, str] = {}  # labels of the points of ``study_scale``, by the points as texts
 
-    def setting(self, design: StudyDesign) -> str:
+    def setting(self, design: StudyDesign) -> str:  # the scale as text, if it is not the usual one
         usual_scale = type(self).scale
         return "" if design.scale is None or design.scale.has_same_points(usual_scale) else str(design.scale)
 

@@ -203,7 +203,7 @@ class SpanAnnotation(OpenKind):
             control_images,
             makers=self.control_items(design),
             known_items=known_items,
-            shows_picture=not has_documents,  # groups of a document name no image that check questions must avoid
+            avoids_images=not has_documents,  # the groups of a document name the document, not an image
         )
         size = design.units_per_hit - design.controls.per_hit
         pages = pack_groups(groups, size=size, rng=rng_for(design.seed, "packing"))

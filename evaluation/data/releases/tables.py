@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Row = Mapping[str, Any]  # a row of a table, by column, as in the bundle's file
-# Columns kept in memory; TEXTS only if results need the units' texts. Of a unit, "decided" is an adjudicator's answer,
-# and "full_depth" says that early stopping leaves it alone. A proposal is an entry of a system's ranked list; it is
-# "original" if the text is the image's own.
+# Columns kept in memory; TEXTS only if results need them. A proposal is a ranked output; full_depth: not stopped early.
 UNIT_FIELDS = (
     "unit", "image", "reference", "first", "second", "pair", "kind", "control", "control_kind", "expected", "repeats",
     "struck", "filtered", "audited", "full_depth", "decided", "content",

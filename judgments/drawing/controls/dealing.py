@@ -51,19 +51,19 @@ class ControlDealer:
         *,
         makers: ControlMakers,
         known_items: Sequence[KnownItem],
-        shows_picture: bool,
+        avoids_images: bool,
     ) -> None:
         """Check that the control items can be made, and prepare the draws.
 
         Args:
             images: the images of the control split.
-            shows_picture: whether workers see the image, which then appears once per page.
+            avoids_images: whether to avoid images that the page shows already, because workers see them.
 
         Raises:
             DesignError: the protocol or the material cannot supply the controls.
         """
         seed = design.seed
-        self._design, self._makers, self._shows_picture = design, makers, shows_picture
+        self._design, self._makers, self._avoids_images = design, makers, avoids_images
         self._images = [image for image in images if len(image.references) >= makers.min_references]
         if design.controls.per_hit:
             _check_controls(design.controls, self._images, makers, known_items)
@@ -73,12 +73,12 @@ class ControlDealer:
         kinds: list[str] = list(dict.fromkeys(design.controls.kinds))
         self._kind_deck = Deck(kinds, rng_for(seed, "control kinds"), name=str)
         self._image_deck = Deck(self._images, self._rng, name=lambda image: image.name)
-        # Lists of known items that are shown together. With pictures, their name is the image, so that ``deal_items``
-        # can avoid those on the page.
+        # Lists of known items that are shown together. If images are avoided, their name is the image, so that
+        # ``deal_items`` can avoid those on the page.
         self._known_deck = Deck(
             _group_by_image(known_items) if makers.groups_known_items else [[item] for item in known_items],
             rng_for(seed, "known items"),
-            name=lambda items: items[0].image.name if shows_picture else str(items[0].number),
+            name=lambda items: items[0].image.name if avoids_images else str(items[0].number),
         )
 
     def deal_controls(self, page_number: int, page: Sequence[Group]) -> list[Group]:
@@ -96,11 +96,11 @@ class ControlDealer:
 
     def _draw_sources(self, kinds: Sequence[str], page: Sequence[Group]) -> _ControlSources:
         """Draw what control items of these kinds are made from, without images that the page shows already."""
-        page_images = {group.image for group in page} if self._shows_picture else set()
+        page_images = {group.image for group in page} if self._avoids_images else set()
         known_groups = self._known_deck.deal_items(
             kinds.count(KNOWN_GOOD), avoided_names=page_images, deal_avoided=False
         )
-        if self._shows_picture:
+        if self._avoids_images:
             page_images |= {items[0].image.name for items in known_groups}
         split_count = sum(kind in SPLIT_CONTROLS for kind in kinds)
         can_repeat = REPEATED in kinds and len(page) >= MIN_GROUPS_TO_REPEAT

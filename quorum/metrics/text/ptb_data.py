@@ -25,9 +25,9 @@ NON_ASCII_CLASSES = {
     name: _character_class(entries) for name, entries in _read_sections("ptb_characters.txt").items()
 }
 
-# Abbreviations that keep their full stop: "any-case", "capitalised", "not-all-capitals", and "before-numbers" alone;
-# "titles", and words that start sentences ("starters"). If a capital follows, PTBTokenizer adds a second full
-# stop after an abbreviation; after a title it does not, and after initials it does so only before the starters.
+# Abbreviations that keep their full stop, by the case of their letters, or only "before-numbers"; the "titles" of them;
+# and words that start sentences ("starters"). If a capital follows, PTBTokenizer adds a second full stop after an
+# abbreviation; after a title it does not, and after initials it does so only before the starters.
 ABBREVIATIONS = _read_sections("ptb_abbreviations.txt")
 
 TITLES = frozenset(f"{word}." for word in ABBREVIATIONS["titles"])
