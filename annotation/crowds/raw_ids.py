@@ -1,4 +1,4 @@
-"""Keep "raw ids", a crowd's ids of people (``session`` is None) and sessions, out of messages, and delete them."""
+"""Keep "raw ids" out of messages, and delete them: a crowd's ids of sessions, and of people (``session`` is None)."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ _PAIRWISE_VOTES = 11  # votes that a pair has, if none is missing
 _REFERENCE_COLUMNS = Columns(("image", "references"))
 _COMMON_PAIR_COLUMNS = ("pair", "image", "kind", "first", "second")
 
-# Required and optional columns of pairs, by set.
+# Required and optional columns of pairs, by set. `kind_evidence` is allowed, but not read.
 _PAIR_COLUMNS = {
     "pascal-50s": Columns(
         (*_COMMON_PAIR_COLUMNS, "first_source", "second_source"), ("pairwise_votes", "triplet_winner")

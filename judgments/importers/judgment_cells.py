@@ -37,7 +37,7 @@ def output_columns(kind: Kind | None) -> tuple[str, ...]:
 def empty_outputs(record: Record, checker: AnswerChecker | None) -> dict[str, str]:
     """Return "" for each column of an output that is empty in the row, unless the row has the id of another text."""
     if not record.textual or checker is None:
-        return {}
+        return {}  # only in untyped cells can an empty one be the empty text of a system
     values = record.values
     return {
         column: ""
