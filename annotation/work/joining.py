@@ -109,7 +109,7 @@ def join_study(
 
     Args:
         code: the study's code, or the code of an invitation.
-        known_worker: the worker whose token came with the request. If ``name`` is not their name, a new worker joins.
+        known_worker: the worker of the request's token. A new worker joins if it is from a crowd, or has another name.
 
     Raises:
         NameProblem, NameTaken: the name is invalid or in use.

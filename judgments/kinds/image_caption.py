@@ -105,7 +105,7 @@ class ImageCaptionKind(ChoiceKind):
         ]
 
     @property
-    def expected_choices(self) -> tuple[Any, ...]:
+    def expected_choices(self) -> tuple[Any, ...]:  # the right answers that a known item can have
         return (self.right_caption_answer, self.wrong_caption_answer)
 
     def control_items(self, design: StudyDesign) -> ControlMakers:

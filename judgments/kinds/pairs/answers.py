@@ -54,7 +54,7 @@ class TwoSides(Sides):
     def draw(self, units: Sequence[Any], rng: np.random.Generator) -> list[bool]:
         return balanced_sides(len(units), rng)
 
-    def mirror(self, side: Any) -> bool:
+    def mirror(self, side: Any) -> bool:  # for a second version of a page, with all sides exchanged
         return not side
 
     def to_canonical(self, answer: int, *, side: Any) -> int:
