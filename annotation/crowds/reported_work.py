@@ -55,7 +55,7 @@ def record_work(*, backend: CrowdBackend, publication: Publication, work: CrowdW
         IncompleteWork: answers are missing; everything else is stored.
     """
     session = _find_or_open_session(backend, publication, work)
-    if session.publication_id != publication.pk:
+    if session.publication_id != publication.pk:  # a browser opened the session for another one
         _move_session(session, publication)
     if session.worker.erased:  # do not store their answers or identity again
         work = replace(work, receipt="", feedback="")

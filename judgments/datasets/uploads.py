@@ -215,7 +215,7 @@ def inspect_stored_upload(
     progress: Progress = no_progress,
     maps: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> InspectedUpload:
-    """Detect the contents of a stored upload by ``inspect_upload``, which describes the arguments. Only list pictures.
+    """Detect the contents of a stored upload. ``uploaded`` names its files, ``maps`` says how columns of each are read.
 
     Raises:
         UploadRefused: the upload no longer exists, or an archive is unusable.
@@ -223,7 +223,7 @@ def inspect_stored_upload(
     folder = _stored_folder(upload)
     with tempfile.TemporaryDirectory(dir=folder, prefix="inspected-") as scratch:
         root = Path(scratch)
-        pictures = []
+        pictures = []  # paths; pictures are listed and not unpacked
         for file in sorted((folder / "files").iterdir()):
             if is_archive(file.name):
                 with file.open("rb") as archive:

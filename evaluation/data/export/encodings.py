@@ -64,7 +64,7 @@ class ExportWork:
         """
         for ids in batched(self.pieces, UNITS_PER_BATCH):
             votes: defaultdict[int, list[tuple[int, Any]]] = defaultdict(list)
-            for unit, worker, _, answer in included_votes(self.study, self.moment, self.tally, units=ids):
+            for unit, worker, _name, answer in included_votes(self.study, self.moment, self.tally, units=ids):
                 votes[unit].append((worker, answer))
             yield ids, dict(votes)
 

@@ -180,7 +180,7 @@ def _lines_of_columns(
     names_and_texts = join_columns(names, ", ", texts, ", ")
     all_references = _rows_in(Caption.objects.filter(role=Caption.Role.REFERENCE), "item", item_source)
     rows = columns_of(all_references.values_list("pk", "item_id", "position"), 3).astype(np.int64)
-    is_of_unit = places_in(np.unique(units.item), rows[1]) >= 0
+    is_of_unit = places_in(np.unique(units.item), rows[1]) >= 0  # ``_rows_in`` may return others
     reference_pk, reference_item, reference_position = rows[:, is_of_unit]
     item_pk, item_position = columns_of(item_rows.values_list("pk", "position"), 2).astype(np.int64)
     caption_sources = [(ids, unit_rows.values(name)) for name, ids in units.caption_ids.items()]
