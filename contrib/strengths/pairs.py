@@ -95,7 +95,7 @@ def _comparisons_of_systems(judgments: JudgmentTable, units: Units, pairs: _Stud
 def strengths_of_pairs(
     study: Study, *, model: str, control: str, weighted: bool, order_effect: bool
 ) -> dict[str, Any]:
-    """Return the strengths of the systems of a study of pairs; ``strengths.strengths_of`` explains the arguments."""
+    """Return strengths of systems by ``model``; on request weighted, or without effects of length or side."""
     judgments, units = loaders.load_judgments(study), loaders.judged_units_of(study)
     pairs = _StudyPairs.for_study(study)
     comparisons = _comparisons_of_systems(judgments, units, pairs)
