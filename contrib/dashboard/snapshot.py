@@ -96,14 +96,14 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Compu
         "finished": sum(counts["assignments"].get(state, 0) for state in FINISHED_STATES),  # assignments
         "hits": counts["hits"],
         "hits_done": counts["hits_done"],
-        "stopping": counts["stopping"],
+        "stopping": counts["stopping"],  # what early stopping saved; None if the study does not stop early
         "level": "" if kind.is_open else kind.aggregation.level,
-        "no_alpha": kind.aggregation.no_alpha,
+        "no_alpha": kind.aggregation.no_alpha,  # why answers of the kind have no alpha; "" if they have one
         "growth": growth,
         "evaluation": {
             "kinds": metric_results,
             "people": people_accuracy,
-            "reason": scores.reason,
+            "reason": scores.reason,  # why there are no scores of metrics; "" if there are
             "correlated": not kind.compares_pairs,
         },
         "controls": {},  # worker_results replaces it; it stands here to keep the order of the JSON's members

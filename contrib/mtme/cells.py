@@ -32,7 +32,7 @@ class Cell(NamedTuple):
 
 
 class UnitCells(NamedTuple):
-    """The cells of several units, and how many answers to captions belong to no system, once for each caption."""
+    """The cells of several units, and how often an answer is about a caption of no system of the table."""
 
     cells: list[Cell]
     omitted_count: int

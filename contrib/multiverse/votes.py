@@ -236,7 +236,7 @@ class StudyVotes:
             model = self._dawid_skene_model(specification)
             yes_index = list(self.kind.outcomes).index(1)
             people_scores = values_at(pks, model.units, model.posterior[:, yes_index])
-        else:
+        else:  # "two-thirds": 1 for yes, 0 for no
             consensus = self.consensus(specification)
             values = [consensus.get(pk, EMPTY_CONSENSUS).value for pk in pks.tolist()]
             people_scores = np.array(values, dtype=np.float64)  # this turns None into nan
@@ -275,20 +275,21 @@ class StudyVotes:
     def alpha(self, specification: Specification) -> dict[str, Any]:
         """Return Krippendorff's alpha with its interval, as the command ``aggregate`` computes it.
 
-        The specification may state another control threshold, level or clusters. Choices of sides count in both orders.
+        The specification may state another control threshold, level or clusters. An answer that names one of two texts
+        also counts with the texts exchanged, since which one is called the first is arbitrary.
         """
         table, kind = self.table_under(specification), self.kind
         clustering = specification.get("clusters", self.clusters_of_votes()[0])
         images = None if clustering == NAIVE else self.images
-        anonymous = self.anonymous or clustering == ITEM  # clusters by item are those without raters
+        without_raters = self.anonymous or clustering == ITEM  # only images are clusters then
         if kind.is_open:
             # A kind that a feature adds may have no results, and then has no alpha.
             answers = loaders.included_judgments(self.study, table) if kind.results else []
             return alpha_of_open_answers(
-                kind, answers, self.units, images, seed=self.seed, anonymous=anonymous
+                kind, answers, self.units, images, seed=self.seed, anonymous=without_raters
             )
         rows = flag_judgments_for_agreement(table, self.full_depth)
-        ratings, clusters = counted_ratings(table, self.units, rows, images, anonymous=anonymous)
+        ratings, clusters = counted_ratings(table, self.units, rows, images, anonymous=without_raters)
         level = specification.get("level", kind.aggregation.level)
         return alpha_of_ratings(ratings, clusters, level, seed=self.seed, exchange=exchange_of(kind))
 

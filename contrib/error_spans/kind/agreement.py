@@ -125,8 +125,8 @@ def _clusters_of(judgments: Sequence[IncludedJudgment]) -> list[str]:
 def _document_of(unit: Any) -> str:
     """Return the name of the document to which the unit's text belongs, or "".
 
-    It is a field of the item. In releases without that field, it is part of the unit's content, whose name of the
-    document has the form "document#version".
+    It is a field of the item. A bundle that was made before items had this field has it in the content of units, in the
+    form "document#version".
     """
     content = unit.content.get("document")
     document: str = unit.item.document or (content["name"].rpartition("#")[0] if content else "")

@@ -42,7 +42,7 @@ def already_generated_error(study: Study) -> WrongState:
 
 
 def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
-    """Draw the batch of a draft, also from its maker's unpublished systems. Raise WrongState if the study has HITs."""
+    """Draw the batch of a draft. Unpublished systems of its maker count, too. Raise WrongState if it has HITs."""
     if study.state != Study.State.DRAFT:
         raise already_generated_error(study)
     progress(0.05, "drawing")
@@ -57,7 +57,7 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
     """Store a batch. Raise WrongState if the study already has HITs, or if its design changed since the draw."""
     drawn_design = study.design
     notes = study.notes | batch.notes
-    if batch.control_count:
+    if batch.control_count:  # ``grouped`` kinds show several captions with each image
         pool = count_control_pool(batch.hits, grouped=KINDS[study.protocol].grouped)
         notes = notes | {"control_pool": asdict(pool)}
     # the conditional update locks the row, so that only one of two simultaneous calls stores its batch

@@ -16,7 +16,7 @@ PRINTED_NAMES = {"ref": "ref-A", "refB": "ref-B"}  # the names in the paper's ta
 NO_JUDGMENT = "the file has no judgment of it"
 # The README prints two digits of most systems and three of SMU, so it may have rounded twice: 2.1546, 2.155, 2.16.
 DOUBLE_ROUNDING = "rounded to three digits first, as that of SMU is printed"
-WEIGHTS = {"source issue": {"minor": 1.0, "major": 5.0}}  # by category and severity; 0 at WMT
+WEIGHTS = {"source issue": {"minor": 1.0, "major": 5.0}}  # by category and severity; at WMT, both are 0
 
 
 def analyse(run: Run) -> None:

@@ -72,10 +72,9 @@ def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     except QuorumError as error:
         context["problem"] = str(error)
         return TemplateResponse(request, "judgments/study/compare.html", context, status=error.status)
+    # a preset lacks some keys of a study's design; these are compared only if neither design is a preset
     comparison = compare_designs(
-        first.comparable_values(second),
-        second.comparable_values(first),
-        names=(first_name, second_name),
+        first.comparable_values(second), second.comparable_values(first), names=(first_name, second_name)
     )
     swapped_names = urlencode({"this": second_name, "that": first_name})
     context |= {
