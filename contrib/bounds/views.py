@@ -39,7 +39,7 @@ REPLACEMENT_LABELS = {
     "corpus-words-10": gettext_noop("ten random words from a corpus"),
     "corpus-words-mean": gettext_noop("random words from a corpus (mean caption length)"),
 }
-# Attributes of a bound that the page shows (contrib.bounds.bounds.Bound).
+# Attributes of a bound that the page shows: `macro`, with its interval, is over images, and the others over captions.
 SHOWN_STATISTICS = ("macro", "low", "high", "micro", "deviation", "median", "least", "most")
 
 

@@ -161,7 +161,7 @@ def _score_captions(
     ):
         text = outputs.texts.get(caption)
         other_references = [reference for reference in texts_by_item.get(item, ()) if reference != text]
-        if text is not None and other_references:  # 0.0 stands for the score by people, which is not needed
+        if text is not None and other_references:  # unit, key and score by people (0.0) are not needed
             captions.append(CaptionTexts(None, item, "", text, other_references, 0.0))
             rows.append(row)
     if not captions:

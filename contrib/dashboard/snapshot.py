@@ -101,7 +101,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Compu
         "no_alpha": kind.aggregation.no_alpha,  # why answers of the kind have no alpha; "" if they have one
         "growth": growth,
         "evaluation": {
-            "kinds": metric_results,
+            "kinds": metric_results,  # by kind of pairs; "all" for captions, and for pairs of all kinds
             "people": people_accuracy,
             "reason": scores.reason,  # why there are no scores of metrics; "" if there are
             "correlated": not kind.compares_pairs,

@@ -61,8 +61,8 @@ def compute_disagreement(
         "labels": soft_labels.labels.tolist(),
         "units": len(soft_labels.units),
         "judgments": int(soft_labels.judgments.sum()),
-        # `floor` is the mean entropy, below which no cross-entropy can be. It is corrected, since the entropy of a few
-        # answers is too low; see `SoftLabels`.
+        # `floor` is the mean entropy, below which no cross-entropy can be. Since the entropy of a few answers is too
+        # low, it is estimated by the method `correction`, for which `concentration` was fitted; see `SoftLabels`.
         "entropy": {
             "floor": json_float(soft_labels.floor),
             "uncorrected": json_float(float(_entropies(soft_labels.shares).mean())),

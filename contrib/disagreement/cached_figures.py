@@ -81,7 +81,7 @@ DISAGREEMENT = add_figures(
     FiguresDefinition(
         "disagreement",
         _compute_result,
-        rows=lambda figures: figures["result"]["judgments"] if figures["result"] else 0,  # None: refused
+        rows=lambda figures: figures["result"]["judgments"] if figures["result"] else 0,  # 0: refused
         version=_version,
         never_expires=True,
         always_needs_job=lambda study: True,  # the test of groups draws a hundred samples

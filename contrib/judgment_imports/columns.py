@@ -28,7 +28,7 @@ DESIGN_HELP = gettext_lazy(
 
 
 class JudgmentTableUse(TableUse):
-    """The fields and checks of the page of columns for an import of judgments."""
+    """The fields and checks of the page of columns for an import, whose arguments so far are ``args``."""
 
     def remove_impossible_guesses(self, guesses: dict[str, str]) -> None:
         if "image" in guesses:

@@ -152,7 +152,7 @@ def store_report(*, study: Study, report: Report, file: str) -> Analysis:
         what=Analysis.Kind.REPORT,
         signature=signature("report", {"protocol": report.protocol, "seed": report.seed}),
         data_hash=report.data_hash,
-        judgments=report.signature,
+        judgments=report.signature,  # of the study's judgments
         settings={**report.settings, "file": file},
         result=as_json(report),
     )

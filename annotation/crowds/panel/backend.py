@@ -38,7 +38,7 @@ class ExternalBackend(CrowdBackend):
     title = "an external panel"
     can = MANUAL_ABILITIES | {Ability.COST}
 
-    def person_of(self, design: StudyDesign) -> str:  # the name of a person's id, not the id
+    def person_of(self, design: StudyDesign) -> str:  # the name of a person's id, such as PROLIFIC_PID
         return worker_parameter(design.panel)
 
     def refuse(self, study: Study, design: StudyDesign) -> None:

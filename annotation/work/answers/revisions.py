@@ -94,7 +94,7 @@ def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, A
         if new_judgments:
             if stops_early(locked_assignment.study):
                 settle_submission(assignment=locked_assignment, is_revision=True)
-            recount_system_pairs(locked_assignment.study)
+            recount_system_pairs(locked_assignment.study)  # only an arena counts answers by system pair
     return changed_positions
 
 

@@ -37,7 +37,7 @@ def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     text = "\n\n".join(str(part) for part in (call.payload.get("subject"), call.payload.get("text")) if part)
     if not text:
         raise CrowdRefusal("The message is empty.")
-    store_facts(call, sending=timezone.now().isoformat())
+    store_facts(call, sending=timezone.now().isoformat())  # in ``call.answer``, for the next attempt
     try:
         client.send_message(participant=person, study=panel_study_id(call), text=text)
     except CrowdProblem as problem:
