@@ -34,9 +34,9 @@ CONTROL_TALLIES = add_figures(
     FiguresDefinition(
         "answers on check questions",
         control_tallies,
-        rows=lambda tallies: sum(tally.answer_count for tally in tallies),
+        rows=lambda tallies: sum(tally.answer_count for tally in tallies),  # judgments that were read
         # JSON stores the named tuples as lists
-        from_json=lambda rows: [ControlTally(*row) for row in rows],
+        from_json=lambda stored_tallies: [ControlTally(*fields) for fields in stored_tallies],
         first_needs_job=has_many_assignments,
     )
 )

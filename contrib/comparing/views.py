@@ -147,7 +147,7 @@ def _shade(kappa: float | None) -> int:
 
 
 def _confusion_rows(study: Study, consensus: dict[str, Any]) -> list[tuple[str, list[int]]]:
-    """Return a row for each answer: its name, and how many items have it, by the other study's consensus."""
+    """Return a row for each answer of this study: its name, and its numbers of items by the other study's consensus."""
     names = _describe_answers(study)
     return [(names[label], row) for label, row in zip(consensus["labels"], consensus["table"], strict=True)]
 

@@ -66,7 +66,7 @@ def open_judgments_of(
         mapping=mapping,
         custom_kind=custom_kind,
         scale=scale,
-        worker_name=worker_name,
+        worker_name=worker_name,  # replaces an Amazon id or an e-mail address by a pseudonym
     )
     if isinstance(source, MappedJudgments):
         item_names = SimpleLazyObject(lambda: names_by_text(dataset))  # read when first needed

@@ -1,6 +1,7 @@
 """Write the texts of simulated workers, and draw the signals that a page would record while they write.
 
-The signals are counts of how a text was written (contrib/honest_answers/README.md).
+The signals are counts of how a text was written (contrib/honest_answers/README.md), such as ``bursts``, runs of keys
+without a pause, and ``away``, how often the page was hidden meanwhile.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def _system_content_section(figures: Mapping[str, Any], verdict: Mapping[str, An
     content = figures["system_content"]  # a result of ``score_selections``
     data, deciding_figure = content_table(content), content["decides"]
     (people,) = (row["figures"][deciding_figure] for row in content["rows"] if row["who"] == "people")
-    # Systems come first, best first, then baselines.
+    # Systems come first, best first, then baselines, also best first.
     drawn_rows = [row for row in content["rows"] if row["who"] != "people"]
     system_count = sum(row["who"] == "system" for row in drawn_rows)
     leaders = [drawn_rows[0]["name"]]  # if there is no verdict, as for a single system

@@ -29,7 +29,7 @@ from quorum.statistics.aggregation.pair_answers import FIRST, NEITHER, NO_DIFFER
 
 @dataclass(frozen=True, slots=True)
 class PairControls:
-    """Makes the control items of a kind whose units are pairs of texts.
+    """Makes control items that are pairs of texts, each from the images and the random stream of its ``ControlSlot``.
 
     Attributes:
         min_references: the number of references that an image needs: one as the right candidate and, if the kind shows
