@@ -95,6 +95,6 @@ def _as_json(submission: ComparedSubmission) -> dict[str, Any]:
         "code": panel_line.code if panel_line else None,
         "verdict": submission.verdict,
         "reason": submission.reason,
-        "books": submission.new_status,
+        "books": submission.new_status,  # the status that ``--book`` gives the session; "" if it stays
         "odd": submission.is_contradictory,
     }

@@ -42,12 +42,12 @@ def _log_context(request: HttpRequest, study: Study) -> Context:
 
 
 def show_secret(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
-    """Show the secret once, on this page only. A message after a redirect would be stored in the session."""
+    """Show the webhook's secret once, on this page only. A message after a redirect would be stored in the session."""
     context = study_context(admin.site, request, study, active="webhooks")
     context |= {"secret": secret_of(outcome.value), "secret_webhook": outcome.value}
-    answer = TemplateResponse(request, TEMPLATE, context | _log_context(request, study))
-    answer["Cache-Control"] = "no-store"
-    return answer
+    response = TemplateResponse(request, TEMPLATE, context | _log_context(request, study))
+    response["Cache-Control"] = "no-store"
+    return response
 
 
 # the template has the forms, so the steps need no fields

@@ -68,6 +68,7 @@ class TagRank:
         return cls(word_positions, _mean_distance(absolute_vectors), _mean_distance(relative_vectors))
 
     def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
+        """Return the kernel as a matrix with a row for each first document, and a column for each second one."""
         numbers: dict[str, int] = {}
         row_vectors, column_vectors = self._vectors(first, numbers), self._vectors(second, numbers)
         scales = (self.absolute_scale, self.relative_scale)

@@ -213,7 +213,7 @@ def _release_settings(study: Study, evaluation: EvaluationResult | None, reason:
         seed=design.seed,
         controls=required_share if isinstance(required_share, str) else float(required_share),
         version=quorum_version(),
-        others=uncommon_fields(study),
+        others=uncommon_fields(study),  # of the judgments' signature
         full_depth=full_depth_units(study) is not None,
         evaluation=_evaluation_settings(evaluation) if evaluation else {"why_not": reason},
         filter=_filter_counts(study),
@@ -301,6 +301,6 @@ def _datasheet_facts(study: Study) -> Mapping[str, Any]:
     return {
         "collected": f"From {first_time.date()} to {last_time.date()}." if first_time and last_time else "",
         "minutes": median(minutes) if minutes else None,
-        "exclusions": dict(sorted(Counter(rules).items())),
-        "consents": consents[::-1],  # oldest version first
+        "exclusions": dict(sorted(Counter(rules).items())),  # by detector; "" for those that a person made
+        "consents": consents[::-1],  # number, hash and people of each version, oldest first
     }

@@ -28,14 +28,14 @@ def audit_filter(
     """Estimate the share, and the number, of good captions among those that the filter rejected.
 
     Args:
+        relevance: the scale, which says which consensus values are good.
         consensus: consensus of units by row id.
         passed_units, audited_units: row ids of units that passed the filter, and of sampled rejected units.
         pair_count, passed_pair_count: number of all image-caption pairs, and of those that passed.
 
     Returns:
-        Counts; ``share`` of judged rejected pairs that describe their image; ``weight``: number of rejected pairs for
-        each sampled pair; ``missed_in_all``: estimated number of missed pairs; ``recall`` of the filter. Undefined
-        values are None.
+        Counts; ``share`` of good captions in the judged pairs; ``weight``: rejected pairs for each sampled pair;
+        ``missed_in_all``: estimated number of missed pairs; ``recall`` of the filter. Undefined values are None.
     """
     values = {unit: consensus[unit].value for unit in audited_units if unit in consensus}
     judged_audits = [unit for unit, value in values.items() if value is not None]
