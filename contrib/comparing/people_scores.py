@@ -89,7 +89,7 @@ def compare_with_scores(
         "metrics": names,
         "people": people,
         "signatures": {name: signatures[name] for name in (*names, people)},
-        "n": len(human_scores),
+        "n": len(human_scores),  # combinations of a system and an item
         "systems": correlate_over_systems(scores, human_scores, systems, items)
         | {"calibrated": calibrate_ties(scores, human_scores, items, clusters, seed)},
         "rows": compare_on_captions(scores, human_scores, clusters),

@@ -83,7 +83,7 @@ DISAGREEMENT = add_figures(
         _compute_result,
         rows=lambda figures: figures["result"]["judgments"] if figures["result"] else 0,  # 0: refused
         version=_version,
-        never_expires=True,
+        never_expires=True,  # they depend on the version alone
         always_needs_job=lambda study: True,  # the test of groups draws a hundred samples
     )
 )

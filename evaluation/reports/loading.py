@@ -62,7 +62,7 @@ def load_inputs(
         unit_images=loaders.clusters_of_units(study, consensus.units),  # or their documents
         documents=loaders.documents_of(study) if compares_pairs else {},
         proposals=None if compares_pairs or kind.is_open else proposals_of(study),  # systems' ranked outputs
-        pair_material=lambda: judged_pairs(study, consensus, loaders.load_references(study)),
+        pair_material=lambda: judged_pairs(study, consensus, loaders.load_references(study)),  # if needed
         draws_at_claim=draws_at_claim(study),
         samples_useful_items=design_of(study).chosen is not None,
         are_raters_known=not loaders.is_anonymous(study),

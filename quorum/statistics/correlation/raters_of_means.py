@@ -40,7 +40,7 @@ def means_without_raters(
 def decreases_without_raters(
     x: Floats, y: Floats, coefficient: str, deletions: RaterDeletions, weights: Floats
 ) -> Iterator[Floats]:
-    """Yield (V,) decreases of the coefficient if one rater is left out of one of people's means `y`.
+    """Yield (V,) decreases of the coefficient of a metric's `x` if a rater is left out of one of people's means `y`.
 
     V is the number of `deletions`, one for each row and each of its raters. A decrease is the coefficient minus the
     coefficient after the deletion. `RaterDeletions.spread` averages the variances of the arrays.
