@@ -104,7 +104,7 @@ def assemble_report(
     signatures: Mapping[str, str],
     parts: Mapping[str, Mapping[str, Any]],
 ) -> Report:
-    """Return the report. Settings, signatures and results of parts are by name of the analysis, metric or part."""
+    """Return a report. ``signature`` is of its judgments, ``signatures`` are of its results; ``parts`` are results."""
     paragraphs, cited_keys = methods_with_citations(inputs, study, sections)
     return Report(
         study=study.slug,

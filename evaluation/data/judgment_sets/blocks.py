@@ -118,8 +118,9 @@ def extend_blocks(study: Study) -> None:
         totals = _read_totals(study, block_kind)
         if newest_id - totals.last_row < IDS_PER_BLOCK:
             continue
-        # 0: store all rows again
-        last_id = totals.last_row if _are_complete(study, block_kind, totals) else 0
+        last_id = (
+            totals.last_row if _are_complete(study, block_kind, totals) else 0
+        )  # 0: store all rows again
         upto = _last_row(model)
         if upto is None:  # the next call will store the rows
             continue

@@ -42,7 +42,7 @@ def already_generated_error(study: Study) -> WrongState:
 
 
 def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
-    """Draw the batch of a draft. Unpublished systems of its maker count, too. Raise WrongState if it has HITs."""
+    """Draw the batch of a draft, also from its maker's unpublished systems. Raise WrongState if the study has HITs."""
     if study.state != Study.State.DRAFT:
         raise already_generated_error(study)
     progress(0.05, "drawing")
