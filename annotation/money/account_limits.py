@@ -25,9 +25,9 @@ VIEW_LIMITS = "annotation.view_spendinglimit"
 SET_LIMITS = (VIEW_LIMITS, "annotation.add_spendinglimit", "annotation.change_spendinglimit")
 
 
-def refuse_installation_limits_of_account(account: User | None, limits: Mapping[str, int | None]) -> None:
-    """Raise WrongState if the limits of an account contain one that only the installation may have."""
-    if account is not None and any(limits.get(name) is not None for name in INSTALLATION_FIELDS):
+def refuse_installation_limits_of_account(owner: User | None, limits: Mapping[str, int | None]) -> None:
+    """Raise WrongState if the limits of an account, the owner, contain one that only the installation may have."""
+    if owner is not None and any(limits.get(name) is not None for name in INSTALLATION_FIELDS):
         raise WrongState(
             _("Limits for each account can only be set together with the limits of the whole installation.")
         )

@@ -64,30 +64,30 @@ def forecast_of(study: Study) -> Forecast:
         study=study, platform=study.platform or backend.platform(design)
     ).exclude(state=Publication.State.WITHDRAWN)
     paid_sessions = Count("sessions", filter=Q(sessions__booked=CrowdSession.Booked.SPENT))
-    places, screen_out_cents = [], 0
+    priced_places, screen_out_cents = [], 0
     for publication in publications.annotate(paid_count=paid_sessions):
         is_planned = publication.state == Publication.State.PLANNED
         count = publication.places if is_planned else publication.held_slots + publication.paid_count
-        places.append(_PricedPlaces(count, publication.reward_cents, publication.fee_cents))
+        priced_places.append(_PricedPlaces(count, publication.reward_cents, publication.fee_cents))
         screen_outs = publication.screen_outs if is_planned else publication.screen_outs_held
         screen_out_cents += screen_outs * publication.screen_out_cents
     paid_screen_outs = LedgerEntry.objects.filter(publication__study=study, what="screened-out")
     screen_out_cents += paid_screen_outs.aggregate(cents=Sum("spent_cents"))["cents"] or 0
-    if not any(hit_places.place_count for hit_places in places):  # nothing is published, held or paid
+    if not any(hit_places.place_count for hit_places in priced_places):  # nothing is published, held or paid
         screen_out_cents += _screen_out_cents(design, backend)
-        places = _planned_places(study, backend)
-    return _sum_forecast(design, places, screen_out_cents, seconds=_seconds_of_a_hit(study))
+        priced_places = _planned_places(study, backend)
+    return _sum_forecast(design, priced_places, screen_out_cents, seconds=_seconds_of_a_hit(study))
 
 
 def _sum_forecast(
-    design: StudyDesign, places: Sequence[_PricedPlaces], screen_out_cents: int, *, seconds: float
+    design: StudyDesign, priced_places: Sequence[_PricedPlaces], screen_out_cents: int, *, seconds: float
 ) -> Forecast:
     reward_per_hit = design.crowd.reward_cents
     wage_cents = round(reward_per_hit * SECONDS_PER_HOUR / seconds) if reward_per_hit and seconds else None
     return Forecast(
-        places=sum(hit_places.place_count for hit_places in places),
-        reward_cents=sum(hit_places.place_count * hit_places.reward_cents for hit_places in places),
-        fee_cents=sum(hit_places.place_count * hit_places.fee_cents for hit_places in places),
+        places=sum(hit_places.place_count for hit_places in priced_places),
+        reward_cents=sum(hit_places.place_count * hit_places.reward_cents for hit_places in priced_places),
+        fee_cents=sum(hit_places.place_count * hit_places.fee_cents for hit_places in priced_places),
         seconds=seconds,
         wage_cents=wage_cents,
         screen_out_cents=screen_out_cents,
@@ -107,9 +107,9 @@ def forecast_of_design(design: StudyDesign, *, hits: int, items: int) -> Forecas
         items: number of units in all of them.
     """
     backend = backend_for(design)
-    places = _price_places(design, backend, backend.places_of_publications(design, hits=hits))
+    priced_places = _price_places(design, backend, backend.places_of_publications(design, hits=hits))
     seconds = design.seconds_per_unit * items / hits if hits else 0.0
-    return _sum_forecast(design, places, _screen_out_cents(design, backend), seconds=seconds)
+    return _sum_forecast(design, priced_places, _screen_out_cents(design, backend), seconds=seconds)
 
 
 def _planned_places(study: Study, backend: CrowdBackend) -> list[_PricedPlaces]:

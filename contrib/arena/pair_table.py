@@ -44,12 +44,12 @@ def pair_table_of(study: Study) -> PairTable:
 
 
 @lru_cache(maxsize=64)
-def _read_pair_table(study: int, generated_at: datetime | None) -> PairTable:
+def _read_pair_table(study_id: int, generated_at: datetime | None) -> PairTable:
     """Read the system pairs, and cache them for these arguments.
 
     ``generated_at`` tells apart studies that had the same row id at different times.
     """
-    rows = SystemPair.objects.filter(study=study).order_by("position")
+    rows = SystemPair.objects.filter(study=study_id).order_by("position")
     table = list(rows.values_list("first_system__name", "second_system__name", "start", "units"))
     first_names, second_names, starts, unit_counts = zip(*table, strict=True)
     systems, indices = np.unique(np.array((*first_names, *second_names)), return_inverse=True)

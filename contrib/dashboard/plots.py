@@ -70,17 +70,17 @@ def growth_sentence(alphas: Sequence[Mapping[str, Any]]) -> str:
     """Return sentences on the newest alpha, and on whether more judgments would change it."""
     if not alphas:
         return _("Agreement is shown when an item has two judgments.")
-    newest = alphas[-1]
-    if newest["low"] is None:
+    newest_row = alphas[-1]
+    if newest_row["low"] is None:
         return _("Alpha is %(value)s. Items with two or more judgments: %(n)s.") % {
-            "value": coefficient(newest["value"]),
-            "n": thousands(newest["n"]),
+            "value": coefficient(newest_row["value"]),
+            "n": thousands(newest_row["n"]),
         }
-    width = newest["high"] - newest["low"]
+    width = newest_row["high"] - newest_row["low"]
     sentence = _("Alpha is %(value)s, 95 %% interval %(ends)s. Items with two or more judgments: %(n)s.") % {
-        "value": coefficient(newest["value"]),
-        "ends": interval_in_text(newest),
-        "n": thousands(newest["n"]),
+        "value": coefficient(newest_row["value"]),
+        "ends": interval_in_text(newest_row),
+        "n": thousands(newest_row["n"]),
     }
     outlook = (
         _("More judgments will hardly change alpha.")

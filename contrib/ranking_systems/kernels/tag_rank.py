@@ -72,11 +72,11 @@ class TagRank:
         numbers: dict[str, int] = {}
         row_vectors, column_vectors = self._vectors(first, numbers), self._vectors(second, numbers)
         scales = (self.absolute_scale, self.relative_scale)
-        absolute, relative = (
+        absolute_kernel, relative_kernel = (
             _mean_similarities(first_vectors, second_vectors, scale)
             for first_vectors, second_vectors, scale in zip(row_vectors, column_vectors, scales, strict=True)
         )
-        return (absolute + relative) / 2
+        return (absolute_kernel + relative_kernel) / 2
 
     def _vectors(self, documents: Sequence[Document], numbers: dict[str, int]) -> tuple[_Vectors, _Vectors]:
         """Return vectors of absolute and of relative word positions by caption. New words are added to `numbers`."""

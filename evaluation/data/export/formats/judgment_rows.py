@@ -51,8 +51,8 @@ DRAW_CHANCE = HITUnit.objects.filter(hit=OuterRef("assignment__hit"), unit=Outer
 
 
 @lru_cache(MAX_CACHED_ASSIGNMENTS)
-def timestamp(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat().replace("+00:00", "Z")
+def timestamp(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat().replace("+00:00", "Z")
 
 
 def zero_counts() -> dict[str, int]:
