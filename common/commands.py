@@ -60,7 +60,7 @@ class QuorumCommand(BaseCommand):
         parser = super().create_parser(
             prog_name, subcommand, formatter_class=RawDescriptionHelpFormatter, **kwargs
         )
-        command = f"manage.py {self.name}"  # in the example; the user may have typed ``quorum`` instead
+        command = f"manage.py {self.name}"  # in the example; users may type ``quorum``, and call_command has no name
         example = self.example.replace(command, parser.prog) if prog_name else self.example
         parser.epilog = f"Example:\n  {example}"
         parser.error = partial(_exit_with_error, parser)  # type: ignore[method-assign]

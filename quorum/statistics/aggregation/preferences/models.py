@@ -63,6 +63,7 @@ class PreferenceModel(ABC):
         """
 
     def _magnitude_counts(self, counts: Floats) -> Floats:
+        """Return the number of preferences of each of the `magnitudes`, for either item."""
         magnitude_counts = (counts + counts[::-1])[self.levels >= 0]
         if self.has_ties:
             magnitude_counts[0] /= 2  # the sum has the level 0 twice, as it is its own opposite
