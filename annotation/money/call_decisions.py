@@ -48,7 +48,7 @@ def _make_operation(
         calls = CrowdCall.objects.select_for_update(of=("self",)).select_related("study")
         locked_call = calls.get(pk=_find_call(study, call).pk)
         current_preview = preview_call(call=locked_call, step=step)
-        check_confirmed(current_preview, confirm)
+        check_confirmed(current_preview, confirm)  # the digest of the preview that the person saw
         resolve(call=locked_call, by=by, why=why)
         return Outcome(_(message), figures_after_operation(current_preview, [locked_call]))
 

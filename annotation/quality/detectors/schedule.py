@@ -38,7 +38,7 @@ def pages_since_look(pages: int) -> int:
 
 
 def alpha_share(least: int, *, total: int, new_count: int) -> float:
-    """Return the part of alpha for a look after ``total`` judgments; 0 if none is due.
+    """Return the share of alpha that a look after ``total`` judgments spends, from 0 to 1; 0 if no look is due.
 
     The first look is due at ``least`` judgments; ``new_count`` of the judgments are new since the last look.
     """

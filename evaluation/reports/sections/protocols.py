@@ -130,7 +130,7 @@ def _content_section(figures: Mapping[str, Any]) -> Section:
 
 def _system_content_section(figures: Mapping[str, Any], verdict: Mapping[str, Any] | None) -> Section:
     """Return the section on boxes or keywords of systems, compared with people's (WG15 §5, MC12 §6.2)."""
-    content = figures["system_content"]  # a result of ``score_selections``
+    content = figures["system_content"]  # of ``score_selections``: ``rows`` have figures by measure
     data, deciding_figure = content_table(content), content["decides"]
     (people,) = (row["figures"][deciding_figure] for row in content["rows"] if row["who"] == "people")
     # Systems come first, best first, then baselines, also best first.
