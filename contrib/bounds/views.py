@@ -89,9 +89,7 @@ def _tables_of(bounds_json: dict[str, Any]) -> dict[str, Any]:
     """Return the tables of ``Bounds.as_json``, which is a job's result, as template variables."""
     from contrib.bounds.tables import rank_tables
 
-    metrics = bounds_json[
-        "metrics"
-    ]  # by name, "upper": figures of people's captions, "lower": by replacement
+    metrics = bounds_json["metrics"]  # figures of people's captions ("upper"), and by replacement ("lower")
     replacements = list(next(iter(metrics.values()))["lower"])
     taus = bounds_json["kendall_tau_b"]
     return {
