@@ -116,11 +116,9 @@ def extend_blocks(study: Study) -> None:
             continue
         # Check without the lock, because submissions would have to wait for it.
         totals = _read_totals(study, block_kind)
-        if newest_id - totals.last_row < IDS_PER_BLOCK:
+        if newest - totals.last_row < IDS_PER_BLOCK:
             continue
-        last_id = (
-            totals.last_row if _are_complete(study, block_kind, totals) else 0
-        )  # 0: store all rows again
+        last = totals.last_row if _are_complete(study, block_kind, totals) else 0  # 0: store all rows again
         upto = _last_row(model)
         if upto is None:  # the next call will store the rows
             continue
@@ -130,7 +128,7 @@ def extend_blocks(study: Study) -> None:
         blocks = _make_blocks(study, block_kind, table, last_id, upto)
         with transaction.atomic():
             Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-            stored_rows = totals.rows if last_id else 0
+            stored_rows = totals.rows if last else 0
             is_unchanged = _read_totals(study, block_kind) == totals
             is_complete = _are_complete(study, block_kind, _BlockTotals(upto, stored_rows + len(table)))
             # Since the rows were read, another job may have stored blocks, or a person may have been erased.
