@@ -48,6 +48,7 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, for_existing_answers: 
     Raises:
         SlotTaken: the crowd does not know the assignment, the worker holds or did the HIT, or no slot is open.
         RequirementNotMet: the worker has done as many HITs as one person may.
+        StudyPaused, WorkPaused, WorkerExcluded: the study is paused, or the worker was stopped.
     """
     for _attempt in range(MAX_ATTEMPTS):
         last_lease = Assignment.objects.filter(session=session, hit=hit).order_by("-accepted_at").first()
@@ -154,8 +155,7 @@ def _restore_draft(assignment: Assignment) -> None:
 def _make_candidate(session: CrowdSession, hit: HIT) -> CandidateHIT:
     """Return the HIT as a candidate for the session's worker. Control items that the worker saw before are left out.
 
-    Raises:
-        WorkPaused, WorkerExcluded: the worker was stopped.
+    Raise WorkPaused or WorkerExcluded if the worker was stopped.
     """
     study, worker = session.study, session.worker
     participation = Participation.objects.get(study=study, worker=worker)

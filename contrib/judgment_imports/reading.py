@@ -50,7 +50,7 @@ def open_judgments_of(
     Args:
         scale: the scale of the answers, LOW:HIGH[:STEP]; "" if the file states it or it is inferred.
         design_keys: keys of a study file.
-        uses_former_ids: whether to derive ids as earlier releases did (`MappedJudgments.uses_former_ids`).
+        uses_former_ids: whether to derive ids as earlier releases of Quorum did, which may have imported the same file.
     """
     # No kind is called "None", which stands here for a design without a protocol.
     kind = KINDS.get(protocol or str(design_keys.get("protocol")))
