@@ -78,7 +78,7 @@ def show_study_comparison(request: HttpRequest, study: Study, context: Context) 
     missing_rule = request.GET.get("missing", "")
     missing_rule = missing_rule if missing_rule in MISSING_RULES else LEAVE_OUT
     studies = list(visible_studies[:MAX_STUDIES_OFFERED]) if has_numeric_answers(study) else []
-    other_study = next((candidate for candidate in studies if candidate.slug == slug), None)
+    other_study = next((listed_study for listed_study in studies if listed_study.slug == slug), None)
     if other_study is None and slug:
         other_study = visible_studies.filter(slug=slug).first()
     context |= {
@@ -226,9 +226,9 @@ class ComparisonView(APIView):
         missing_rule = request.query_params.get("missing", LEAVE_OUT)
         if missing_rule not in MISSING_RULES:
             raise ValidationError({"missing": [f"Expected {' or '.join(MISSING_RULES)}."]})
-        candidates = comparable_studies(study, studies_of(request).select_related("dataset"))
-        other_study = candidates.filter(slug=other_slug).first()
+        visible_studies = comparable_studies(study, studies_of(request).select_related("dataset"))
+        other_study = visible_studies.filter(slug=other_slug).first()
         if other_study is None:
-            hint = did_you_mean(other_slug, candidates.values_list("slug", flat=True))
+            hint = did_you_mean(other_slug, visible_studies.values_list("slug", flat=True))
             raise ObjectNotFound(f"There is no study {other_slug!r} to compare {slug!r} with.{hint}")
         return Response(cached_comparison(first=study, second=other_study, missing=missing_rule))
