@@ -75,7 +75,7 @@ def compute_disagreement(
     }
     if not is_anonymous:
         progress(0.3, "comparing people with each other")
-        result["judges"] = workers_as_predictors(table, soft_labels, workers)
+        result["judges"] = workers_as_predictors(table, soft_labels, workers)  # these judges are people
         progress(0.4, "looking for groups of participants")
         result["groups"] = compare_groups(table, workers, soft_labels, bootstraps, seed)
         result["known"] = compare_attributes(study, table, workers, seed)  # groups by known attributes
@@ -93,12 +93,12 @@ def _entropies(shares: Floats) -> Floats:
 def _disputed_items(labelled_units: LabelledUnits) -> list[dict[str, Any]]:
     """Return the units with the highest entropy of answers, highest first."""
     soft_labels, positions = labelled_units.soft, labelled_units.positions
-    units = np.flatnonzero(soft_labels.judgments > 1)
-    order = np.lexsort((positions[units], -soft_labels.entropy[units]))  # by entropy, then by position
-    disputed_units = units[order][:MAX_DISPUTED_ITEMS]
+    indices = np.flatnonzero(soft_labels.judgments > 1)  # in the soft labels
+    order = np.lexsort((positions[indices], -soft_labels.entropy[indices]))  # by entropy, then by position
+    disputed_indices = indices[order][:MAX_DISPUTED_ITEMS]
     return rows_as_json(
-        unit=texts_of_column(labelled_units.units.key.take(positions[disputed_units])),
-        n=soft_labels.judgments[disputed_units],
-        shares=soft_labels.shares[disputed_units],
-        entropy=soft_labels.entropy[disputed_units],
+        unit=texts_of_column(labelled_units.units.key.take(positions[disputed_indices])),
+        n=soft_labels.judgments[disputed_indices],
+        shares=soft_labels.shares[disputed_indices],
+        entropy=soft_labels.entropy[disputed_indices],
     )
