@@ -118,8 +118,8 @@ def _template_values(inputs: ReportInputs, study: Study, sections: Sequence[Sect
     """Return the values for the templates in ``methods.toml``, except the functions that cite works."""
     design, kind, result = design_of(study), inputs.kind, inputs.aggregation.result
     audit = result.get("filter_audit")  # of the captions that the design's filter rejected
-    imported = study.source == Study.Source.IMPORTED
-    excluded = Exclusion.objects.filter(study=study, lifted_at=None)
+    is_imported = study.source == Study.Source.IMPORTED
+    exclusions = Exclusion.objects.filter(study=study, lifted_at=None)
     source = study.dataset.source_format
     return {
         "works_of": sources_of_metric,

@@ -60,7 +60,7 @@ def _agreement_with_others(patterns: UnitPatterns) -> tuple[Floats, Floats]:
     # The answer is the only most frequent one, and stays so without the judge.
     agrees = (counts == largest) & (leader_count == 1) & (counts - 1 > second_largest)
     # Another answer is the most frequent one, or becomes so when one of two equally frequent answers loses a judge.
-    differs = leader_count == np.where(counts < largest_count, 1, 2)
+    differs = leader_count == np.where(counts < largest, 1, 2)
     return (agrees | differs) * 1.0, agrees * 1.0
 
 

@@ -134,8 +134,8 @@ def _evaluate_captions(
 ) -> tuple[ReportInputs, dict[str, Any]]:
     """Return the inputs with the scores of captions, and the result, which their evaluation does not have yet."""
     kind, settings = rows.settings.kind, rows.settings.evaluation
-    # The rows of all metrics are of the same captions, in the same order, with the caption's score as `first`.
-    scored = _scored_captions(rows, inputs, next(iter(rows_by_metric.values())), judgments)
+    # The rows of all metrics are of the same captions, in the same order.
+    scored_captions = _scored_captions(rows, inputs, next(iter(rows_by_metric.values())), judgments)
     scores = {
         metric: np.array([row["first"] for row in metric_rows], dtype=np.float64)
         for metric, metric_rows in rows_by_metric.items()

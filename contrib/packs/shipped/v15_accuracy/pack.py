@@ -119,7 +119,7 @@ def _add_table_1(run: Run, name: str, data: FiftySentenceData, scores: dict[str,
             continue
         for kind in kinds:
             # Values by other conventions, which the run records beside the paper's number.
-            others = {"mean length of the references": by_mean_length[kind].value} if metric == BLEU else {}
+            variants = {"mean length of the references": by_mean_length[kind].value} if metric == BLEU else {}
             if (data.winners == 0).any():
                 variants["undecided pairs left out"] = decided_accuracies[metric][kind]["value"]
             run.number(f"table-1/{name}/{name_in_paper}/{kind}", accuracies[metric][kind], others=variants)
