@@ -104,8 +104,8 @@ def last_judgment_bound(study: Study) -> int:
     The bound for the rows in blocks is stored with them, so only newer rows are read.
     """
     last_stored = _read_totals(study, ColumnBlock.Kind.JUDGMENTS).last_row
-    newest = _rows_after(study, ColumnBlock.Kind.JUDGMENTS, last_stored).aggregate(last=Max("pk"))["last"]
-    return newest or last_stored
+    newest_id = _rows_after(study, ColumnBlock.Kind.JUDGMENTS, last_stored).aggregate(last=Max("pk"))["last"]
+    return newest_id or last_stored
 
 
 def extend_blocks(study: Study) -> None:
@@ -118,9 +118,8 @@ def extend_blocks(study: Study) -> None:
         totals = _read_totals(study, block_kind)
         if newest_id - totals.last_row < IDS_PER_BLOCK:
             continue
-        last_id = (
-            totals.last_row if _are_complete(study, block_kind, totals) else 0
-        )  # 0: store all rows again
+        # 0: store all rows again
+        last_id = totals.last_row if _are_complete(study, block_kind, totals) else 0
         upto = _last_row(model)
         if upto is None:  # the next call will store the rows
             continue
@@ -170,8 +169,8 @@ def extend_recent_blocks() -> None:
     Celery beat calls this function, so that a study's first analysis reads few rows one by one. Without it, the
     analysis takes twice as long.
     """
-    newest = Judgment.objects.aggregate(last=Max("pk"))["last"] or 0
-    recent_judgments = Judgment.objects.filter(pk__gt=newest - IDS_PER_BLOCK).order_by()
+    newest_id = Judgment.objects.aggregate(last=Max("pk"))["last"] or 0
+    recent_judgments = Judgment.objects.filter(pk__gt=newest_id - IDS_PER_BLOCK).order_by()
     with many_objects():  # without passes of the garbage collector
         for study in Study.objects.filter(pk__in=recent_judgments.values("assignment__study")):
             extend_blocks(study)
