@@ -2,7 +2,7 @@
 
 The person's rows are assigned to a substitute worker with a random name, and everything that identifies the person
 is deleted. Rows about money get another substitute, so that they cannot be linked to the answers. All of this is
-one transaction. It queues a job that removes files afterwards.
+one transaction, which adds a record to the chain of erasures and queues a job that removes files afterwards.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def end_identities(*, study: Study, workers: Collection[Worker]) -> int:
         return 0
     marks = [erasure_mark_of(worker) for worker in people]
     replace_people(people, study, Way.IDENTITY, with_texts=False)
-    for mark in marks:
+    for mark in marks:  # "retention" tells these removals, which keep texts, from erasures
         content = {"retention": True, "removed": {}, "commitments": [], "releases": _list_releases(study)}
         append_erasure(study=study, row={"mark": mark, "way": Way.IDENTITY, "content": content})
     enqueue(kind=FINISH_JOB, args={"study": study.slug, "withdraw": False})

@@ -26,7 +26,7 @@ class PredictionSerializer(RowSerializer[Prediction]):
 
     class Meta:
         model = Prediction
-        fields = ["id", "study", "name", "known", "sha256", "imported_at"]
+        fields = ["id", "study", "name", "known", "sha256", "imported_at"]  # known: the number of items
 
 
 @extend_schema_view(destroy=extend_schema(description=remove_predictions.description))

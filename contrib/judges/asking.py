@@ -158,7 +158,7 @@ def _find_or_create_judge(
             f"Judge {name!r} of this study was asked otherwise (another model, prompt, family, endpoint or length of "
             "reply); expected the same again, or another name."
         )
-    if budget < judge.spent + judge.reserved:
+    if budget < judge.spent + judge.reserved:  # reserved: what calls in progress cost at most
         raise EvaluationError(
             f"Judge {name!r} has spent {Decimal(judge.spent + judge.reserved) / MILLION:f} already; "
             "expected a budget of as much or more."

@@ -79,7 +79,7 @@ def _claim_job(job_id: int, owner: str) -> JobRun | None:
     if job is None:
         return None
     if job.state == Job.State.RUNNING and (job.attempts >= MAX_ATTEMPTS or not has_ended(job.owner)):
-        return None  # the message came twice, or the job kills its workers
+        return None  # the queue delivered the job twice, or the job kills its workers
     # Nothing is updated if another worker has changed state and owner since they were read. The times are those of the
     # database's clock, since clocks of workers may differ.
     updated_count = Job.objects.filter(pk=job_id, state=job.state, owner=job.owner).update(

@@ -201,7 +201,7 @@ def _replaceable_sessions(publication: Publication) -> QuerySet[CrowdSession]:
         default=F("arrived_at") + MIN_UNANSWERED_TIME,
     )
     sessions = _unconfirmed_sessions(publication).filter(status=Status.WORKING)
-    candidates = sessions.annotate(people_count=people_at_same_address("session"))
+    candidates = sessions.annotate(people_count=people_at_same_address("session"))  # by ``Seat.session``
     candidates = candidates.filter(is_silent | Q(people_count__gt=1))
     return candidates.annotate(replaceable_at=replaceable_at).order_by("replaceable_at")
 

@@ -219,7 +219,7 @@ def _difference_from_people(answers: JudgeAnswers, material: JudgeMaterial) -> d
 
 
 def _annotator_test(answers: JudgeAnswers, material: JudgeMaterial, epsilon: float) -> dict[str, Any]:
-    """Return the result of the alternative annotator test.
+    """Return the result of the alternative annotator test: fields of ``AlternativeAnnotatorResult``, and counts.
 
     The entry ``each`` has a row for each person, in the order of their ids, without a name.
     """
@@ -257,7 +257,7 @@ def _annotator_test(answers: JudgeAnswers, material: JudgeMaterial, epsilon: flo
 def _estimates_of_people(answers: JudgeAnswers, material: JudgeMaterial, seed: int) -> dict[str, Any]:
     """Estimate people's answers to all units from the judge's answers, and how many judgments this saves.
 
-    The savings are computed for the target that has most units with answers of people.
+    Estimates have fields of ``PredictionPoweredResult``. Savings are of the target with most units that people judged.
     """
     estimates = []
     curve_people = curve_judge = np.empty(0)  # mean answers to the units of that target

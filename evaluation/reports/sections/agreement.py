@@ -65,9 +65,9 @@ def agreement_section(inputs: ReportInputs) -> Section:
     )
     sentences, tables = [sentence], [data]
     plots = [plot(sentence, drawing, data, title="Agreement between people")]
-    one_judge = agreement.get("one_against_rest", {})
+    one_judge = agreement.get("one_against_rest", {})  # by pair kind, and "all"
     if one_judge.get("all", {}).get("n"):
-        cells = [
+        cells = [  # "left_out" counts judgments without a majority of others
             (name, estimate_of(figure), figure["n"], figure["left_out"]) for name, figure in one_judge.items()
         ]
         by_rater = RATER in one_judge["all"].get("clusters", ())  # whether intervals cluster by rater

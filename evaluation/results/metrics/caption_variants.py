@@ -52,9 +52,9 @@ def compute_caption_variants(
             tau = correlation(scores, people, "kendall-tau-c", weights=weights, clusters=clusters)
             variants["tau_c"][name] = as_json(tau, *ESTIMATE_FIELDS)
     if options.people_at_least or options.metric_at_least:
-        at_least = options.metric_at_least
+        metric_thresholds = options.metric_at_least  # if empty, quantiles of the scores
         variants["thresholds"] = {
-            name: kappa_at_cuts(scores, people, cuts, seed, clusters, at_least, weights)
+            name: kappa_at_cuts(scores, people, cuts, seed, clusters, metric_thresholds, weights)
             for name, scores in scores_by_metric.items()
         }
     if options.single_grades:

@@ -16,7 +16,7 @@ from judgments.importers.records.sources import DatasetSource
 from judgments.importers.records.values import read_image, read_name, read_text
 from judgments.importers.textio import read_lines
 
-INPUT_COLUMNS = Columns((), lenient=True, header_row=1)  # any columns, as the first line names them
+INPUT_COLUMNS = Columns((), lenient=True, header_row=1)  # lenient: no name counts as misspelt
 PICTURE_COLUMN = "picture"  # the picture of a row of inputs
 MAX_COLUMNS = 200
 MAX_COLUMN_LENGTH = 100  # characters of a column's name
