@@ -1,4 +1,4 @@
-"""Declare what the feature “hit_templates” adds to the platform."""
+"""Declare what “hit_templates” adds. The command has its name for `manage.py`, what it imports, and its class."""
 
 from config.features import Feature
 

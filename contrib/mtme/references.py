@@ -55,12 +55,12 @@ class SegmentReferences:
                     file.write(f"{references[number] if number < len(references) else NO_TEXT}\n")
         return file_count
 
-    def scores(self, table: JudgedSystems, system: int) -> dict[str, Any]:
+    def scores(self, table: JudgedSystems, system_id: int) -> dict[str, Any]:
         """Return ``corpus`` and ``images``: the scores of a system and of its images against all references, by metric.
 
         CIDEr's documents are the images. An image without a caption, or whose references are all ``NO_TEXT``, scores 0.
         """
-        captions = table.caption[table.systems[system]]  # row ids by segment; 0 for none
+        captions = table.caption[table.systems[system_id]]  # row ids by segment; 0 for none
         references_by_segment = [[line for line in lines if line != NO_TEXT] for lines in self.texts]
         segments = np.flatnonzero(
             (captions != 0) & np.array([bool(lines) for lines in references_by_segment])

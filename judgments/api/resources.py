@@ -51,7 +51,7 @@ class Related(serializers.CharField):
 
 
 class Resource(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Any]):
-    """A read-only resource: a list in pages, and single rows.
+    """A read-only resource: a list in pages, and single rows. ``access.permissions`` reads most of the attributes.
 
     Attributes:
         read_permission: the permission to read all rows.

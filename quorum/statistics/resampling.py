@@ -27,7 +27,7 @@ CELLS = 4_000_000
 UNITS_PER_BATCH = 32_768  # number of units drawn at once, few enough for the processor's cache
 BLOCK = 2000  # number of resamples drawn from one stream of random numbers
 MIN_PARALLEL_NUMBERS = 1e8  # work for which further processes are used: this many numbers, about a second
-Estimator = Callable[[Floats], Floats]
+Estimator = Callable[[Floats], Floats]  # from (B, P) weights of patterns to (B,) or (B, columns) values
 
 
 def generator_of(seed: Seed) -> tuple[np.random.Generator, int | None]:

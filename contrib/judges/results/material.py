@@ -82,7 +82,7 @@ class JudgeMaterial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAnswers(AnswerSummary):
-    """A judge's N answers.
+    """A judge's N answers. An imported judge may be several raters, all of whose answers to a unit count.
 
     Attributes:
         is_swapped: (N,) whether the reverse order was shown.

@@ -10,7 +10,7 @@ their vectors. Words of the vocabulary occur at least five times in the captions
   with model 2; this module aligns all words together.
 
 Cosines below .01 (distributional) and .05 (alignment) are 0. H13's third similarity, Lin's, is based on WordNet and
-not part of Tri5Sem, since it ranked no better than plain words.
+not part of their best kernel (Tri5Sem), since it ranked no better than plain words.
 """
 
 from __future__ import annotations
