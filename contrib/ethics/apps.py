@@ -1,4 +1,4 @@
-"""Declare what the feature “ethics” adds: pages, calls, and commands of `quorum` with their names for `manage.py`."""
+"""Declare what “ethics” adds. A command has its name for `manage.py`, what it prints, and its class or operation."""
 
 from config.features import Feature
 

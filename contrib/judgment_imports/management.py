@@ -80,7 +80,7 @@ class ImportJudgments(QuorumCommand):
     def _inspect(
         self, arguments: dict[str, Any], options: dict[str, Any], mapping: ColumnMapping | None
     ) -> None:
-        """Print what an import would do, and store nothing.
+        """Print what an import would do for each criterion (a question about a text), and store nothing.
 
         Args:
             arguments: the arguments of `import_judgments` without study and mapping.

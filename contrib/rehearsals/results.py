@@ -99,7 +99,7 @@ def _share_recovered(
 
 
 def _cost_and_time(study: Study) -> dict[str, Any]:
-    """Return the cost of the design, the longest working time of a person, and the wage that the reward makes."""
+    """Return the cost of the design, the longest working time of a person, and the wage per hour by the reward."""
     design, forecast = design_of(study), forecast_of(study)
     seconds_of_worker = dict(
         Judgment.objects.of_study(study)

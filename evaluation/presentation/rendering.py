@@ -61,13 +61,13 @@ def add_wording(path: Path) -> None:
 def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) -> Environment:
     """Return a Jinja environment for plain text. ``escape`` is applied to all values except ``Markup``."""
 
-    def escaped(value: Any) -> Any:
+    def escape_value(value: Any) -> Any:
         return value if escape is None or isinstance(value, Markup) else escape(str(value))
 
     environment = Environment(
         loader=FileSystemLoader(folder),
         autoescape=False,  # noqa: S701 (not HTML)
-        finalize=escaped,
+        finalize=escape_value,
         keep_trailing_newline=True,
         lstrip_blocks=True,
         trim_blocks=True,

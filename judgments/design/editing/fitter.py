@@ -353,7 +353,7 @@ class DesignFitter:
         # each failure takes one check question away or, once, the filter
         for _ in range(self.checks_per_page + 2):
             design = self.design()
-            # small groups are filled up to judge texts that the filter left out, or so that no check question is larger
+            # without a filter, and without check questions that would be larger than a small group, none is filled up
             if not (design.filter.bleu_pre or needs_split(design)):
                 self.values["filter"]["fill_to"] = 0
                 design = self.design()

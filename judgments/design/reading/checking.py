@@ -52,5 +52,5 @@ def problems_in(values: dict[str, Any]) -> list[DesignError]:
 
 
 def stored_design(values: dict[str, Any]) -> StudyDesign:
-    """Return a design from its stored values, which may be from an earlier version. Do not look for contradictions."""
+    """Return a design from its stored values, of which old ones lack ``pairs_from``. Do not look for contradictions."""
     return StudyDesign.model_validate(with_pairs_from(values))
