@@ -128,7 +128,7 @@ def correlate_over_systems(
         )
         accuracy = as_json(
             soft_pairwise_accuracy(metric_table, people_table, missing="leave-out"),
-            *("value", "pairwise", "n", "left_out", "reason"),
+            *("value", "pairwise", "n", "left_out", "reason"),  # left_out: images without all scores
         )
         if scores_only_systems[index]:
             accuracy |= {"value": None, "reason": ONLY_SYSTEM_SCORES}

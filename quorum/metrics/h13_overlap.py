@@ -46,19 +46,19 @@ def _summed_matches(groups: TextGroups, vocabulary_size: int) -> Ints:
     """Return (n,) numbers of words that a candidate shares with each of its references, summed over the references."""
     tokens, starts, reference_starts, candidates, candidate_starts = groups
     hits = np.zeros(candidates.size, dtype=np.int64)
-    counts_left = np.zeros(vocabulary_size, dtype=np.int64)
+    unmatched_counts = np.zeros(vocabulary_size, dtype=np.int64)
     for group in range(reference_starts.size - 1):
         for text in range(reference_starts[group], reference_starts[group + 1]):
             for index in range(candidate_starts[group], candidate_starts[group + 1]):
                 candidate = candidates[index]
                 for position in range(starts[text], starts[text + 1]):
-                    counts_left[tokens[position]] += 1
+                    unmatched_counts[tokens[position]] += 1
                 for position in range(starts[candidate], starts[candidate + 1]):
-                    if counts_left[tokens[position]] > 0:
-                        counts_left[tokens[position]] -= 1
+                    if unmatched_counts[tokens[position]] > 0:
+                        unmatched_counts[tokens[position]] -= 1
                         hits[candidate] += 1
                 for position in range(starts[text], starts[text + 1]):
-                    counts_left[tokens[position]] = 0
+                    unmatched_counts[tokens[position]] = 0
     return hits
 
 

@@ -40,7 +40,7 @@ class SpendingRequestSerializer(RowSerializer[SpendingRequest]):
 
     class Meta:
         model = SpendingRequest
-        fields = [
+        fields = [  # door: a page, the API, a job or a command
             "id", "study", "operation", "values", "cents", "currency", "state", "asked_by", "door",
             "asked_at", "decided_by", "decided_at", "words",
         ]  # fmt: skip
