@@ -21,7 +21,7 @@ class ControlItemTest:
     """The test whether one control item is wrong.
 
     A worker counts as careful about the item if their accuracy on ``MIN_OTHER_ANSWERS`` or more other control items
-    reaches the threshold.
+    reaches the threshold, the study's pass mark.
 
     Attributes:
         answers, right_answers: the numbers of answers, and of right answers, by all workers.

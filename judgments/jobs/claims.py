@@ -40,7 +40,7 @@ def run_job(job_id: int) -> bool:
 def start_run(
     job_id: int, context: Callable[[JobRun], AbstractContextManager[object]] = nullcontext
 ) -> JobRun | None:
-    """Claim a job and run it as `run_job` does, in the context manager ``context(run)``.
+    """Claim a job and run it as `run_job` does, in the context manager ``context(run)``, such as that of a Celery task.
 
     Return None if it cannot be claimed.
     """

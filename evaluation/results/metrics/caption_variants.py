@@ -44,7 +44,7 @@ def compute_caption_variants(
     """
     people = np.array([caption.people for caption in captions], dtype=np.float64)
     weights = weights_of_captions(captions)
-    scores_by_metric = {name: scores[:, 0] for name, scores in metric_results.scores.items()}  # (N, 1)
+    scores_by_metric = {name: scores[:, 0] for name, scores in metric_results.scores.items()}  # of (N, 1)
     variants: dict[str, Any] = {}
     if options.tau_c:
         variants["tau_c"] = {}
