@@ -17,7 +17,7 @@ from annotation.models import CrowdSession, Erasure
 from judgments.models import Study
 
 PUBLIC_LINK_PLATFORMS = ("", "local")  # of studies that were not opened yet, or by a public link
-# Stands for the platform of people in result files of Mechanical Turk, so that they differ from people in its API.
+# Stands for the platform of people in result files of Mechanical Turk: studies that are imported have no platform.
 MTURK_FILES = "mturk-files"
 AMAZON_ID = re.compile(r"A[0-9A-Z]{9,20}")
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+")  # some platforms identify people by e-mail address

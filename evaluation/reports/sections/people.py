@@ -52,7 +52,7 @@ def collection_section(inputs: ReportInputs) -> Section:
         "collection", wording=inputs.method.wording, counts=counts, anonymous=anonymous
     )
     sentences = [sentence]
-    if inputs.samples_useful_items:
+    if inputs.samples_useful_items:  # items were sampled by what they tell about metrics or systems
         sentences.append(render_sentence("collection-chosen"))
     return section("collection", sentences, tables=[table("collection", rows)])
 

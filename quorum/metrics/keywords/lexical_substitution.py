@@ -127,14 +127,14 @@ def substitution_scores(
     score = keyword_best if measure == "best" else keyword_oot
     score_mode = keyword_best_mode if measure == "best" else keyword_oot_mode
     guesses = [answers.get(item, ()) for item in gold.answers]
-    tags_by_item = []
+    gold_counts = []
     for answer_counts in gold.answers.values():
-        tag_counts: Counter[str] = Counter()
+        spelled_counts: Counter[str] = Counter()
         for answer, count in answer_counts.items():
-            tag_counts[answer.replace("-", " ")] += count
-        tags_by_item.append(tag_counts)
+            spelled_counts[answer.replace("-", " ")] += count
+        gold_counts.append(spelled_counts)
     modes = list(gold.modes.values())
-    return SubstitutionScores(score(guesses, tags_by_item), score_mode(guesses, tags_by_item, modes=modes))
+    return SubstitutionScores(score(guesses, gold_counts), score_mode(guesses, gold_counts, modes=modes))
 
 
 def _normalise_spelling(answer: str) -> str:
