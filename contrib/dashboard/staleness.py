@@ -28,7 +28,7 @@ class ChangeMark:
     Attributes:
         snapshot: the last snapshot, without scores and result; None before the first.
         new_judgments: number of judgments since the snapshot.
-        leases: the id and the end of assignments in progress, those that end first; at most MAX_LEASES_SHOWN + 1.
+        leases: the id and the end of assignments in progress, by their end; one more than are shown, if there are more.
     """
 
     snapshot: BoardSnapshot | None

@@ -222,7 +222,7 @@ class DesignFitter:
         self.fit_controls(material)
 
     def fit_splits(self, material: Material) -> None:
-        """If the dataset lacks the split to sample from, use its largest one; likewise for check questions."""
+        """Use the dataset's largest split if it lacks the one to sample; use the same if it lacks that of checks."""
         sizes = Counter(image.split for image in material.images if image.split)
         sampling, controls = self.values["sampling"], self.values["controls"]
         if not sizes:

@@ -70,7 +70,7 @@ class PairChoiceKind(ChoiceKind):
     values: tuple[int, ...] = (FIRST, SECOND)
     two_sided = True
     compares_pairs = True
-    better_system_wins = True
+    better_system_wins = True  # in rehearsals, with the higher chance
     choices: tuple[Choice, ...] = (Choice(FIRST, "B", "1"), Choice(SECOND, "C", "2"))
     sides = TwoSides()
     aggregation = Majority()
