@@ -47,7 +47,7 @@ class UnitLineEncoding(Encoding):
     """Base class of formats with a line for each unit."""
 
     tallies = True  # work.answers() adds all judgments to the export's signature
-    counts = {"lines": 0, "left_out": 0}
+    counts = {"lines": 0, "left_out": 0}  # initial values of work.counts, which the manifest has
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
         for units in read_unit_answers(work):

@@ -54,7 +54,7 @@ def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: st
     first_rows = list(islice(rows, MAX_HEADER_LINES))
     # 0 if ``columns`` has the names instead of a header
     header_row = columns.header_row or columns.line_of_header(_with_cell_lists(first_rows))
-    notes.count("header-row", header_row > 1, detail=str(header_row))
+    notes.count("header-row", header_row > 1, detail=str(header_row))  # a note only if a title is above
 
     def is_above_header(row: tuple[int, dict[int, str]]) -> bool:
         number, _ = row
