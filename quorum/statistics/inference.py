@@ -116,7 +116,7 @@ class Options:
 
     @classmethod
     def with_raters(cls, **options: Unpack[Sampling]) -> tuple[Options, RaterDeletions | None]:
-        """Return the options without `RaterDeletions` in `clusters`, and these effects of leaving out raters, or None."""
+        """Return the options without `RaterDeletions` in `clusters`, and these effects of leaving out raters."""
         options["clusters"], deletions = columns_and_deletions(options.get("clusters", NAIVE))
         return cls.from_sampling(**options), deletions
 
