@@ -84,7 +84,7 @@ class MTurkBackend(CrowdBackend):
             )
         return sentence % {"site": sites_of(platform)[0]}
 
-    def price(self, design: StudyDesign, *, places: int) -> Price:
+    def price(self, design: StudyDesign, *, places: int) -> Price:  # of one of the HIT's places
         percent = BASE_FEE + (MANY_PLACES_FEE if places >= MANY_PLACES else 0)
         percent += MASTERS_FEE if design.crowd.masters else 0
         cents = design.crowd.reward_cents

@@ -19,7 +19,7 @@ class TooFast(Rule):
 
     Attributes:
         seconds: the time below which an answer is fast.
-        share: the share of fast answers that is flagged.
+        share: the share of fast answers from which on a worker is flagged.
         of_crowd: the fraction of the others' time below which the worker's median page is flagged; 0 for no such
             test.
     """
