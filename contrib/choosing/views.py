@@ -52,7 +52,7 @@ MIN_PLOTTED_SAVING = -1.0
 def show_choosing(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     done_jobs = Job.objects.filter(state=Job.State.DONE, args__study=study.slug)
     newest_job = done_jobs.filter(kind="weigh_back").order_by("-pk").first()
-    choice = study.design.get("chosen")
+    choice = study.design.get("chosen")  # "scores" are the signatures of metrics, by name
     estimates = newest_job.result if newest_job is not None and choice else None
     context |= {
         "refusal": take_refusal(request, study),

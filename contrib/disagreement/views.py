@@ -95,7 +95,7 @@ def _disagreement_context(study: Study, disagreement: dict[str, Any]) -> dict[st
         "judges": judges[:MAX_JUDGES_SHOWN],
         "hidden_judge_count": max(0, len(judges) - MAX_JUDGES_SHOWN),
         "groups": groups,
-        "group_tables": [
+        "group_tables": [  # with a row for each true answer: the probabilities of the answers of the group
             group | {"number": number, "rows": list(zip(labels, group["confusion"], strict=True))}
             for number, group in enumerate(groups.get("groups", ()), start=1)
         ],
