@@ -45,7 +45,7 @@ def reference_control(kind: Kind, slot: ControlSlot, image: Image) -> Group:
 
 
 def degraded_control(kind: Kind, slot: ControlSlot, image: Image) -> Group | None:
-    """Return a control item made from a system's text, else from a person's; None if no text can be damaged."""
+    """Return a control item made from a system's text, else from a person's; None if no such text can be damaged."""
     texts = [text for _, text in image.outputs] or list(image.references)
     return _damaged_control(kind, slot, image, texts, DEGRADED)
 
@@ -55,11 +55,11 @@ def _damaged_control(
 ) -> Group | None:
     """Return a control item in which adjacent words are replaced by another item's (Kocmi et al. 2024, section 3).
 
-    If two texts are shown side by side, both are damaged, so that workers must read both. Return None if no text can
-    be damaged.
+    If two texts are shown side by side, both are damaged, so that workers must read both. Return None if none can be.
 
     Args:
-        texts: the texts to damage; if too few of them can be damaged, other texts of the image are, too.
+        slot: the place of the control item on a page of work, and what it is drawn from.
+        texts: the texts to damage; side by side, other texts of the image are, too, if too few of these can be.
         control_kind: DEGRADED or REFERENCE.
     """
     other_texts: list[Text] = []
