@@ -62,7 +62,7 @@ def outage_of(error: BaseException) -> str:
 
 
 class OutageFilter(logging.Filter):
-    """Remove tracebacks from log records of requests that failed because of an outage. The log mentions the outage."""
+    """Drop the log records, with tracebacks, of requests that failed because of an outage, which is logged once."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not (record.exc_info and outage_cause_of(record.exc_info[1]))

@@ -104,7 +104,9 @@ class Aggregate(OperationCommand):
                 f"decides {result['breaks_ties']:,} ties."
             )
         else:
-            self.say(f"{name} rests on {result['answers']:,} answers that are those of most others, or not.")
+            self.say(
+                f"{name} takes an answer as right if most others gave it; {result['answers']:,} could be compared."
+            )
 
 
 class Evaluate(OperationCommand):

@@ -52,7 +52,8 @@ def count_work(study: Study) -> dict[str, Any]:
     """Return the counts of units, HITs and judgments for the page, in four queries.
 
     ``live`` says whether the study is an arena, whose pages are drawn when they are claimed, and ``asked`` is the share
-    of judgments that early stopping is expected to ask for. ``filtered`` counts units that only fill a group.
+    of judgments that early stopping is expected to ask for. ``filtered`` counts units that only fill the group
+    of captions shown with an image, since the design's filter left them out or they are of another image.
     """
     units = Unit.objects.filter(study=study).aggregate(
         judged=Count("pk", filter=Q(control=False)),

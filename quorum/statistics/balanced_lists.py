@@ -22,7 +22,7 @@ ItemSet = frozenset[int]  # the items of a list, without order
 
 
 def count_lists(items: int, *, size: int, appearances: int) -> int:
-    """Return the number of distinct lists of ``size`` items in which each item appears ``appearances`` times."""
+    """Return the number of distinct lists of ``size`` items that are needed for ``appearances`` of each item."""
     return min(-(-items * appearances // size), comb(items, size))  # -(-a // b) is a / b rounded up
 
 

@@ -89,7 +89,8 @@ class SimilarTrigrams:
             for position, word in enumerate(caption):
                 previous_positions.append(last_positions.get(word, 0))
                 last_positions[word] = position
-        # The kernel has the square root of the product of weights, so each side has the fourth root.
+        # A matched sequence has the square root of the product of its words' IDF (`Trigrams`). Each matched word is in
+        # both captions, and has the fourth root in either.
         weights = [1.0 if self.idf is None else self.idf.get(word, 0.0) ** 0.25 for word in words]
         return _Captions(
             stems=np.array([numbers.setdefault(word, len(numbers)) for word in words], dtype=np.int64),

@@ -108,7 +108,7 @@ class Trigrams:
     def _weight(self, feature: tuple[str, ...]) -> float:
         weight = self.match ** len(feature)
         if self.idf is not None:
-            # The kernel has the square root of the product of weights, so each side has the fourth root.
+            # In the kernel, a sequence has the square root of its words' IDF product; a side has the fourth root.
             weight *= float(np.prod([self.idf.get(word, 0.0) for word in feature])) ** 0.25
         return weight
 

@@ -10,7 +10,7 @@ from judgments.design.tables.base import DesignTable, Paragraph
 
 MIN_CODE_LENGTH = 8  # characters; the rate limit LIMIT_CODE alone would not protect a shorter code
 
-BoardAnswer = Annotated[Paragraph, Field(json_schema_extra={"rows": 3})]
+EthicsText = Annotated[Paragraph, Field(json_schema_extra={"rows": 3})]
 
 
 class Access(DesignTable):
@@ -100,19 +100,19 @@ class Ethics(DesignTable):
     minimum_age: Annotated[int, Field(ge=0, le=120)] = Field(
         0, title="Minimum age", description="0: not specified."
     )
-    vulnerable: BoardAnswer = Field(
+    vulnerable: EthicsText = Field(
         "",
         title="Vulnerable groups",
         description="State whether vulnerable groups are recruited, and how they are protected.",
     )
-    risks: BoardAnswer = Field(
+    risks: EthicsText = Field(
         "", title="Risks", description="What could upset or harm participants, and how you prevent it."
     )
-    benefits: BoardAnswer = Field("", title="Benefits")
-    storage: BoardAnswer = Field(
+    benefits: EthicsText = Field("", title="Benefits")
+    storage: EthicsText = Field(
         "", title="Where data is stored", description="Country, institution, and operator of the server."
     )
-    recipients: BoardAnswer = Field(
+    recipients: EthicsText = Field(
         "", title="Other recipients of the data", description="Partners, processors, archives."
     )
     funding: str = Field("", max_length=2000, title="Funding and conflicts of interest")

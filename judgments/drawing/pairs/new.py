@@ -86,7 +86,7 @@ def _next_pair(
 def _options_of_image(
     image: Image, kind: str, images: Sequence[Image], rng: np.random.Generator
 ) -> dict[SystemNames, Iterator[_Option]]:
-    """Return an image's options for a kind by their systems; of several outputs of a system, one random output."""
+    """Return an image's options for a kind by their systems, with random outputs of systems that have several."""
     references = shuffle(image.references, rng)
     outputs = shuffle(image.outputs, rng)
     if kind == "HC":

@@ -19,10 +19,10 @@ from quorum.numeric.names import nearest_name
 
 
 class SourceChecks:
-    """Checks the sources of a mapping: in a table at its first record, and in other formats after the last one.
+    """Checks that a file has the columns that its mapping names: in a table at the first record, else after the last.
 
-    ``sources`` are those of each of Quorum's columns, and ``columns`` those that the caller expects. ``mapped_only`` is
-    set for files of judgments, of which only columns are read that are mapped or have a name of Quorum's.
+    ``sources`` has the file's columns for each of Quorum's columns, and ``columns`` are those of Quorum's that the
+    caller expects. ``mapped_only`` is set for files of judgments, whose other columns are not read.
 
     Attributes:
         first_values: the values of the first record; {} before it was read.

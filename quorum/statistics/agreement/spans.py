@@ -153,7 +153,7 @@ def span_f1(
 class _LabelDisagreement:
     """What is needed for the observed and expected differences of one label, which has S spans and G gaps in T texts.
 
-    observed_sums: (T,) sums of the differences between all pairs of raters, with equal weights of raters. text, size:
+    observed_sums: (T,) sums, over the raters of a text, of a rater's mean difference from the others. text, size:
     (S,) text and length of each span. gap_text, gap_length: (G,) text and length of each gap, the longest first.
     fitting_gaps: (S,) number of gaps that are at least as long as the span, and so can contain it.
     """

@@ -63,10 +63,10 @@ def correlation(
         weights: (N,) how many observations each row stands for (see `taus`). With weights nothing is resampled, and
             each row is a cluster if there are no `clusters`.
         resamples: number of resamples. With 0, there is no bootstrap interval.
-        clusters: columns, over which p and interval are computed without resampling. They may include
-            `means_without_raters` of the second vector.
+        clusters: columns by which rows are clustered; p and interval are then computed without resampling. If the
+            second vector holds people's means, the column "rater" may be its `means_without_raters`.
     """
-    checked_options, deletions = Options.with_raters(**options)  # deletions: `means_without_raters`, or None
+    checked_options, deletions = Options.with_raters(**options)  # means without each rater, or None
     one_of(coefficient, COEFFICIENTS, "coefficient")
     (x, y), is_complete = read_observations(missing, first=first, second=second)
     x, y = x[is_complete], y[is_complete]
@@ -87,7 +87,8 @@ def correlation(
             row_clusters = checked_options.clusters_of("observation", is_complete).with_weights(weight)
             spread = _spread(x, y, coefficient, value, row_clusters, weight)
             decreases = partial(decreases_without_raters, x, y, coefficient, kept_deletions, weight)
-            spread, row_clusters = kept_deletions.widen(spread, row_clusters, decreases)  # by raters
+            # Add the variance between raters: how far the coefficient falls without each of them.
+            spread, row_clusters = kept_deletions.widen(spread, row_clusters, decreases)
             p = spread.p(value)
             limits = coefficient_interval(
                 value, spread, row_clusters.cluster_count, checked_options.confidence
