@@ -79,7 +79,7 @@ def parquet_rows(path: Path) -> Iterator[list[Any]]:
 
 
 def _read_rows(lines: IO[bytes], max_bytes: int) -> Iterator[list[Any]]:
-    """Yield the rows that the script writes. Raise LimitExceeded for the object that it writes after an error."""
+    """Yield the rows that the script writes. Raise LimitExceeded for the object ``{"excess": [found, expected]}``."""
     while line := lines.readline(max_bytes):
         row = json.loads(line)
         if isinstance(row, dict):

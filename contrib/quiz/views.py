@@ -105,6 +105,7 @@ def _read_answers(request: HttpRequest, content: AttemptContent, step: list[int]
     page_units = [content.page_units[position] for position in step]
     if undecided_positions(request.POST, page_units, kind):
         return []
+    # A quiz has no drafts, so nothing was saved before.
     return answers_of_form(request.POST, page_units, kind=kind, final=True, saved={})
 
 
@@ -163,13 +164,12 @@ def _explanation_page(
     context = _steps_context(study, content, step) | {
         "explained_answers": answers,
         "all_right": all(answer.is_right for answer in answers),
-        "is_last": status.open_attempt is None,
+        "is_last": status.open_attempt is None,  # no question follows, as the attempt has ended
     }
     return render(request, "quiz/explanation.html", context)
 
 
 def _start_context(study: Study, status: QuizStatus) -> dict[str, Any]:
-    """Return the template variables of the page before the first attempt."""
     design = read_design(study)
     return {
         "study": study,

@@ -264,8 +264,8 @@ def outputs_of_answers(
     units = proposals.units
     output, unit = proposals.scored_entries()  # pairs of an entry and a unit whose answers score it
     # Only lists of captions for an image, not of images for a caption.
-    is_in_annotation = ~proposals.is_search[output]
-    output, unit = output[is_in_annotation], unit[is_in_annotation]
+    lists_captions = ~proposals.is_search[output]
+    output, unit = output[lists_captions], unit[lists_captions]
     unit_of_vote = places_in(units.pk, table.unit)
     value = table.value if answers is None else answers
     is_included = table.is_counted & ~np.isnan(value) & (unit_of_vote >= 0)
@@ -288,10 +288,10 @@ def outputs_of_answers(
         return None
     systems, system = np.unique(proposals.system[rows], return_inverse=True)
     deletions = None
-    # Each vote on a unit counts for each output that the unit scores.
-    vote, scored_output = pairs_of_equal(unit_of_vote[is_included], unit)
-    if len(scored_output) and not anonymous:
-        row = places_in(rows, output[scored_output])
+    # Each vote on a unit counts for each output that the unit scores; `pair` is a position in `output` and `unit`.
+    vote, pair = pairs_of_equal(unit_of_vote[is_included], unit)
+    if len(pair) and not anonymous:
+        row = places_in(rows, output[pair])
         deletions = means_without_raters(
             row, table.worker[is_included][vote], value[is_included][vote], len(rows)
         )

@@ -22,7 +22,7 @@ StudyView = TypeVar("StudyView", bound=Callable[[HttpRequest, Study, Context], H
 # The apps fill these when they are loaded.
 PAGES: dict[str, StudyPage] = {}
 STEPS: dict[str, StudyStep] = {}
-START_PAGES: dict[str, StartPage] = {}
+START_PAGES: dict[str, StartPage] = {}  # those to which the page "New study" has links
 PLAN_PARTS: list[PlanPart] = []
 PAGE_PARTS: list[PagePart] = []
 

@@ -263,7 +263,7 @@ def show_submission(request: HttpRequest, slug: str) -> HttpResponse:
         "action": frame.site + SUBMIT_PATH,
         "assignment_id": frame.session.external_id,
         "receipt": str(assignment.pk),
-        "is_confirmed": frame.session.confirmed,
+        "is_confirmed": frame.session.confirmed,  # Mechanical Turk has listed the submission
     }
     response = render(request, "annotation/framed/finish.html", context)
     # send the origin, as the pages of other requesters do, but never the ticket

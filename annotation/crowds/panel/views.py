@@ -164,7 +164,7 @@ def show_end(request: HttpRequest, slug: str) -> HttpResponse:
 def _render_outcome(
     request: HttpRequest, study: Study, design: StudyDesign, outcome: str, session: CrowdSession | None = None
 ) -> HttpResponse:
-    """Show the outcome, with the code or the address for the return to the panel.
+    """Show the outcome, one of ``judgments.design.panels.OUTCOMES``, with the code or the address for the return.
 
     Args:
         session: None if nothing was stored about the person.

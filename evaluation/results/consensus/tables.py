@@ -40,7 +40,7 @@ def _pairs_tables(pairs: Sequence[Mapping[str, Any]]) -> list[Table]:
     rows = []
     for kind in sorted({pair["kind"] or "" for pair in pairs}):
         kind_pairs = [pair for pair in pairs if (pair["kind"] or "") == kind]
-        values = [pair["value"] for pair in kind_pairs]
+        values = [pair["value"] for pair in kind_pairs]  # 1 or 2: the first or the second candidate won
         ties = sum(pair["tie"] for pair in kind_pairs)
         rows.append((kind, len(kind_pairs), values.count(1), values.count(2), ties))
     return [rendering.table("candidate-pairs", rows)] if rows else []
@@ -84,7 +84,7 @@ def workers_report_table(workers: Iterable[Mapping[str, Any]]) -> Table:
             row["judgments"],
             f"{row['controls_right']} of {row['controls_seen']}" if row["controls_seen"] else "none seen",
             "" if row["seconds"] is None else f"{row['seconds']:.1f}",
-            row["left_share"],
+            row["left_share"],  # of the answers, that chose the option on the left
             "yes" if row["used"] else "no",
         )
         for row in workers
