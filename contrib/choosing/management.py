@@ -15,8 +15,6 @@ from judgments.management.base import OperationCommand, operation_at
 
 
 class EstimateForAllItems(OperationCommand):
-    """Estimates results for all items, or with ``--savings`` measures what choosing items would have saved."""
-
     # The options are the parameters of this operation, which has those of both estimates.
     operation = operation_at("contrib.choosing.operations.start_savings_estimate")
     help = (
@@ -51,7 +49,8 @@ class EstimateForAllItems(OperationCommand):
         print_result(result)
 
     def _print_estimates(self, estimates: dict[str, Any]) -> None:
-        choice = estimates["choice"]  # "per": what an item is, "pairs" or "images"
+        # "choice" says how "budget" of "population" items were chosen; "per": what an item is, "pairs" or "images"
+        choice = estimates["choice"]
         rows = [
             (row["what"], f"{row['name']} {row['kind']}".strip(), estimate_of(row), row["plain"]["value"])
             for row in estimates["rows"]
@@ -66,6 +65,7 @@ class EstimateForAllItems(OperationCommand):
         self.say_tables([plain_table(title, columns, rows)])
 
     def _print_savings(self, savings: dict[str, Any]) -> None:
+        # "group": "accuracy", "difference" (of two metrics' accuracies) or "system"; "saved": share of items, or None.
         for group in dict.fromkeys(row["group"] for row in savings["rows"]):
             group_rows = [row for row in savings["rows"] if row["group"] == group]
             budgets = sorted({row["budget"] for row in group_rows})

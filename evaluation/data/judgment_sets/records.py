@@ -208,7 +208,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """A candidate pair. ``first`` and ``second`` are the ids of its captions."""
+    """A candidate pair. ``first`` and ``second`` are its captions' ids; ``published_winner`` is 1, 2 or None."""
 
     pk: int
     key: str

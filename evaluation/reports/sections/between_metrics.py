@@ -79,7 +79,7 @@ def _correlate_all(scores: dict[str, Floats], people: Floats | None, weights: Fl
 
 
 def _correlate(
-    name: str, other: str, first: Floats, second: Floats, weights: Floats | None = None
+    name: str, other_name: str, first: Floats, second: Floats, weights: Floats | None = None
 ) -> MetricPair:
     """Return the coefficients of the (N,) scores ``first`` of a metric, and ``second`` of another or of people."""
     tau_b = correlation(first, second, TAU, weights=weights, resamples=0)
@@ -87,7 +87,7 @@ def _correlate(
     r = correlation(first, second, R, weights=weights, resamples=0)
     return MetricPair(
         name,
-        other,
+        other_name,
         tau_b=json_float(tau_b.value),
         rho=json_float(rho.value),
         r=json_float(r.value),
@@ -110,7 +110,7 @@ def _matrix_plot(
         value_by_pair[row.metric, row.other] = getattr(row, field)
         value_by_pair[row.other, row.metric] = getattr(row, field)
     value_by_pair |= {(name, name): 1.0 for name in names}
-    cells = [[value_by_pair.get((name, other)) for other in names] for name in names]
+    cells = [[value_by_pair.get((name, other_name)) for other_name in names] for name in names]
     row_labels = list(names)
     with_people = any(row.other == PEOPLE_LABEL for row in rows)
     if with_people:
