@@ -235,5 +235,5 @@ def _work_context(hit: HIT, units: Sequence[Unit], kind: Kind) -> dict[str, Any]
     }
 
 
-add_operation(change_item, label="Change the item", fields=(), inline=True)
+add_operation(change_item, label="Change the item", fields=(), inline=True)  # inline: errors are at the form
 add_operation(take_back_change, label="Undo the last change", fields=(), inline=True)

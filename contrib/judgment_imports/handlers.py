@@ -27,7 +27,7 @@ def import_judgment_upload(
     encoding: str = "",
     mapping: dict[str, Any] | None = None,
     good_rows: bool = False,
-    scale: str = "",
+    scale: str = "",  # LOW:HIGH[:STEP]; "" if the file states it, or to infer it
     design: str = "",
 ) -> None:
     """Import uploaded judgments.

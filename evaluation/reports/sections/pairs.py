@@ -127,7 +127,7 @@ def pair_metrics_section(inputs: ReportInputs, human_levels: HumanLevels) -> Sec
 
 
 def _ties_table(accuracy: Mapping[str, Mapping[str, Mapping[str, int]]], kinds: Sequence[str]) -> Table:
-    """Return the table of the counts behind each accuracy, which are by metric and pair kind."""
+    """Return the table of the counts behind each accuracy, and of the accuracy if a metric's tie is half right."""
     rows: list[tuple[Cell, ...]] = []
     for name, by_kind in accuracy.items():
         for kind in kinds:

@@ -7,7 +7,7 @@ or None is a missing answer. `ratings_of_judgments` makes `Ratings` from columns
 `CohenKappa`, `FleissKappa`, `Gwet`, `Percent`. For each but `AlphaOfParts` there is also a function that returns only
 the value (`krippendorff_alpha`), and one that returns a signed result (`alpha_interval`), with the options of
 `agreement`. For `AlphaOfParts` there is only `alpha_of_parts`, which takes columns. `span_alpha` and `span_f1` compare
-marked spans. `BothOrdersCoefficient(coefficient, other_side)` is for choices between two texts.
+marked spans. `BothOrdersCoefficient(coefficient, exchange)` is for choices between two texts, which `exchange` swaps.
 """
 
 from quorum.statistics.agreement.alpha import (
