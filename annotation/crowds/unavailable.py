@@ -17,8 +17,8 @@ from judgments.models import Study
 class UnavailableBackend(CrowdBackend):
     """The backend of a crowd whose feature is off, or whose package is not installed.
 
-    Its studies can be listed, worked on, exported, erased and deleted. Outbox messages wait until a person turns the
-    feature on (``final``). Opening a study, and anything that needs a price, raises ``FeatureIsOff``.
+    Its studies can be listed, worked on, exported, erased and deleted. Outbox messages wait, and are sent again only
+    after a person acted (``final``). Opening a study, and anything that needs a price, raises ``FeatureIsOff``.
 
     Attributes:
         feature: the name of the disabled feature; "" if it is not installed.

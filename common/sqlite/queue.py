@@ -27,8 +27,8 @@ class QueueTimeout(Exception):
 class Queue:
     """The queue of all processes that use the same file. Without a file, it is the queue of this process's threads.
 
-    The file is created when it is needed. Byte locks belong to a process, so only the first thread of a process may
-    have the file open.
+    The file with the path ``name`` ("" for none) is created when it is needed. Byte locks belong to a process, so only
+    the first thread of a process may have the file open.
     """
 
     name: str = ""

@@ -257,9 +257,7 @@ class UploadViews(QuorumAdmin):
             messages.error(request, str(error))
             return self._inspection_page(request, form, upload)
         del request.session[SESSION_KEY]
-        query = (
-            "?then=design" if "_design" in request.POST else ""
-        )  # the job's page then leads to a new study
+        query = "?then=design" if "_design" in request.POST else ""  # the job leads on to a new study
         return redirect(reverse("admin:judgments_job_change", args=[job.pk]) + query)
 
     def _inspect_again(

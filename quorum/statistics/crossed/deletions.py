@@ -112,7 +112,7 @@ class RaterDeletions:
         note = fixed_note(RATER, self.rater_count) if self.rater_count < MIN_CLUSTERS else ""
         return replace(items, counts={**items.counts, RATER: self.rater_count}, note=note)
 
-    def spread(self, items: Spread, decreases: Floats | Iterator[Floats]) -> Spread:
+    def spread(self, item_spread: Spread, decreases: Floats | Iterator[Floats]) -> Spread:
         """Return the spread of the items with the raters' variance added.
 
         decreases: (V,) decrease of the estimate if a rater's answer to a row is left out, on average over the other
@@ -120,14 +120,14 @@ class RaterDeletions:
         decreases of estimates close to the estimate; their variances are averaged.
         """
         arrays = [decreases] if isinstance(decreases, np.ndarray) else decreases
-        return crossed_spread(items, Squares.mean([self._squares(array) for array in arrays]))
+        return crossed_spread(item_spread, Squares.mean([self._squares(array) for array in arrays]))
 
-    def covariance(self, items: Floats, freedom: Floats, decreases: Floats) -> tuple[Floats, Floats]:
-        """Return the (K, K) covariance with the raters' covariance added, and its (K,) degrees of freedom.
+    def covariance(self, covariance: Floats, freedom: Floats, decreases: Floats) -> tuple[Floats, Floats]:
+        """Return the items' (K, K) covariance with the raters' added, and its (K,) degrees of freedom.
 
         decreases: (V, K) decreases of the K estimates, as in `spread`.
         """
-        return crossed_covariance(items, freedom, self._squares(decreases))
+        return crossed_covariance(covariance, freedom, self._squares(decreases))
 
     def _squares(self, decreases: Floats) -> Squares:
         sizes = np.bincount(self.rater)
