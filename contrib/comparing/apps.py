@@ -7,7 +7,7 @@ class ComparingConfig(Feature):
     name = "contrib.comparing"
     pages = ("contrib.comparing.views", "contrib.comparing.release_page")
     calls = "contrib.comparing.calls"
-    agreement_extensions = ("contrib.comparing.agreement.SourceComparison",)
+    agreement_extensions = ("contrib.comparing.agreement.SourceComparison",)  # options of `agreement`
     # By section and by words of `quorum`: the name for `manage.py`, what the command gives, and its operation or class.
     commands = {
         "Results": {

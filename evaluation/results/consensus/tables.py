@@ -142,7 +142,7 @@ def content_table(content: Mapping[str, Any]) -> Table:
 
 
 def captions_table(rows: Iterable[Mapping[str, Any]], *, ends: int) -> Table:
-    """Return the table of captions' scores, best first, with at most the ``ends`` best and the ``ends`` worst."""
+    """Return the table of captions' best-worst scores: at most the ``ends`` best, then the ``ends`` worst ones."""
     sorted_rows = sorted(rows, key=lambda row: (-row["score"], row["image"], row["text"]))
     table_rows = sorted_rows if len(sorted_rows) <= 2 * ends else sorted_rows[:ends] + sorted_rows[-ends:]
     with_worst = all("worst" in row for row in sorted_rows)

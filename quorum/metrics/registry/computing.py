@@ -57,7 +57,10 @@ def compute_rouge_l(
 
 
 def compute_rouge_grams(window: int, skipped_last: int = -1) -> Compute:
-    """Return a function for ROUGE of word pairs and words; `rouge_kernels.GramRule` explains which of them count."""
+    """Return a function for ROUGE of pairs of words up to `window` positions apart, and of single words.
+
+    `skipped_last` words at the end of a text do not count as single words; with -1, no single words count.
+    """
 
     def compute(
         comparison: ReferenceComparison, tokenization: Tokenization, settings: MetricSettings

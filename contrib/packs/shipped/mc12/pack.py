@@ -1,7 +1,7 @@
 """MC12, Mason and Charniak 2012: keywords of texts with images.
 
 The measures of SemEval-2007 task 10 are compared with its own scorer. The paper's baselines are computed on its data if
-these are there, and else on simulated keywords.
+these are there, and else on simulated keywords. `Run.number` records Quorum's value of a number in the paper.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def dawid_skene(
             solution, fit.early_solution
         )
         solution = _Solution(posterior, accuracy, confusion, prior)
-    note = note_of(len(answers.workers), int(np.diff(answers.starts).max()))
+    note = note_of(len(answers.workers), int(np.diff(answers.starts).max()))  # if accuracy is unknown
     return DawidSkeneResult(
         units=answers.units,
         workers=answers.workers,
