@@ -273,8 +273,8 @@ def _make_references_section(
             )
         panels.append(CurvePanel(kind, tuple(lines), _levels(human_levels.get(kind))))
     curves_of_all = {name: by_kind[kinds[-1]] for name, by_kind in curves.items()}
-    best = max(curves_of_all, key=lambda name: curves_of_all[name].value[-1])
-    best_curve = curves_of_all[best]
+    best_name = max(curves_of_all, key=lambda name: curves_of_all[name].value[-1])
+    best_curve = curves_of_all[best_name]
     # Accuracies with the fewest references, and with the most. The oldest reports (wording 0) name the best metric's.
     first: Any = best_curve.value[0]
     last: Any = best_curve.value[-1]
@@ -285,7 +285,7 @@ def _make_references_section(
     sentence = render_sentence(
         "references",
         wording=wording,
-        name=best,
+        name=best_name,
         first=first,
         last=last,
         most=best_curve.references[-1],  # the largest number of references

@@ -268,9 +268,9 @@ def _simulated_texts(run: Run) -> ImageTexts:
 
     The first half of the images is for training, and the second half for tests.
     """
-    captions = references_by_image(open_dataset(PASCAL, run.data[PASCAL]).rows())
-    stop = smart_stop_words()
-    images = [keyword_terms(texts, stop_words=stop) for texts in list(captions.values())[: 2 * MAX_IMAGES]]
+    captions = references_by_image(open_dataset(PASCAL, run.data[PASCAL]).rows()).values()
+    stop_words = smart_stop_words()
+    images = [keyword_terms(texts, stop_words=stop_words) for texts in list(captions)[: 2 * MAX_IMAGES]]
     half = len(images) // 2
     training_images, test_images = images[:half], images[half:]
     run.note_judgments(
