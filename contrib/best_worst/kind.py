@@ -221,7 +221,7 @@ class BestWorst(OpenKind):
         expected_text: Text,
         control_kind: str,
     ) -> Group:
-        """Return a control item with a list of captions. The expected best or worst is ``expected_text``."""
+        """Return the control item of a place on a page (``slot``). The expected best or worst is ``expected_text``."""
         keys = [text.key for text in options]
         expected = {end: options.index(expected_text) + 1}
         content = _content_of(options)

@@ -43,7 +43,7 @@ def import_judgment_upload(
     bad_rows = uploads.bad_rows_file(upload) if good_rows else None
     with (
         uploads.open_upload(upload) as files,
-        run.commit() as result,
+        run.commit() as result,  # the job's result, which is stored together with the import
         pending_imports.storing_problems(Job.objects.get(pk=run.job_id), files.path),
     ):
         summary = importing.import_judgments(

@@ -159,7 +159,6 @@ def _question_page(
 def _explanation_page(
     request: HttpRequest, study: Study, status: QuizStatus, content: AttemptContent, step: list[int]
 ) -> HttpResponse:
-    """Show the explanation of a step that was answered."""
     answers = [answer for position in step if (answer := explain_answer(content, position)) is not None]
     context = _steps_context(study, content, step) | {
         "explained_answers": answers,

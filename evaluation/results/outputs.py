@@ -184,14 +184,14 @@ class Outputs:
         # The influence of an item on the contrast: the sum of the deviations of its outputs from their system's mean.
         deviations = weight * (score - means[system])
         influence: Floats = np.bincount(item, deviations, minlength=item_count).astype(np.float64)
-        items = Clusters.from_columns({ITEM: self.cluster[has_all_systems]}, n)
-        spread = items.spread(influence[has_all_systems])
+        clusters = Clusters.from_columns({ITEM: self.cluster[has_all_systems]}, n)
+        spread = clusters.spread(influence[has_all_systems])
         if self.deletions is not None:
             deletions = self.deletions.at(self._deletion_rows.rows_of(signs))
-            spread = self._add_rater_variance(spread, items, deletions, rows, weight, influence)
+            spread = self._add_rater_variance(spread, clusters, deletions, rows, weight, influence)
         if spread.variance <= (ROUNDING * self._largest_score) ** 2:
             spread = spread.with_variance(0.0)
-        return mean, spread, items.cluster_count
+        return mean, spread, clusters.cluster_count
 
     @cached_property
     def _rows(self) -> RowsBySystem:
@@ -209,7 +209,7 @@ class Outputs:
     def _add_rater_variance(
         self,
         spread: Spread,
-        items: Clusters,
+        clusters: Clusters,
         deletions: RaterDeletions,
         rows: Ints,
         weight: Floats,
@@ -241,7 +241,7 @@ class Outputs:
         decreases[is_lost] = influence[item[is_lost]]
         value = np.where(is_lost, math.nan, decreases)  # `widen` uses only its nan
         item_deletions = RaterDeletions(item, renumber_codes(rater), value, deletions.has_means)
-        widened_spread, _clusters = item_deletions.widen(spread, items, lambda: decreases)
+        widened_spread, _clusters = item_deletions.widen(spread, clusters, lambda: decreases)
         return widened_spread
 
 

@@ -96,7 +96,7 @@ def _money_context(study: Study, budget: Budget | None, figures: CrowdFigures) -
         "wages": figures.wages,
         "underpaid_sessions": figures.underpaid_sessions,
         "top_ups": figures.top_ups,
-        "top_ups_confirmation": figures.top_ups_confirmation,
+        "top_ups_confirmation": figures.top_ups_confirmation,  # posted, so that only what was shown is paid
         "overclaims": figures.largest_overclaims,  # sessions with more time than the server observed
         "overclaim_count": figures.overclaim_count,
         "unopposed_count": figures.unopposed_count,  # assignments that nothing speaks against approving

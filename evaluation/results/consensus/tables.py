@@ -137,6 +137,7 @@ def content_table(content: Mapping[str, Any]) -> Table:
         # The mode measures have fewer images: those with a single most frequent tag.
         estimates = [estimate_of(figure, with_n=figure["n"] != n) for figure in figures]
         rows.append((name, _(row["who"]), *estimates, n))
+    # "scope": the population to which intervals generalise; "left_out": number of images without any selection
     values = {name: content[name] for name in ("scope", "left_out", "signatures")}
     return rendering.table(f"system-{content['kind']}", rows, name="system-content", **values)
 

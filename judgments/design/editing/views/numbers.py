@@ -26,6 +26,7 @@ from judgments.studies.study_page import PLAN_PARTS, parts_of_plan
 
 
 def show_numbers(request: HttpRequest, key: str) -> HttpResponse:
+    """Show the numbers of the unsaved design that the session has under ``key``."""
     design = find_preview(request.session, key)
     if design is None:
         raise Http404("This design is not looked at any more.")
