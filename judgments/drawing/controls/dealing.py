@@ -111,7 +111,7 @@ class ControlDealer:
         )
 
     def _make_group(self, kind: str, slot: ControlSlot, sources: _ControlSources) -> Group | None:
-        """Make the control items of a place on the page (``slot``) from the next source of their kind; None without one."""
+        """Make the control items of a place (``slot``) on the page from the next source of their kind; None if none."""
         makers = self._makers
         if kind == KNOWN_GOOD and sources.known_groups and makers.known_good is not None:
             return makers.known_good(replace(slot, rng=self._known_rng), sources.known_groups.pop(0))
