@@ -24,7 +24,7 @@ class SpanOptions:
         categories: names with labels; empty if errors have no category.
         score: whether an answer has a score from 0 to 100.
         missing: whether missing parts can be marked.
-        weights: the weights of errors that differ from those of MQM, as in `MqmScheme.with_weights`.
+        weights: the weights that differ from those of MQM, by category ("" for all others) and severity.
     """
 
     severities: tuple[str, ...] = ("minor", "major")

@@ -85,7 +85,7 @@ def clean_page(source: str) -> str:
     """Remove all HTML that could run code, load a frame, submit to another address or add style."""
     return nh3.clean(
         source,
-        tags=ALLOWED_ELEMENTS | LANDMARKS | ELEMENT_BUILDERS.keys(),
+        tags=ALLOWED_ELEMENTS | LANDMARKS | ELEMENT_BUILDERS.keys(),  # the keys are Amazon's own elements
         attributes=ATTRIBUTES,
         clean_content_tags=REMOVED_ELEMENTS,
         url_schemes={"http", "https", "mailto"},

@@ -11,7 +11,7 @@ from quorum.metrics.text.ptb_rules import EXPRESSIONS
 
 MAX_TEMPLATE_BYTES = 64  # bytes; bounds the memory of the cache
 
-# Letters, with or without hyphens, and at most one mark after them: one word, unless it is a special word.
+# Letters, with or without hyphens, and at most one mark, which `ptb` drops: one word, unless it is a special word.
 _PLAIN_WORD = re.compile("(?:{L}{{2,}}(?:-{L}+)*)?[.,]?".format(**EXPRESSIONS))
 
 _OTHER_BYTES = bytes(set(range(256)) - set(b"0123456789"))
