@@ -251,7 +251,7 @@ def _rankings(
     Older bundles have less. Those made before systems could rank images for a caption (``has_old_proposals``) have no
     rankings if every system gave one caption per image, and no intervals of shares. Those made before files of imported
     judgments named the systems that an answer counts for (not ``credited``) have no ``system_orders``; there, an answer
-    counts for every system that gave the text.
+    counts for every system that gave the text, and systems without a judged item have rows, too.
     """
     relevance = rows.settings.kind.relevance
     if proposals is None or relevance is None:
