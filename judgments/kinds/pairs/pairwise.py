@@ -49,7 +49,7 @@ class Pairwise(PairChoiceKind):
         return worded_kind
 
     def units_of(self, pair: Pair, seed: int, references_by_key: dict[str, Text]) -> list[UnitSpec]:
-        return [
+        return [  # a single unit, which shows no reference
             UnitSpec(
                 key=content_key("unit", self.name, seed, pair.key),
                 image=pair.image,
