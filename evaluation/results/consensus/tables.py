@@ -84,7 +84,7 @@ def workers_report_table(workers: Iterable[Mapping[str, Any]]) -> Table:
             row["judgments"],
             f"{row['controls_right']} of {row['controls_seen']}" if row["controls_seen"] else "none seen",
             "" if row["seconds"] is None else f"{row['seconds']:.1f}",
-            row["left_share"],  # of the answers, that chose the option on the left
+            row["left_share"],  # share of the answers that chose the option on the left
             "yes" if row["used"] else "no",
         )
         for row in workers
