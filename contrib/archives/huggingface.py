@@ -1,7 +1,7 @@
 """Send a release to a dataset repository of the Hugging Face Hub.
 
 The files are sent in one commit. Large files go to a file store before, and the commit has pointers to them (LFS, Git
-Large File Storage).
+Large File Storage). Each call says its purpose (``what``) for error messages.
 """
 
 from __future__ import annotations

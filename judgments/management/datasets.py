@@ -42,7 +42,7 @@ def suggesting_columns(use: str, options: dict[str, Any], dataset: str = "") -> 
         last_columns = last_mapping(use, dataset=Dataset.objects.filter(name=dataset).first())
         path, format, encoding = options["path"], options["format"], options["encoding"] or ""
         table, _ = read_upload_table(path, format, use=use, encoding=encoding, last_columns=last_columns)
-        pairs = ",".join(f"{own_column}={source}" for own_column, source in table.chosen.items())
+        pairs = ",".join(f"{own_column}={file_column}" for own_column, file_column in table.chosen.items())
         if pairs and not table.has_columns_for(use):
             raise QuorumError(f"{error} Say what its columns are, such as --map {quote(pairs)}") from error
         raise
