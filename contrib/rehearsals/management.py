@@ -32,7 +32,7 @@ class Rehearse(OperationCommand):
             self.say(
                 f"Check questions right: careful participants {percent(report.controls_careful)}, spammers {share}."
             )
-        for type_report in report.by_sort:
+        for type_report in report.by_sort:  # one for each type of participant; () if no detector is on
             self.say(_format_report(type_report))
         if report.by_sort:
             self.say(
