@@ -56,11 +56,8 @@ def compute_rouge_l(
     return mean_over_images(rouge.rouge_l_scores(comparison, tokenization, float(settings["beta"])))
 
 
-def compute_rouge_grams(window: int, skipped_last: int = -1) -> Compute:
-    """Return a function for ROUGE of pairs of words up to `window` positions apart, and of single words.
-
-    `skipped_last` words at the end of a text do not count as single words; with -1, no single words count.
-    """
+def compute_rouge_grams(window: int, skipped_last: int = -1) -> Compute:  # -1: no single words
+    """Return a function for ROUGE of pairs of words at most `window` apart, and words except the last `skipped_last`."""
 
     def compute(
         comparison: ReferenceComparison, tokenization: Tokenization, settings: MetricSettings
