@@ -57,7 +57,7 @@ def compute_rouge_l(
 
 
 def compute_rouge_grams(window: int, skipped_last: int = -1) -> Compute:  # -1: no single words
-    """Return a function for ROUGE of pairs of words at most `window` apart, and words except the last `skipped_last`."""
+    """Return a function for ROUGE of pairs of words up to `window` apart, and words except the last `skipped_last`."""
 
     def compute(
         comparison: ReferenceComparison, tokenization: Tokenization, settings: MetricSettings
