@@ -67,7 +67,7 @@ class JudgedSystems:
         return judged_table
 
     def set_caption(self, system: int, segment: int, caption: int, key: str) -> None:
-        """Set a system's caption of a segment. ``key`` is the ``text_key`` of its text."""
+        """Set the caption in the row ``system`` and the column ``segment``. ``key`` is the ``text_key`` of its text."""
         self.caption[system, segment] = caption
         self.text[system, segment] = self.text_numbers.setdefault(key, len(self.text_numbers) + 1)
 

@@ -38,7 +38,7 @@ class MetricPair(NamedTuple):
 
 
 def between_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> Section | None:
-    """Return the section on r, rho and tau-b of every two metrics. For captions, people are added as a metric."""
+    """Return the section on r, rho and tau-b of metrics and, for captions, people. ``one_judge`` is the ceiling."""
     if inputs.evaluation is None or len(inputs.scores) < 2:
         return None
     # Both scores of a pair count as scores of single texts.
