@@ -142,7 +142,7 @@ def search(
     replaced it when it was full.
     """
     reference_length = pair.end - pair.begin
-    width = _path_width(pair.length)
+    width = _path_width(pair.length)  # number of columns of a path
     paths, next_paths = buffers.paths[0], buffers.paths[1]
     _write_first_path(paths, width, buffers.chosen_matches, reference_length)
     path_count, choice_count = 1, 0
