@@ -65,7 +65,7 @@ class SpanOptions:
         return replace(self, severities=severities, categories=tuple(categories.items()))
 
     def clean_answer(self, answer: Any, *, length: int) -> dict[str, Any]:
-        """Return an answer about a text of this length in its stored form: spans sorted by position, then missing parts.
+        """Return an answer about a text of this length in its stored form: spans by position, then missing parts.
 
         Raises:
             ValueError: the answer is invalid; the message ends with what was expected.
