@@ -27,7 +27,7 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         return self.filter(assignment__study=study).order_by("pk")
 
     def current(self) -> JudgmentQuerySet:
-        """Leave out judgments that are revised, excluded or unknown to their crowd."""
+        """Leave out judgments that were revised, or whose work is excluded or unknown to its crowd."""
         return self.filter(replaced_by__isnull=True).exclude(assignment__state__in=EXCLUDED_STATES)
 
     def update(self, **kwargs: Any) -> NoReturn:

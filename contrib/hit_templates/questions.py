@@ -113,7 +113,7 @@ def find_questions(page: list[Element | str]) -> tuple[tuple[FormQuestion, ...],
 
 
 def _drop_unusable_ids(page: list[Element | str]) -> None:
-    """Remove ids that are repeated, contain a field, or are not one word, since labels cannot refer to them."""
+    """Remove ids that an earlier element has, that contain a field, or that are not one word: no label can use them."""
     element_ids: set[str] = set()
     for element in walk_elements(page):
         element_id = element.attributes.get("id", "")

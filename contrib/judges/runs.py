@@ -35,7 +35,7 @@ from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of
 
 MAX_TRIES = 3  # attempts for a unit whose replies cannot be parsed
-MAX_UNREADABLE = 10  # number of calls after which a run stops if no reply could be parsed
+MAX_UNREADABLE = 10  # number of questions with a reply after which a run stops if no reply could be parsed
 MAX_WAITS = 5  # consecutive failures of a busy endpoint after which a run stops
 MAX_WAIT_SECONDS = 60.0
 PARALLEL_CALLS = 4

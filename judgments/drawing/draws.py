@@ -51,6 +51,6 @@ def shuffle(values: Sequence[T], rng: np.random.Generator) -> list[T]:
 
 
 def balanced_sides(count: int, rng: np.random.Generator) -> list[bool]:
-    """Draw for each unit whether it shows the second candidate first. Half of the units do, or one more or less."""
+    """Draw for each unit whether it shows the second candidate first. Half of the units do, rounded up or down."""
     second_first_count = count // 2 + (int(rng.integers(2)) if count % 2 else 0)
     return shuffle([True] * second_first_count + [False] * (count - second_first_count), rng)

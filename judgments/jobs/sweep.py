@@ -50,7 +50,7 @@ def requeue_lost_jobs(count_at_broker: Callable[[str], int | None] = lambda queu
 
 
 def _send_unknown_kinds() -> None:
-    """Send one message for each job kind that this version does not know.
+    """Send a message for one waiting job of each kind that this version does not know, unless one was sent before.
 
     It may be that only workers of this version look for lost jobs. The message reaches a worker that knows the kind,
     which then sends the other jobs of the kind.

@@ -10,8 +10,8 @@ from judgments.drawing.keys import content_key
 
 PREVIEWS_KEY = "quorum-looks"  # the key in the session of a dict of designs, by the key of their preview
 
-# The key in the session of a dict of rows of inputs, by the key of their preview. The preview of a design whose dataset
-# does not exist yet shows such a row.
+# The key in the session of a dict of rows of inputs of a HIT template, by the key of their preview. The preview of a
+# design whose dataset does not exist yet shows such a row.
 ROWS_KEY = "quorum-look-rows"
 
 MAX_PREVIEWS = 4  # two open forms, with the previous preview of each
@@ -31,7 +31,7 @@ def store_preview(session: MutableMapping[str, Any], design: StudyDesign) -> str
 
 
 def store_preview_row(session: MutableMapping[str, Any], key: str, cells: Mapping[str, str]) -> None:
-    """Store a row of inputs in the session; the preview of the design shows it instead of an item of the dataset."""
+    """Store a row of inputs in place of any other; the preview of the design shows it instead of a dataset's item."""
     session[ROWS_KEY] = {key: dict(cells)}
 
 

@@ -159,7 +159,7 @@ def _mean_grades(captions: Sequence[CaptionTexts]) -> Floats:
 
 
 def _add_rhos(run: Run, corpus: GradedCaptions) -> None:
-    """Compute Spearman's rho on all expert pairs. References include the image's own captions (V15 §7.2)."""
+    """Compute Spearman's rho on all grades of experts. Captions that equal one of their references stay (V15 §7.2)."""
     documents = [caption.references for caption in corpus.captions]
     metrics = computable_metrics(RHO_METRICS.values())
     scores = score_captions(corpus.captions, documents, metrics=metrics, tokenizer="ptb").scores
