@@ -42,7 +42,7 @@ def check_sqlite_transactions(**_: object) -> Iterator[checks.CheckMessage]:
 def check_database_is_of_0_5_0_or_newer(
     databases: Sequence[str] | None = None, **_: object
 ) -> Iterator[checks.CheckMessage]:
-    """Report an error for a database with migrations that no longer exist."""
+    """Report an error for a database that a release before 0.5.0 set up, by migrations that no longer exist."""
     if not databases:  # Celery runs all checks when it starts, and the database may not be available then
         return
     applied_migrations = set(MigrationRecorder(connection).applied_migrations())

@@ -95,7 +95,7 @@ def coverage() -> int:
     """Run the tests of the numeric packages, and fail unless they cover every branch.
 
     Kernels run as plain Python, so that their lines count, too. Tests on the shared data, and tests marked as large,
-    would take hours in this way. Only `make test` runs them.
+    are left out, since they would take hours in this way.
     """
     environment()
     variables = os.environ | {"NUMBA_DISABLE_JIT": "1"}

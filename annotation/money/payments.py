@@ -42,7 +42,7 @@ def decide_session(
         why: the message to the worker, required for a rejection.
 
     Raises:
-        WrongState: the session is still running, or a paid session is to be rejected.
+        WrongState: the session was not submitted, or a paid session is to be rejected.
     """
     if session.status == Status.APPROVED or session.booked == CrowdSession.Booked.SPENT:
         if approve:

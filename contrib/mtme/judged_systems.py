@@ -1,4 +1,4 @@
-"""A table of the captions that systems gave for the images ("segments") which a study judges, and of their answers."""
+"""A table of the captions that systems gave for the judged images ("segments"), and of people's answers about them."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def signed_links(*, study: Study, people: str, address: str) -> list[tuple[str, 
         address: the public address of this server.
 
     Raises:
-        WrongState: links are not signed, or need a submission's id, or a line is not a valid id.
+        WrongState: links are not signed, or need a submission's id; or there are no ids, too many, or an invalid one.
     """
     design = design_of(study)
     panel = design.panel

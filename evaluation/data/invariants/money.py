@@ -1,4 +1,4 @@
-"""Invariants of budgets, of the ledger, and of paid work. Each function yields a sentence about each row against it."""
+"""Invariants of budgets, of the ledger, and of paid work. Each function yields a sentence for each wrong row."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Squares:
     def error(self) -> Any:
         """The standard error of `rater_variance` if all answers are independent (see `credible_variance`).
 
-        It is the standard deviation of the sum, over all pairs of answers by one rater, of the product of their
+        It is the standard deviation of the sum, over all ordered pairs of answers by one rater, of the product of their
         influences.
         """
         answers = np.asarray(self.answers_by_rater, dtype=np.float64)
