@@ -11,7 +11,7 @@ from judgments.models import Unit
 from judgments.studies.designs import kind_of
 from quorum.statistics.disagreement import soft_labels
 
-ENTROPY_CORRECTION = "miller-madow"  # computed from one unit, so that a part does not depend on the others
+ENTROPY_CORRECTION = "miller-madow"  # needs one unit alone, so each part of the file can be written alone
 
 
 class SoftLabelLines(Encoding):

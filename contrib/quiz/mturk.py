@@ -55,8 +55,8 @@ def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTes
 def percent_needed(question_count: int, pass_mark: float) -> int:
     """Return the percentage to require on Mechanical Turk, so that everybody who reaches the pass mark passes there.
 
-    The service rounds percentages, and its documentation does not say how it rounds halves. So the lower whole
-    percentage is required. It is still above the percentage of one right answer fewer.
+    The service rounds percentages, and its documentation does not say how it rounds halves. So halves are
+    rounded down here. The result is still above the percentage of one right answer fewer.
     """
     counts = range(question_count + 1)
     needed_count = next(count for count in counts if reaches_pass_mark(count, question_count, pass_mark))

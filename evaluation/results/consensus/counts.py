@@ -190,7 +190,7 @@ def worker_figures(
 
 
 def system_tallies(consensus: StudyConsensus, systems: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
-    """Count how often each system beat another (Vedantam et al. 2015, §7.3). People are a system, too.
+    """Count each system's pairs, wins, losses and ties (Vedantam et al. 2015, §7.3). People are a system, too.
 
     ``systems`` has the names of both captions' systems, by pair key.
     """

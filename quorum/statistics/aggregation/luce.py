@@ -188,7 +188,7 @@ class _ChoiceLists:
             return TOO_FEW_ITEMS
         if prior > 0:
             return ""
-        # (K, K) numbers of lists from which the row's item was chosen, and not the column's
+        # (K, K) numbers of lists that show both items, and from which the row's item was chosen
         win_counts = np.asarray((self.wins.sign().T @ self.weights.sign()).toarray(), dtype=np.float64)
         np.fill_diagonal(win_counts, 0)
         no_counts = np.zeros_like(win_counts)
