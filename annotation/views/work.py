@@ -112,7 +112,7 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def find_expired_assignment(assignments: Sequence[Assignment]) -> Assignment | None:
-    """Return the first of these assignments if its lease expired and it has answers; else None.
+    """Return the first of these assignments if its lease expired, it has answers and its study is open; else None.
 
     They are the worker's, the newest first. One that is reserved for later is skipped.
     """

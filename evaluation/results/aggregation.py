@@ -206,7 +206,7 @@ def _systems_of(
     )
     rankings = rankings_of(relevance, proposals, judged_outputs(kind, proposals, table, consensus), audit)
     standardised_outputs = None
-    if kind.results is not None:  # as of a slider: means of answers standardised by worker
+    if kind.results is not None:  # such as a slider's: also use answers standardised by worker
         standardised_outputs = outputs_of_answers(
             proposals, table, consensus.decisions, anonymous=anonymous, answers=_standardised_answers(table)
         )

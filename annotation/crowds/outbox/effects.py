@@ -128,7 +128,7 @@ def _apply_extension(call: CrowdCall) -> None:
 
 
 def _apply_expiry(call: CrowdCall) -> None:
-    """Store that the HIT is closed to new workers. A sync releases open places once nobody is working."""
+    """Store that the HIT is closed to new workers, and release its free places if no sync does so later."""
     publication = call.current_publication()
     Publication.objects.filter(pk=publication.pk, state=Publication.State.PUBLISHED).update(
         state=Publication.State.EXPIRED, expires_at=timezone.now()

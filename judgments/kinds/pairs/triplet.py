@@ -17,7 +17,7 @@ class Triplet(PairChoiceKind):
 
     name = "triplet"
     title = "Triplet: which sentence is more similar?"
-    choices = (Choice(1, "Sentence B", "1", "B"), Choice(2, "Sentence C", "2", "C"))  # with their keys
+    choices = (Choice(1, "Sentence B", "1", "B"), Choice(2, "Sentence C", "2", "C"))  # with keyboard keys
     defaults = {
         "question": "Which of the two sentences, B or C, is more similar to A?",
         "seconds_per_unit": 6.0,

@@ -1,4 +1,4 @@
-"""The positions of labels and the kind of distance from which alpha is computed at a level."""
+"""The positions of labels and the kind of distance from which alpha is computed at a level of measurement."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ class SoftComparisonsResult(Result):
     """Soft pairwise accuracy of a metric on systems, from comparisons of two systems on an item.
 
     value: soft pairwise accuracy. pairwise: share of pairs of systems of which metric and people find the same system
-    better. pairs: number of pairs of systems that were compared. comparisons: number of comparisons of two systems.
+    better, or neither. pairs: number of compared pairs of systems. comparisons: number of comparisons of two systems.
     p_scores, p_people: (pairs,) one-sided p that the system whose name comes first is better, by the metric and by
     people. reassignments: number of reassignments for each p.
     """

@@ -69,7 +69,7 @@ TABLE_10 = {
 }
 REASSIGNMENTS = 10_000  # of randomisation tests
 # Sets of an image's references: indices of its captions. The pool of candidates is the caption POOL_CAPTION of each.
-# "gold" is the candidate's own. H13 do not name the other one; all are used.
+# "gold" is the image's caption in the pool. H13 do not say which one is "other", so each of the four is used.
 REFERENCE_SETS: dict[str, tuple[tuple[int, ...], ...]] = {
     "five": ((0, 1, 2, 3, 4),), "gold": ((POOL_CAPTION,),), "four": ((0, 1, 3, 4),), "other": ((0,), (1,), (3,), (4,))
 }  # fmt: skip
