@@ -21,8 +21,8 @@ MAX_POINTS = 240  # number of specifications in a curve; they are evenly spaced 
 
 # A result of compute_multiverse, or one of its conclusions. A universe is the set of an analysis's specifications:
 # {"conclusions": [...], "universes": {"metrics": {"specifications": [[0, 2]] (the option's index for each choice),
-# "possible": 96 (combinations), "choices": [{"label": "tokens of", "options": ["ptb", "none"]}]}}, "most": the largest
-# number of specifications, "seed": 1}. A conclusion has the fields of `Conclusion`, the claim that a value is past a
+# "possible": 96 (combinations), "choices": [{"label": "tokens of", "options": ["ptb", "none"]}]}}, "most": the limit
+# of specifications in each, "seed": 1}. A conclusion has the fields of `Conclusion`, the claim that a value is past a
 # "threshold", such as the metric "better" minus the metric "worse". It also has "value", "low" and "high": [.1, null]
 # (one for each specification), "shows": "share" (the values' format), "axis": "accuracy" (their name), "n": 90 (defined
 # ones), "least", "median" and "most": .2, "holds": .9 and "clear": .4 (shares with value or interval past "threshold"),

@@ -48,7 +48,7 @@ _LINE_READER = RowReader(_Line, columns={"query": "qid", "item": "docid"}, given
 
 @dataclass(slots=True)
 class RankedLists:
-    """The ranked lists of a system, one for each query, as arrays with an entry for each line of the file.
+    """The ranked lists of a system, one for each query, as arrays with an entry for each of its lines in the file.
 
     They take 40 bytes per line.
 

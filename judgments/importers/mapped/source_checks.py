@@ -22,7 +22,7 @@ class SourceChecks:
     """Checks that a file has the columns that its mapping names: in a table at the first record, else after the last.
 
     ``sources`` has the file's columns for each of Quorum's columns, and ``columns`` are those of Quorum's that the
-    caller expects. ``mapped_only`` is set for files of judgments, whose other columns are not read.
+    caller expects. ``mapped_only`` is set for files of judgments, of which only ``sources`` are read.
 
     Attributes:
         first_values: the values of the first record; {} before it was read.

@@ -187,8 +187,8 @@ class MetricCorrelations:
     """The rank correlations of a metric with people, by several conventions.
 
     Attributes:
-        as_printed: as in the paper: each row is a document for the metric's document frequencies.
-        frequencies_over_images: as printed, but each image is a document; None for metrics without such frequencies.
+        as_printed: as in the paper: for document frequencies, each judged caption's references are a document.
+        frequencies_over_images: as printed, but each image's are one; None for metrics without such frequencies.
         all_coefficients: tau-b, tau-c and rho with the single grades, then with the captions' mean grades.
     """
 
@@ -201,7 +201,7 @@ def _correlations_of_set(run: Run, corpus: GradedCaptions, coefficient: str) -> 
     """Return the correlations of each metric with the grades of a set. ``coefficient`` is the printed one."""
     metrics = computable_metrics(METRICS)
     images = [caption.key for caption in corpus.captions]
-    # Document frequencies count rows as documents, as in the paper, or images. A document is a list of references.
+    # A document, for document frequencies, is the references of a judged caption, as in the paper, or of an image.
     row_documents = [caption.references for caption in corpus.captions]
     image_documents = list(dict(zip(images, row_documents, strict=True)).values())
     printed_scores = score_captions(corpus.captions, row_documents, metrics=metrics, tokenizer="ptb").scores
