@@ -45,7 +45,7 @@ class OutcomeBatch:
     Attributes:
         id_field: field of the row ids: "unit_id" or "pair_id".
         ids: row ids of the units or pairs, ascending.
-        judged_ids: (M,) row ids of the units or pairs that have a consensus, ascending. The others get no row.
+        judged_ids: (M,) row ids of those that were judged or have a published winner, ascending. Others get no row.
         outcome_index: (M,) index in ``outcomes`` for each of ``judged_ids``.
         outcomes: distinct outcomes.
     """
