@@ -279,7 +279,7 @@ def outputs_of_answers(
         for index, decision in zip(decided_units.tolist(), decisions.values(), strict=True):
             counts[index] = max(1, counts[index])
             sums[index] = decision.value * counts[index]
-        is_included &= ~np.isin(table.unit, list(decisions))  # without a rater, they have the same score
+        is_included &= ~np.isin(table.unit, list(decisions))  # a decision stays if a rater is left out
     # From the sums and counts of units to those of outputs, which several units may judge.
     output_sums = np.bincount(output, sums[unit], minlength=len(proposals))
     output_counts = np.bincount(output, counts[unit], minlength=len(proposals))

@@ -34,7 +34,7 @@ FULL_READ_INTERVAL = timedelta(hours=24)
 
 @dataclass(slots=True)
 class CrowdComparison:
-    """The comparison of all external HITs of a study with those at its crowd.
+    """The comparison of all publications of a study with the external HITs at its crowd.
 
     Attributes:
         is_full: whether to read the work on external HITs that seem unchanged, too.
@@ -89,7 +89,7 @@ class CrowdComparison:
                 progress(number / len(reports), f"{number} of {len(reports)} looked at")
 
     def can_skip(self, publication: Publication, report: CrowdPublication) -> bool:
-        """Return whether a publication is finished and has the same facts as at the last sync (``seen``)."""
+        """Return whether a finished publication has the facts of the last sync (``seen``), and this one is not full."""
         is_unchanged = publication.state == State.FINISHED and publication.seen == dict(report.facts)
         return is_unchanged and not self.is_full
 

@@ -127,7 +127,7 @@ def _versions_of_documents(images: Sequence[Image]) -> list[_Version]:
 def _group_units(design: StudyDesign, versions: Sequence[_Version], images: Sequence[Image]) -> list[Group]:
     """Return a group of units for each version or, if texts are side by side, for two random versions of a document.
 
-    ``images`` are the items of all documents in order.
+    The last of an odd number of versions is alone. ``images`` are the items of all documents in order.
     """
     if not design.spans.contrastive:
         return [Group(version.document, _units_of(design, version)) for version in versions]
@@ -164,7 +164,7 @@ def _units_of(design: StudyDesign, version: _Version, *, passage: str = "") -> t
     """Return the units of a version of a document.
 
     Args:
-        passage: a name for both versions together if two are shown side by side; otherwise "".
+        passage: a name for the versions of the group together if texts are side by side; otherwise "".
     """
     units, previous_text = [], ""
     for part, (image, text) in enumerate(version.segments, start=1):

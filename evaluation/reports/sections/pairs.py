@@ -163,7 +163,7 @@ def _same_halves_plot(
     Args:
         halves: the result of ``compare_on_same_halves``, by pair kind.
         kinds: the pair kinds of ``halves``, with "all" last.
-        names, leaders: the metrics, and those of them that no other metric exceeds.
+        names, leaders: the metrics, and the best of them with those not significantly worse.
         covers_raters: whether intervals cover other people, too.
     """
     rows: list[tuple[Cell, ...]] = [

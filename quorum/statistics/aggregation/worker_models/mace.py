@@ -92,8 +92,8 @@ def mace(
     def solution_at(point: Floats) -> tuple[Floats, ...]:
         return _expected_counts(answers, *objective.weights(point))[0], *objective.means(point)
 
-    # Numbers that are equal soon after the first start, which favours none, can be exchanged without changing the fit.
-    # Where the optimum has exchanged ones, the mean over all exchanges is returned.
+    # Probabilities of labels or workers that are equal soon after the first start, which treats all alike, can be
+    # exchanged without changing the fit. If the optimum has different ones, return the mean over all exchanges.
     (posterior, competence, guesses), has_several = average_equal_solutions(
         solution_at(optimum.point), solution_at(optimum.early)
     )
