@@ -28,7 +28,7 @@ class LiveCounters:
         leases: the assignments in progress that end first.
         has_more_leases: whether there are more than ``leases`` has.
         spending: the money at the crowd; None without a budget.
-        local_cents: rewards of approved work on this installation.
+        local_cents: rewards of approved work on this installation; 0 if there is a budget.
     """
 
     judgments: int

@@ -153,7 +153,7 @@ class History:
         new_count: how many of them are new since detectors last examined the worker.
         others_values: (V,) the different values in the others' answers, ascending.
         others_value_counts: (N, V) how many others gave each of ``others_values`` to the unit of each judgment.
-        others_seconds: (M,) the known times of the M answers of others to these units.
+        others_seconds: (M,) the times of the others' answers to these units, without unknown ones.
         written_answers: the worker's text of each judgment; None for answers that are no texts.
         others_texts: the latest texts of others in the study, about any unit.
     """

@@ -44,7 +44,7 @@ def draw_texts(kind: Kind, design: StudyDesign, material: Material) -> Batch:
 
 
 def _group_by_screen(design: StudyDesign, item: str, units: Sequence[UnitSpec]) -> list[tuple[UnitSpec, ...]]:
-    """Return an item's units by screen: one unit each or, for texts side by side, two random units."""
+    """Return an item's units by screen: one each or, for texts side by side, two random ones (a last one alone)."""
     if not design.spans.contrastive:
         return [(unit,) for unit in units]
     shuffled_units = shuffle(units, rng_for(design.seed, f"screens {item}"))

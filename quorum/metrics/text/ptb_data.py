@@ -25,9 +25,9 @@ NON_ASCII_CLASSES = {
     name: _character_class(entries) for name, entries in _read_sections("ptb_characters.txt").items()
 }
 
-# Abbreviations that keep their full stop, by the case of their letters, or only "before-numbers"; the "titles" of them;
-# and words that start sentences ("starters"). If a capital follows, PTBTokenizer adds a second full stop after an
-# abbreviation; after a title it does not, and after initials it does so only before the starters.
+# Lists by name: abbreviations that keep their full stop, by the case of their letters; those that keep it only before a
+# number; the "titles" of the former; words that start sentences ("starters"). If a capital follows, PTBTokenizer adds a
+# second full stop after an abbreviation, but not after a title, and after initials only if a starter follows.
 ABBREVIATIONS = _read_sections("ptb_abbreviations.txt")
 
 TITLES = frozenset(f"{word}." for word in ABBREVIATIONS["titles"])

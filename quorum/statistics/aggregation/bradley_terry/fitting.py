@@ -112,8 +112,8 @@ def bradley_terry_of_comparisons(
 
     With `order_effect`, the items in the column `first` were shown first, and the advantage of being shown first is
     fitted. With `clusters`, covariance and intervals use the sandwich estimator (Liang, Zeger 1986) and quantiles
-    of t. If each winner is a majority of votes, `RaterDeletions` in `clusters` add the variance due to raters
-    (first-order).
+    of t. If each winner is a majority of votes, `RaterDeletions` in `clusters`, which say how it changes without a
+    rater, add the variance due to raters (first-order).
     """
     names, first_item, second_item, outcome, counts = encode_comparisons(first, second, winners)
     ties, first_wins, second_wins = counts.astype(np.float64)
