@@ -108,7 +108,7 @@ def match_sources(first: SourceJudgments, second: SourceJudgments) -> MatchedSou
 
 
 def _count_merged(groups: Ints) -> int:
-    """Return how many units are in the group of another unit."""
+    """Return how many units are in the group of an earlier unit."""
     return len(groups) - len(np.unique(groups))
 
 

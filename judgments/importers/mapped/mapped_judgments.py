@@ -117,7 +117,7 @@ class MappedJudgments(TableJudgments):
     def _answered_records(
         self, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
     ) -> Iterator[Record]:
-        """Yield the records that have an answer. Count the records without an answer in the notes.
+        """Yield the records that have an answer. Count the others in the notes, except HITs that nobody has done.
 
         This is a `RecordReader`. It ignores ``columns``, since the mapping names the file's columns.
         """

@@ -64,7 +64,7 @@ def correlation(
             each row is a cluster if there are no `clusters`.
         resamples: number of resamples. With 0, there is no bootstrap interval.
         clusters: columns by which rows are clustered; p and interval are then computed without resampling. If the
-            second vector holds people's means, the column "rater" may be its `means_without_raters`.
+            second vector holds people's means, "rater" may be these without each rater (`means_without_raters`).
     """
     checked_options, deletions = Options.with_raters(**options)  # means without each rater, or None
     one_of(coefficient, COEFFICIENTS, "coefficient")
