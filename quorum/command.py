@@ -258,7 +258,7 @@ def _print_completions(line: list[str]) -> None:
 
 
 def _make_parser(line: list[str]) -> ArgumentParser:
-    """Return a parser of all subcommands. Only the subcommand in `line` has its options."""
+    """Return a parser of all subcommands. Of those in Django, only the subcommand in `line` has its options."""
     parser = ArgumentParser(prog="quorum")
     groups = {"": parser.add_subparsers()}  # by first word, such as "dataset"; "" has subcommands of one word
     _add_run_options(groups[""].add_parser("run", help=COMMANDS_OUTSIDE_DJANGO["run"]))

@@ -222,7 +222,7 @@ class DesignFitter:
         self.fit_controls(material)
 
     def fit_splits(self, material: Material) -> None:
-        """Use the dataset's largest split if it lacks the one to sample; use the same if it lacks that of checks."""
+        """If the dataset lacks the split to sample, use its largest. If it lacks that of checks, use the one to sample."""
         sizes = Counter(image.split for image in material.images if image.split)
         sampling, controls = self.values["sampling"], self.values["controls"]
         if not sizes:
@@ -353,7 +353,7 @@ class DesignFitter:
         # each failure takes one check question away or, once, the filter
         for _ in range(self.checks_per_page + 2):
             design = self.design()
-            # without a filter, and without check questions that would be larger than a small group, none is filled up
+            # fill up small groups of texts only for a filter, or so that check questions do not differ by their size
             if not (design.filter.bleu_pre or needs_split(design)):
                 self.values["filter"]["fill_to"] = 0
                 design = self.design()
@@ -371,7 +371,7 @@ class DesignFitter:
                     return
             else:
                 self.pages_before_repeat = count_control_pool(batch.hits, grouped=kind.grouped).lasts
-                # an arena's units are in the pool; filtered units only fill up groups
+                # an arena's units are in the pool; filtered texts only fill up a small group of an item's texts
                 units = chain(batch.pool, *(hit.units for hit in batch.hits))
                 self.item_count = sum(not (unit.control or unit.filtered) for unit in units)
                 if 0 < (check_count := controls["per_hit"]) < self.checks_per_page:
