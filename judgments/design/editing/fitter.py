@@ -222,7 +222,7 @@ class DesignFitter:
         self.fit_controls(material)
 
     def fit_splits(self, material: Material) -> None:
-        """If the dataset lacks the split to sample, use its largest. If it lacks that of checks, use the one to sample."""
+        """Replace the split to sample, if it is missing, by the largest, and that of checks by the split to sample."""
         sizes = Counter(image.split for image in material.images if image.split)
         sampling, controls = self.values["sampling"], self.values["controls"]
         if not sizes:
