@@ -88,7 +88,7 @@ def find_objections(
 
 @commit_as_one_order
 def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
-    """Approve submitted or rejected assignments. Return the number of assignments that are approved.
+    """Approve submitted or rejected assignments. Return the number of those that are, or will be, approved.
 
     Work that a crowd pays is approved only after the crowd has answered (``annotation.crowds.outbox.effects``), and all
     assignments of a session together.
@@ -140,7 +140,7 @@ def approve_without_objection(*, study: Study, by: User | None = None) -> int:
 def reject_assignments(
     *, study: Study, assignments: Collection[UUID], reason: str, by: User | None = None
 ) -> int:
-    """Reject submitted assignments with a reason that the worker reads. Return the number of rejected assignments.
+    """Reject submitted assignments with a reason that the worker reads. Return their number.
 
     Work that a crowd pays is rejected only later, as in ``approve_assignments``.
     """

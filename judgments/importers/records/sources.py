@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class ImportSource:
-    """A file or folder to import. Its rows can be read only once. ``notes`` are complete after the last row."""
+    """A file or folder to import. ``notes`` are complete after the last row; another reading adds to them again."""
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
         self.path = path
