@@ -170,7 +170,7 @@ def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User
 def imported_predictions(study: Study, units: Ints) -> dict[str, Floats]:
     """Return each model's (U, L) predicted shares of L labels, by name; nan without a prediction.
 
-    ``units`` are the (U,) row ids of the units.
+    ``units`` are the (U,) row ids of the units. Models that predict none of them are left out.
     """
     predictions = {}
     for prediction in Prediction.objects.filter(study=study).order_by("name"):

@@ -48,7 +48,7 @@ class AnswersByQuestion(TemplatePart, OpenAggregation):
     def combine(self, answers: list[Mapping[str, Any]]) -> Consensus:
         """Return a consensus whose ``answer`` has the outcome of each question.
 
-        An outcome is the ``answer`` that most workers gave with its ``votes``, or the ``mean`` and the ``median`` of
+        An outcome has the ``answer`` of most workers and all ``votes``, or the ``mean`` and the ``median`` of
         numbers, or all ``texts``; ``n`` is the number of answers. ``share`` and ``margin`` of the consensus are means
         over the closed questions. ``tie`` is True if any of them is tied.
         """

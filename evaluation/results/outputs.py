@@ -181,7 +181,7 @@ class Outputs:
         means = np.divide(score_sums, output_counts, out=np.zeros(len(score_sums)), where=output_counts > 0)
         weight = sign[system] / output_counts[system]
         mean = float(means @ sign[: len(means)])  # `bincount` ends at the largest code
-        # The influence of an item on the contrast: the weighted sum of its outputs' deviations from their system's mean.
+        # An item's influence on the contrast: the weighted sum of its outputs' deviations from their system's mean.
         deviations = weight * (score - means[system])
         influence: Floats = np.bincount(item, deviations, minlength=item_count).astype(np.float64)
         clusters = Clusters.from_columns({ITEM: self.cluster[has_all_systems]}, n)

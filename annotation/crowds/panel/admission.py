@@ -84,9 +84,9 @@ def find_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
 
 
 def start_session(*, study: Study, ids: PanelIds, consent: bool, country: str = "") -> CrowdSession:
-    """Return the person's session, or create it. If no place is free, the new session ends at once.
+    """Return the person's session, or create it. If no place is free or can be freed, the new session ends at once.
 
-    If all places are taken, a place that may belong to somebody with an invented id is freed first.
+    A place can be freed if it may belong to somebody with an invented id.
 
     Raises:
         LinkProblem, JoinRefused, CountryProblem, StudyPaused, TooManyAttempts: nothing is stored.
