@@ -60,7 +60,7 @@ class CrowdComparison:
         reports = list(self.backend.fetch_publications(self.study, known=open_publications))
         self.sync_reported(reports, progress)
         self.note_missing(open_publications, {report.external_id for report in reports})
-        # slots beyond the places, for people whom the crowd did not confirm
+        # open ones beyond those of the design, which were added for people whom the crowd sent
         remove_extra_slots(study=self.study)
 
     def mark_changed_publications(self) -> None:

@@ -142,7 +142,7 @@ def caption_texts(
     """Return the captions that have a consensus and a reference, and counts of the captions left out.
 
     If a reference equals the caption, the reference is removed or, if ``without_own``, the caption is left out.
-
+    A caption that audits the study's filter has the number of rejected captions that it represents as its weight.
     Raise NothingToCompare if no caption remains because references are missing, and EvaluationError if none remains for
     another reason.
     """
