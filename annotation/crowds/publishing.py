@@ -52,7 +52,7 @@ def plan_publications(*, study: Study, by: User | None = None, skip_hits: Collec
     Return the number of new external HITs.
 
     Args:
-        skip_hits: row ids of HITs that are not published, in addition to those that are open. None stands for the
+        skip_hits: row ids of HITs to leave out, in addition to those that are open. None stands for the
             whole study, which a panel gets as one external HIT.
     """
     backend = backend_of(study)

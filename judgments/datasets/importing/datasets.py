@@ -147,7 +147,7 @@ def _import_with_systems(systems: Collection[str], **values: Any) -> ImportSumma
 def _import_again(
     dataset: Dataset, open_source: Callable[[], DatasetSource], images: str | None, user: User | None
 ) -> ImportSummary:
-    """Compare a source with the stored ``dataset``. Add the pictures, as a change (``created``), if it has none.
+    """Compare a source with the stored ``dataset``. Add the pictures if it has none; ``created`` is then true.
 
     Raises:
         DataConflict: the dataset has other rows, or is not visible to the user.
