@@ -59,7 +59,7 @@ def open_session(*, publication: Publication, worker: Worker, external_id: str) 
 def receive_worker(
     *, publication: Publication, worker_id: str, assignment_id: str, consent: bool = False
 ) -> CrowdSession:
-    """Store the arrival of a Mechanical Turk worker. Return their session; if it had ended, it is reopened.
+    """Store the arrival of a Mechanical Turk worker. Return their session; if returned or timed out, it is reopened.
 
     Raises:
         JoinRefused, ArrivalRefused, TooManyAttempts: nothing is stored.

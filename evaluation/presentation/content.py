@@ -152,7 +152,7 @@ def plain_table(
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A line to compare values with. A dashed line is a fixed value, such as chance; a solid line is people's value."""
+    """A line to compare values with: dashed for chance and the like, solid for people's or the best possible value."""
 
     label: str
     value: float
@@ -341,7 +341,7 @@ class Report:
     """A report. Its fields, except ``parts``, are the keys of ``report.json``.
 
     Attributes:
-        signature: signature of the judgments.
+        signature: text that states how the judgments were made.
         data_hash: hash of the judgments.
         methods: paragraphs on methods for a paper.
         citations: distinct keys of ``references.bib``.

@@ -62,7 +62,7 @@ class StudyConsensus:
 
     Attributes:
         units, pairs: all units and pairs.
-        of_unit: consensus of the judged units, by row id.
+        of_unit: consensus of the judged and of the adjudicated units, by row id.
         of_pair: consensus of pairs, by row id.
         decisions: adjudications by unit row id. Their values are also in ``of_unit``.
         data_hash: hash of the judgments, published winners and decisions.
@@ -97,7 +97,7 @@ def columns_and_others(
 
 
 def values_at(consensus: Mapping[int, Consensus], units: Ints) -> tuple[Floats, Flags]:
-    """Return the (U,) consensus values of units, nan for a tie, and (U,) flags of units that have a consensus."""
+    """Return the (U,) consensus values of units, nan for ties and without one, and (U,) flags of units with one."""
     values, has_consensus = np.full(len(units), np.nan), np.zeros(len(units), dtype=np.bool_)
     columns, other_outcomes = columns_and_others(consensus)
     if columns is not None:

@@ -278,12 +278,12 @@ def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
 
 def _models_context(study: Study, result: dict[str, Any]) -> dict[str, Any]:
     model = result.get("dawid_skene", {})
-    model_table = model_rows(study, model)
+    model_table = model_rows(study, model)  # the first items on which it differs from the consensus
     return {
         "model": model,
         "model_sentence": model_sentence(model),
         "model_rows": model_table,
-        "hidden_model_row_count": max(0, model.get("differ", 0) - len(model_table)),  # of differing items
+        "hidden_model_row_count": max(0, model.get("differ", 0) - len(model_table)),
         "other_models": other_models(result.get("models", {})),
         "model_choices": [(name, _(label)) for name, label in WORKER_MODELS.items()],
     }

@@ -58,8 +58,8 @@ class BothOrdersCoefficient:
     def read(self, data: Data | PatternedRatings) -> AgreementData:
         both_orders, _ = self._both_orders(patterns_of(data, numeric=True))
         data_of_orders = self.coefficient.read(both_orders)
-        # These data have each unit twice, in the two halves of the (2P,) patterns; only `units` and `judgments` do not.
-        # Return each unit once, so that a resample draws both of its orders together, with the same weight.
+        # The coefficient reads each unit twice, from both halves of the (2P,) patterns. Return each once, so that a
+        # resample draws both of its orders together, with the same weight.
         return replace(
             data_of_orders,
             statistic=lambda weights: data_of_orders.statistic(np.tile(weights, 2)),
