@@ -24,7 +24,7 @@ ASCII_ESCAPED = r"[^ !#-\[\]-~]"  # characters that JSON in ASCII escapes
 
 
 class DataHash:
-    """SHA-256 of judgments in the order of unit and worker name: their answers and whether they are included.
+    """SHA-256 of judgments, added in the order of unit and worker name: their answers and whether they are included.
 
     Row ids and times are not hashed.
 
