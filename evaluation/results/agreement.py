@@ -189,8 +189,8 @@ def measure_agreement(
     The keys are:
 
     - ``alpha``: alpha at the kind's level;
-    - ``ordinal``: ordinal alpha, for interval levels, and for pairs with more than two answers from "first by far" to
-      "second by far", without "neither";
+    - ``ordinal``: ordinal alpha, for interval levels, and for pairs with more answers than the two sides, of answers
+      from "first by far" to "second by far", without "neither";
     - ``coefficients``: other coefficients, for short scales;
     - ``by_kind``: alpha by pair kind, if there are kinds;
     - ``one_against_rest``: how often one judge agrees with the majority of the others, for nominal levels;
@@ -237,7 +237,7 @@ def measure_agreement(
     figures: dict[str, Any] = {"alpha": alpha.of_all(patterned)}
     if level == "interval":
         figures["ordinal"] = replace(alpha, level="ordinal").of_all(patterned)
-    # Ordinal alpha needs degrees of preference, not only sides. Values contain the confidence as multiples of SURE.
+    # With only two answers, ordinal alpha is nominal alpha. Values contain the confidence as multiples of SURE.
     if kind.two_sided and len({value % SURE for value in kind.values}) > len(SIDES):
         figures["ordinal"] = _alpha_of_preferences(alpha, ratings, table.full_value[is_included])
     if len(kind.outcomes) <= MAX_OUTCOMES:

@@ -517,9 +517,9 @@ class Kind(ABC):
         return ""
 
     def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
-        """Return the study-file tables that correspond to the kind's setting, a text such as "both_bad,confidence".
+        """Return the study-file tables that correspond to the kind's setting, a text such as "neither,confidence".
 
-        The result is like ``{"answers": {"both_bad": True, "confidence": True}}``.
+        The result is like ``{"answers": {"neither": True, "confidence": True}}``.
         """
         return {}
 

@@ -24,8 +24,8 @@ ITEM, RATER = "item", "rater"
 TOO_FEW_CLUSTERS = "{are} {count} {name}{s}, expected {fewest} or more to say what others would give"
 FIXED_NOTE = "with {count} {name}{s}, expected {fewest} or more, the interval is for {these} {name}{s} alone"
 
-# The clusters of rows: "naive" (each row is a cluster), or (N,) columns by name, such as item and rater. Statistics of
-# people's winners or means also accept `RaterDeletions` in place of the raters' column.
+# The clusters of rows: "naive" (each row is a cluster), or (N,) columns by name, such as item and rater. In statistics
+# of people's winners or means, the raters' column may be `RaterDeletions`: how these change without each rater.
 ClusterColumns = str | Mapping[str, Any]
 
 
