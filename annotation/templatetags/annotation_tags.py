@@ -126,7 +126,7 @@ register.filter("inline", render_inline)
 
 @register.filter
 def language_direction(text: str, language: str = "") -> str:
-    """Return the writing direction of a language tag (BCP 47), "rtl" or "ltr".
+    """Return the writing direction of a text by its language tag (BCP 47), "rtl" or "ltr". The text is not read.
 
     Without a language, return "auto": browsers then go by the first letter of the text.
     """

@@ -104,7 +104,7 @@ class KeywordCounts(OpenAggregation):
 
 class KeywordResults(Results):
     def figures(self, judgments: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        """Return how well the answers agree, by words and by stems, and the number of workers per stem of each unit.
+        """Return how well the answers agree, by words and by stems, and how often each stem was given, by unit.
 
         The former are ``pairwise_f1`` and ``pairwise_f1_of_stems`` of the study, the latter is ``stems`` of the units.
         """
