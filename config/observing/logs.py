@@ -55,7 +55,7 @@ def _escape_unprintable(text: str) -> str:
 
 
 class JSONFormatter(JsonFormatter):
-    """Write time, level, logger, message, and the log fields of the request or job.
+    """Write time, level, logger, message, traceback, and the log fields of the request or job and of the access log.
 
     Write no other attributes, since Django adds the request to records, and its query may contain codes.
     """

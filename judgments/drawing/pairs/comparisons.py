@@ -21,7 +21,7 @@ class AcceptedPairs:
 
     Attributes:
         min_references: number of references that a pair needs.
-        allow_no_references: whether pairs may have no references if ``min_references`` is 0; else they need one.
+        allow_no_references: whether callers of ``accept`` allow pairs without references, if ``min_references`` is 0.
         by_kind: the drawn pairs by kind, which the caller of ``accept`` adds.
         skipped_pairs: number of pairs that were not accepted because of too few references.
     """
