@@ -82,7 +82,7 @@ class CompareJudges(OperationCommand):
 
 
 def _agreement_row(judge: Mapping[str, Any]) -> tuple[Cell, ...]:
-    """Return a judge's row. Quantities have no share of agreement, and answers to single texts no orders."""
+    """Return a judge's row. Grades and points have no share of agreement, and answers to single texts no orders."""
     agreement = estimate_of(judge["agreement"]) if judge["agreement"] else BLANK
     same_in_both_orders = judge["side"]["consistent"]["value"] if judge["side"] else BLANK
     return judge["name"], agreement, estimate_of(judge["alpha"]), same_in_both_orders, judge["units"]

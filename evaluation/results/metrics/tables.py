@@ -35,7 +35,7 @@ def kinds_with_all(kinds: list[str]) -> list[str]:
 def accuracy_by_metric(
     metrics: Mapping[str, Mapping[str, Any]],
 ) -> tuple[list[str], dict[str, Mapping[str, Any]]]:
-    """Return the pair kinds, with "all" last, and accuracy by metric and kind, best metric first."""
+    """Return the pair kinds (then "all", unless there is one), and accuracy by metric and kind, best metric first."""
     accuracy = {name: figures["accuracy"] for name, figures in metrics.items()}
     kinds = kinds_with_all(pair_kinds(chain.from_iterable(accuracy.values())))
     best_first = sorted(accuracy, key=lambda name: -(accuracy[name][kinds[-1]]["value"] or 0.0))
