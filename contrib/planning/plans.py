@@ -96,7 +96,7 @@ def store_power_plan(
 
     Args:
         result: a result of ``compute_plan``.
-        source: the ``source`` of ``PilotEstimates``; None if no pilot was used.
+        source: the pilot that assumptions come from (``PilotEstimates.source``); None if no pilot was used.
     """
     pilot_settings = dict(source or {})
     data_hash = pilot_settings.pop("data_hash", "")
