@@ -39,7 +39,7 @@ STATUS_BY_WORD = {
     "pending": "submitted",
     "pendingreview": "submitted",
     "pendingapproval": "submitted",
-    "": "submitted",  # a list without a status names the people who came back
+    "": "submitted",  # a list without statuses names the people who came back to the panel
     "rejected": "rejected",
     "returned": "returned",
     "timedout": "timed-out",

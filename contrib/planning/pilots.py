@@ -256,7 +256,7 @@ def estimate_metric_difference(
     ``right`` is the share of consensuses that are right.
 
     Raises:
-        EvaluationError: a metric was not evaluated.
+        EvaluationError: a metric was not evaluated, or no pair has a consensus.
     """
     winners = {metric: _winners_of_metric(study, metric) for metric in (first, second)}
     consensus = _consensus_winners(study)

@@ -54,8 +54,8 @@ class MeanGrade(Aggregation):
     def __init__(self, listed_grades: Sequence[float] = ()) -> None:
         """Initialise the rule.
 
-        ``listed_grades`` are the grades that the votes of every unit list, even with count 0. If there are none, as
-        for the slider, the votes list only the grades that workers gave.
+        The votes of each unit have an entry for each of ``listed_grades``, even with count 0. If there are none, as for
+        the slider, the votes have entries only for the grades that workers gave.
         """
         self._listed_grades = listed_grades
 

@@ -55,7 +55,7 @@ class RankingResult(Result):
     value: mean (for the median rank, median) over the queries with a relevant item. per_query: (Q,) values, nan for the
     `undefined` queries without a relevant item; a rank is inf if no relevant item was returned. unjudged: number of
     unjudged items that the measure used or left out, or None if `relevant` does not say which items are judged.
-    best_case, best_per_query: what `value` and `per_query` would be if these items were relevant.
+    best_case, best_per_query: what `value` and `per_query` would be if the unjudged items used were relevant.
     """
 
     measure: str

@@ -23,7 +23,7 @@ class MaterialCounts:
 
     Attributes:
         pairs: number of candidate pairs; None if units are single.
-        references: fewest and most references of a pair; (0, 0) if none was shown.
+        references: fewest and most references of a pair or image; (0, 0) if none was shown.
     """
 
     units: int

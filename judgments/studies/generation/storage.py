@@ -132,7 +132,7 @@ def _store_places(study: Study, unit_ids: npt.NDArray[np.int64], hit_sizes: Sequ
 
 
 def _store_outcome_bounds(design: StudyDesign, batch: Batch, unit_ids: npt.NDArray[np.int64]) -> None:
-    """Store whether each judged unit keeps all its judgments. ``unit_ids`` are in the order of the HITs."""
+    """Store which judged units get all judgments, without early stopping. ``unit_ids`` are in the order of the HITs."""
     full_depth_numbers = full_depth_hits(design, len(batch.hits))
     numbered_units = ((number, unit) for number, hit in enumerate(batch.hits) for unit in hit.units)
     insert_rows(
