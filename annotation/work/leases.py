@@ -37,7 +37,7 @@ class Lease:
 def reserve_next(*, assignment: Assignment) -> Claim | None:
     """Reserve the HIT after ``assignment``, so that its page can be prefetched.
 
-    A repeated call returns the same HIT. Return None if no HIT is left, or if ``assignment`` is no longer in
+    A repeated call returns the same HIT. Return None if no HIT can be reserved, or if ``assignment`` is no longer in
     progress.
     """
     if not Assignment.objects.with_lease(timezone.now()).filter(pk=assignment.pk).exists():
@@ -74,7 +74,7 @@ def extend_lease(*, assignment: Assignment) -> Lease:
     A call soon after another one changes nothing.
 
     Raises:
-        NoMoreTime: the worker gave no answer in the last half of the lease, or used all extensions.
+        NoMoreTime: the worker gave no answer within half a lease's time before now, or used all extensions.
         TooLate: the lease had ended.
         AlreadyEnded: the assignment was submitted or returned.
     """

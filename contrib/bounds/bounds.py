@@ -161,7 +161,7 @@ def leave_one_out_bounds(
 
     Args:
         metrics: names of metrics; by default those of WG16, without METEOR if its tables are missing.
-        item: name of the item whose captions are ranked; by default the first with two captions.
+        item: name of the item whose captions are ranked; by default the first with several captions.
         others: names of other datasets, whose captions are replacements.
         captions: number of captions of each item that are replaced; None for all.
         corpus: a text file, or a folder of text files, whose sentences and words are replacements, too.

@@ -18,7 +18,9 @@ from judgments.kinds import KINDS
 from judgments.models import HIT, HITUnit, Study
 from judgments.studies.designs import design_of
 
-HitItems = list[tuple[int, bool]]  # each unit's item, and whether it repeats a unit, on a screen of its own
+HitItems = list[
+    tuple[int, bool]
+]  # each unit's item, and whether the unit is a repetition, which has its own screen
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,8 @@ def _effort_of_page(
 
     Args:
         items_by_hit: the examined HITs, by row id; empty before HITs are generated.
-        notes: the study's notes, written when its units were drawn. They have the numbers of units and of screens of
-            the largest page (``LARGEST_PAGE``, ``SCREENS``) where documents stay whole, and the former in an arena.
+        notes: the study's notes, written when its units were drawn: the largest numbers on a page of units, in an arena
+            and where documents stay whole (``LARGEST_PAGE``), and of screens, where two units share one (``SCREENS``).
         has_changed: whether a HIT has a version above 0.
     """
     is_grouped = KINDS[design.protocol].grouped  # a step is an image with all its captions instead of a unit

@@ -33,7 +33,7 @@ def make_design(values: dict[str, Any], *, saved_presets: Mapping[str, Preset] =
 
 
 def problems_in(values: dict[str, Any]) -> list[DesignError]:
-    """Return the errors of a design, at most one for each key.
+    """Return the errors of a design: one for each invalid key or, if there is none, one for each contradiction.
 
     ``make_design`` raises only the first of them, and does not check the access code: older studies keep their codes.
     """

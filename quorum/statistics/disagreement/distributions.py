@@ -50,7 +50,7 @@ class SoftLabels(Result):
     units, labels: names, ascending. counts, shares: (U, L) numbers and shares of answers. judgments: (U,) numbers of
     answers. entropy: (U,) estimated entropy of the population's answers, in nats, which is the lowest expected
     cross-entropy that a prediction can reach; nan if a single judgment allows no estimate. floor: mean entropy.
-    concentration: (L,) parameters of the Dirichlet distribution of units; nan unless `correction` is "dirichlet".
+    concentration: (L,) Dirichlet parameters of units' probabilities of labels; nan unless `correction` is "dirichlet".
     """
 
     units: NDArray[Any]
