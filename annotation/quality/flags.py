@@ -158,7 +158,7 @@ def has_stopping_flag(cases: Sequence[Case]) -> bool:
 
 @transaction.atomic
 def confirm_flag(*, case: Case, why: str, by: User | None) -> Case:
-    """Confirm an open flag. Exclude the worker, unless the detector has already excluded them."""
+    """Confirm an open flag. Exclude the worker, unless they are already excluded."""
     open_case = _lock_open_case(case)
     study, worker = open_case.study, open_case.worker
     exclusion = active_exclusion(study, worker) or exclude_worker(
@@ -169,7 +169,7 @@ def confirm_flag(*, case: Case, why: str, by: User | None) -> Case:
 
 @transaction.atomic
 def dismiss_flag(*, case: Case, why: str, by: User | None) -> Case:
-    """Dismiss an open flag: lift its exclusion, and unpause the worker unless another flag is open."""
+    """Dismiss an open flag: lift its exclusion, and unpause the worker unless another open flag stops them."""
     open_case = _lock_open_case(case)
     study, worker = open_case.study, open_case.worker
     dismissed_case = _store_decision(open_case, Case.State.DISMISSED, why, by, open_case.exclusion)

@@ -42,7 +42,7 @@ class WorkerSummary:
         seconds: the active time of these judgments.
         controls: accuracy on control items, if the study shows it.
         has_lease: whether the worker has a page of work in progress.
-        has_more_work: whether the study is open and has a HIT that the worker has not done.
+        has_more_work: whether the study is open and has a HIT with an open slot that the worker has not done.
         rejected_assignments: the newest ones, at most ``MAX_REJECTED`` over all studies.
         quiz: "open" until the quiz is passed, "failed" if no attempt is left, else "".
     """

@@ -41,7 +41,7 @@ class _State:
         self._last_failure = 0.0
 
     def begin(self, outage: str, error: BaseException) -> None:
-        """Record a failure. Log the outage, unless the last failure had the same cause."""
+        """Record a failure. Log the outage, unless it is the present one, which is logged already."""
         with self._lock:
             previous_outage = self._outage
             self._outage = outage

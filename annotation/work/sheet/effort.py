@@ -18,9 +18,7 @@ from judgments.kinds import KINDS
 from judgments.models import HIT, HITUnit, Study
 from judgments.studies.designs import design_of
 
-HitItems = list[
-    tuple[int, bool]
-]  # each unit's item, and whether the unit is a repetition, which has its own screen
+HitItems = list[tuple[int, bool]]  # each unit's item, and whether it is a repetition on its own screen
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ def _evaluate_on_captions(
         anonymous=votes.anonymous,
     )
     weights = None
-    if weight_by_unit := loaders.weights_of_units(study):  # {} unless rejected captions audit the filter
+    if weight_by_unit := loaders.weights_of_units(study):  # {} unless the filter's rejects are judged, too
         weights = np.array([weight_by_unit.get(pk, 1.0) for pk in scores.row_ids.tolist()])
     return correlation_so_far(means, scores.by_metric, clusters, weights)
 

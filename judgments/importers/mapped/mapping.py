@@ -76,7 +76,7 @@ MAPPABLE_COLUMNS = (
 TEXT_COLUMNS = {*UNIT_TEXT_COLUMNS, "caption", "text", "first", "second"}
 STRUCTURED_COLUMNS = {"answer", "spans", "content", "marks", "systems", "expected"}  # lists or objects
 EXAMPLE_PAIRS = "pairs such as image=filename,value=rating"
-# columns of which a mapping must have one, and what the error message found and expected otherwise
+# columns of which a mapping must have one, and what an error message says was found, and expected, otherwise
 REQUIRED_COLUMNS = (
     ((*CONTENT_COLUMNS, *ANSWER_COLUMNS), "nothing", EXAMPLE_PAIRS),
     (("unit", *CONTENT_COLUMNS), "nothing that was judged", "image=COLUMN, say, or unit=COLUMN"),

@@ -121,7 +121,7 @@ def read_answers(lines: Iterable[str], measure: str) -> dict[str, tuple[str, ...
 def substitution_scores(
     answers: Mapping[str, tuple[str, ...]], gold: SubstitutionGold, measure: str
 ) -> SubstitutionScores:
-    """Score one system. The images of the scores are the gold items in order."""
+    """Score one system. The scores of single items (`KeywordScore.images`) are in the order of the gold items."""
     if measure not in MEASURES:
         raise UnknownName("measure", measure, MEASURES)
     score = keyword_best if measure == "best" else keyword_oot
