@@ -78,7 +78,7 @@ def alpha(
     """Return Krippendorff's alpha of judgments, or of a (raters, units) array in which nan is a missing answer.
 
     Values are used as they are, and units are regarded as independent. By contrast, the command `agreement` reads the
-    protocol of an export, so it counts choices between two texts in both orders, and clusters units by item.
+    protocol of an export, counts choices between two texts also with the texts exchanged, and clusters units by item.
     """
     if is_table(judgments):
         units, workers, values = read_judgments(judgments, unit, worker, value)

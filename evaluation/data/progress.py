@@ -25,7 +25,7 @@ ROWS_PER_BATCH = 2_000
 def study_progress(study: Study) -> dict[str, Any]:
     """Return counts of HITs, assignments and judgments, as a dict.
 
-    hits, hits_done: number of HITs, and of those whose slots are all submitted.
+    hits, hits_done: number of HITs, and of those whose slots are all submitted or saved.
     assignments: number of assignments by state.
     wanted: number of judgments that the study asks for; 0 for imports.
     judgments: number of judgments, without revisions.
@@ -78,7 +78,7 @@ def _count_saved(study: Study) -> dict[str, Any]:
 
     full: votes that the study would ask for without early stopping.
     spared, share: votes saved so far, and their share of ``full``.
-    wanted: judgments that the study still asks for in all, with those of control items.
+    wanted: judgments that the study asks for in all, less the saved votes, with those of control items.
     units, done: number of units, and of those that need no more votes.
     copies, copies_spared: slots of HITs, and those saved so far.
     expected: share of votes that the design expects to save.

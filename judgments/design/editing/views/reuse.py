@@ -50,7 +50,7 @@ def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "preset_titles": preset_titles(design_of(study).judged),
         "saved_presets": newest_presets(MAX_STUDIES_OFFERED),
         "earlier_designs": earlier_designs(study),
-        "is_designed": study.source == Study.Source.DESIGNED,  # published judgments have no design
+        "is_designed": study.source == Study.Source.DESIGNED,  # imported judgments have no design
     }
     # ``sent_duplicate`` or ``sent_save_preset``: the form that was refused, with its values
     if refusal is not None:
