@@ -94,7 +94,7 @@ def _refuse_ticket(request: HttpRequest) -> HttpResponse:
 
 
 def _without_secrets(response: HttpResponseBase) -> HttpResponseBase:
-    """Return the response without cookies, and with a policy that keeps the secret address out of Referer headers."""
+    """Return the response without cookies and X-Frame-Options, and keep the secret address out of Referer headers."""
     response.cookies.clear()
     del response.headers["X-Frame-Options"]
     response.headers.setdefault("Referrer-Policy", "no-referrer")

@@ -19,7 +19,7 @@ def read_corpus(path: Path, tokenizer: str = WG16_TOKENIZER) -> list[str]:
     Tags as in the Brown corpus of the Natural Language Toolkit (`The/at Fulton/np-tl`) are removed.
 
     Raises:
-        EvaluationError: there is no such line.
+        EvaluationError: a file cannot be read, or there is no such line.
     """
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.is_file() and _is_corpus_file(file.name))

@@ -168,7 +168,7 @@ class Submission(models.Model):
 
 
 class SubmissionContent(models.Model):
-    """What is too large for lists of submissions: captions, and scores by image, hidden as they tell of references."""
+    """A submission's captions, and its scores by image, which are never shown, since they tell of references."""
 
     submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="content")
     captions = models.BinaryField(help_text="JSON list in the order of the images, packed by zlib.")

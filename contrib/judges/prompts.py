@@ -179,7 +179,7 @@ def prompt_for_unit(
 def picture_url_of(item: Item) -> str:
     """Return an image's picture as a data URL, upright and without metadata.
 
-    If the picture is not stored here, return its external address, or "".
+    If the picture is not stored here, return its external address, or "". Raise EvaluationError if it cannot be read.
     """
     if not item.picture:
         return item.url

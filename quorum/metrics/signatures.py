@@ -30,7 +30,7 @@ def vocabulary_name(vocabulary: Collection[str]) -> str:
 
 
 def call_of_measure(text: str, functions: Mapping[str, Callable[..., Any]]) -> Call:
-    """Return the call that a signature describes; `functions` are the `CALLS` of a module.
+    """Return the call that a signature describes. `functions` (`CALLS` of a module) are by their names in signatures.
 
     Raise BadSignature if the signature names none of the functions, or has an option that its function lacks.
     """

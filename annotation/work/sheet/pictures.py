@@ -63,7 +63,7 @@ def item_at(assignment: Assignment, position: int) -> Item | None:
 
 
 def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBase:
-    """Return an uploaded picture, which only this browser may cache. Raise Http404 if it is missing.
+    """Return an uploaded picture, which only this browser may cache. Raise Http404 if it is missing or too large.
 
     The picture is the original without metadata, or the version scaled to the ``width`` in the address.
     """

@@ -78,7 +78,7 @@ class _OmissionScan(HTMLParser):
             elif name == "style":
                 self.note("styles")
             elif name in ADDRESSES and tag not in FRAMES | {"form", "script", "link", "base"}:
-                # The tags that are left out here have sentences of their own.
+                # The tags that this condition excludes have sentences of their own.
                 field_match = FIELD.fullmatch(value.strip())
                 if not field_match and not KNOWN_ADDRESS.match(value):
                     self.note("addresses", value.strip()[:80])

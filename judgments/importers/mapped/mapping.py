@@ -233,7 +233,7 @@ class ColumnMapping(BaseModel):
         return tuple(name for name, sources in self.columns.items() if len(sources) == 1)
 
     def check(self, path: Path, column_names: Iterable[str]) -> None:
-        """Raise ImportProblem for columns that Quorum does not have, and for an unknown time zone."""
+        """Raise ImportProblem for columns that Quorum lacks, answers as workers' names, and an unknown time zone."""
         column_names = tuple(column_names)
         for name, sources in self.columns.items():
             if name not in column_names and sources != (OMITTED_COLUMN,):

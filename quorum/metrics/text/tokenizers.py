@@ -23,7 +23,7 @@ class Tokenizer:
 
     Attributes:
         cut: the function that cuts a caption.
-        cut_piece: the function that cuts a piece of a caption between blanks.
+        cut_piece: the function that cuts a piece, which is a part of a caption without blanks.
         edges: the function whose bits say which pieces must be cut together with their neighbours (`ptb_edges`), or
             None if no pieces must.
     """
