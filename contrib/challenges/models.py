@@ -168,7 +168,7 @@ class Submission(models.Model):
 
 
 class SubmissionContent(models.Model):
-    """A submission's captions, and its scores by image, which are never shown, since they tell of references."""
+    """Captions and scores by image, too large for lists of submissions. Scores stay hidden: they tell of references."""
 
     submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="content")
     captions = models.BinaryField(help_text="JSON list in the order of the images, packed by zlib.")
