@@ -126,7 +126,7 @@ def replace_people(
 
 
 def _end_work(study: Study, worker: Worker) -> None:
-    """Return the HITs that the person holds, and end running sessions. ``_erase_answers`` deletes drafts."""
+    """Give back the HITs that the person holds, and end running sessions. ``_erase_answers`` deletes drafts."""
     work = Assignment.objects.filter(study=study, worker=worker)
     release_slots(work, Assignment.State.RETURNED)
     sessions = CrowdSession.objects.filter(study=study, worker=worker, status=CrowdSession.Status.WORKING)

@@ -60,7 +60,7 @@ class FileJudgments:
         protocol: the name of the protocol in the rows, or None.
         excluded_counts: number of rows left out, by reason (REASONS).
         contents: the results of the argument `read_content` of `read_judgment_table` for each unit; else empty.
-        has_answers_column: whether a row has the column `answers`; then values were given with strength or confidence.
+        has_answers_column: whether a row has the column `answers`; then values may have strength and confidence.
         scale: the scale that the rows name, or "".
         similar_labels: warnings about labels that differ only in type, case or blanks.
         items: (U,) the unit's item: its image, or the first image of its document; empty if a row has no image.

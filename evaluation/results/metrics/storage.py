@@ -18,7 +18,7 @@ from judgments.studies.generation.progress import Progress, no_progress
 
 @transaction.atomic
 def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
-    """Store the evaluation and its scores, replacing evaluations of older data."""
+    """Store the evaluation, and its scores in place of those of earlier evaluations with its signature."""
     study = evaluation.study
     analysis = Analysis.objects.replace(
         study=study,

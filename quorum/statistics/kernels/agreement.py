@@ -1,6 +1,6 @@
 """Compiled loops over the pairs of answers within units.
 
-Codes (N,) are indices into `positions` (V,) on the scale, ascending. Unit or group g has the codes
+Codes (N,) are indices into `positions` (V,), the different values on the scale, ascending. Unit g has the codes
 codes[starts[g]:starts[g + 1]]. `kind` says which `distance` is computed, such as SQUARED.
 """
 

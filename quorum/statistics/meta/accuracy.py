@@ -104,7 +104,7 @@ class PeoplesWinners:
     def from_winners(cls, winners: ArrayLike, **options: Unpack[Clustering]) -> PeoplesWinners:
         """Check (P,) winners, and return them with their clusters.
 
-        The option `clusters` may have `winners_without_raters` in addition to columns.
+        Besides columns, the option `clusters` may have the result of `winners_without_raters`.
         """
         checked_options, deletions = Options.with_raters(resamples=0, **options)
         consensus = consensus_winners(winners)
@@ -170,7 +170,7 @@ class PeoplesWinners:
     def difference(self, first: Ints, second: Ints, pairs: Flags, kind: str = "all") -> AccuracyDifference:
         """Return the difference of two metrics' accuracies on the pairs for which `pairs` (P,) is true, with its test.
 
-        first, second: (P,) `metric_winners` of the metrics. p is by t if pairs have clusters, else McNemar's.
+        first, second: (P,) `metric_winners` of the metrics. For p see `AccuracyDifference`.
         """
         has_consensus = pairs & (self.winners != 0)
         n = int(has_consensus.sum())
@@ -326,8 +326,8 @@ def pair_accuracy(
     """Return the accuracy of a metric on the pairs of each kind, and on all pairs as "all".
 
     first_scores, second_scores: (P,) scores of the first and of the second candidates of P pairs. winners: (P,)
-    people's winners: 1, 2, or 0 for none. kinds: (P,) kinds of the pairs. `clusters` may have `winners_without_raters`
-    in addition to columns; intervals then also generalise to other raters.
+    people's winners: 1, 2, or 0 for none. kinds: (P,) kinds of the pairs. Besides columns, `clusters` may have the
+    result of `winners_without_raters`; intervals then also generalise to other raters.
     """
     predicted_winners = metric_winners(first_scores, second_scores)
     people = PeoplesWinners.from_winners(winners, **options)
@@ -381,7 +381,7 @@ class AccuracyDifference(Inference):
     """Two metrics' accuracies on the pairs of one kind, and their difference with an interval by t.
 
     first, second: the accuracies on the `n` pairs with a consensus. difference: the first minus the second. p: by t
-    with clusters, else McNemar's exact p.
+    if pairs have clusters and the difference is not the same on all of them, else McNemar's exact p.
     """
 
     kind: str
