@@ -44,7 +44,7 @@ def growth_figure(alphas: Sequence[Mapping[str, Any]]) -> str:
 
     Args:
         alphas: rows such as ``{"judgments": 300, "n": 60, "value": 0.7, "low": 0.6, "high": 0.8}``, with defined
-            values; ``n`` is the number of items with two judgments.
+            values; ``n`` is the number of items with two or more judgments.
     """
     figure, axes = _new_curves(alphas[-1]["judgments"])
     x, values = [row["judgments"] for row in alphas], [row["value"] for row in alphas]

@@ -119,7 +119,7 @@ def _clean_number(question: FormQuestion, value: Any) -> int | float | None:
 
 
 def as_number(value: Any) -> int | float | None:
-    """Return a finite number, as int if it is whole; None for other values."""
+    """Return a number of at most GREATEST_NUMBER in size, as int if it is whole; None for other values."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     if not abs(value) <= GREATEST_NUMBER:  # the comparison is false for nan, too

@@ -64,6 +64,6 @@ def worker_results(
 
 
 def _review_order(worker_result: Mapping[str, Any]) -> tuple[bool, int, str]:
-    """Return a sort key: first workers who are not used, flagged, paused or excluded, then by number of judgments."""
+    """Return a sort key: first workers who are flagged, paused, excluded or not used, then by number of judgments."""
     needs_no_review = worker_result["used"] and not worker_result["rules"] and not worker_result["standing"]
     return needs_no_review, -worker_result["judgments"], worker_result["worker"]

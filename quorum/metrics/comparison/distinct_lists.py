@@ -1,4 +1,4 @@
-"""Lists of texts without repetition, so that the words of a list that many candidates share are counted once."""
+"""Lists of texts, each kept once, so that the words of a list that many candidates share are counted once."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain

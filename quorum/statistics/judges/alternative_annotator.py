@@ -64,7 +64,7 @@ class AlternativeAnnotatorResult(Inference):
 
     Attributes:
         raters: the people who were tested, ascending.
-        left_out: number of other people, who had too few units.
+        left_out: number of people who were compared with the judge on too few units.
         units: (R,) number of units on which the person was compared with the judge.
         judge_advantage: (R,) share of these units on which the judge is at least as near to the other people as the
             person is (rho_f).

@@ -64,7 +64,7 @@ class GroupedCorrelationResult(Inference):
 
 
 class PooledValue(NamedTuple):
-    """A mean over n groups, with the limits of its 95 % interval; all nan if there are no groups."""
+    """A mean over n groups, with the limits of its 95 % interval; these are nan if n is 0."""
 
     value: float
     low: float
@@ -112,8 +112,8 @@ def grouped_correlation(
             "system-level" the means of systems. The last has no interval, because a coefficient of few systems changes
             in steps.
         weights: (N,), only for the grouping "item", as in `correlation`. Items count equally nevertheless.
-        clusters: columns; for the grouping "item", also `RaterDeletions` of the means in `second`. By default the
-            interval resamples items, or systems for the grouping "system".
+        clusters: columns; for the grouping "item", also `RaterDeletions`: what the means in `second` are without each
+            rater. By default the interval resamples items, or systems for the grouping "system".
     """
     checked_options, deletions = Options.with_raters(**options)
     one_of(coefficient, COEFFICIENTS, "coefficient")

@@ -1,6 +1,6 @@
 """The base of formats with the consensus of answers, such as marked errors, with one line for each unit.
 
-Units without included judgments are omitted, and their number is in the manifest.
+Units without included judgments are omitted, as are those without a row; their number is in the manifest.
 """
 
 from __future__ import annotations
