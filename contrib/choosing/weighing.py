@@ -100,7 +100,7 @@ class WeightedEstimator:
     """Estimates results from N chosen rows of a population.
 
     A result is ``{"what": "accuracy", "name": "meteor", "kind": "HC", "plain": {"value": .7, "low": .6, "high": .8}}``
-    and ESTIMATE_FIELDS with weights ("effective": equally precise items of a uniform sample); ``plain`` is without.
+    and ESTIMATE_FIELDS with weights ("effective": size of an equally precise uniform sample); ``plain`` is without.
 
     Args:
         chance: (N,) probabilities with which the rows' items were chosen.

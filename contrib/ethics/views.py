@@ -61,7 +61,7 @@ def _launch_context(request: HttpRequest, study: Study) -> Context:
 
 
 add_page_part(PagePart("launch", "ethics/launch.html", _launch_context))
-add_operation(fill_in_ready_texts, label="Fill in the texts", inline=False)  # errors are above the page
+add_operation(fill_in_ready_texts, label="Fill in the texts", inline=False)  # errors are shown at the top
 
 
 @study_page("ethics", "Ethics board", order=84, section=StudySection.SHARE)

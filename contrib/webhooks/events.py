@@ -27,7 +27,7 @@ ENDED_STATES = (State.DELIVERED, State.GIVEN_UP)
 
 
 def note_submission(*, assignment: Assignment, judgments: int, **_: Any) -> None:
-    """Write messages about a submission, if a webhook wants them, which the assignment's annotation tells."""
+    """Write messages about a submission, if a webhook wants them, as an annotation in the assignment's query says."""
     if not getattr(assignment, HEARS_OF_SUBMISSIONS):
         return
     payload = {

@@ -96,7 +96,7 @@ class ImageCaptionKind(ChoiceKind):
 
         Args:
             texts_with_audit_flags: pairs of a text, and whether it is judged to audit the filter.
-            filtered: whether the texts did not pass the filter and only fill up a group.
+            filtered: whether the texts, left out by the filter or of another image, only fill the image's last group.
         """
         keys = self.unit_keys(design, image, [text for text, _ in texts_with_audit_flags])
         return [

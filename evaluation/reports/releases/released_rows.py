@@ -115,7 +115,7 @@ def released_pairs(study: Study) -> Iterator[dict[str, Any]]:
 
 
 def released_captions(study: Study) -> Iterator[dict[str, Any]]:
-    """Yield judged captions and references, in the dataset's order. For pairs, yield all references of the judged splits."""
+    """Yield judged captions and references, in the dataset's order. For pairs, all references of judged splits."""
     compares_pairs = KINDS[study.protocol].compares_pairs
     splits = load_references(study).splits if compares_pairs else []
     is_of_judged_splits = Q(item__split__in=splits, dataset=study.dataset_id)

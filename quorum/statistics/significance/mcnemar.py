@@ -23,8 +23,8 @@ class McNemarResult(Result):
 
     first_only, second_only: numbers of discordant pairs, in which only one of the two is right. exact_p: by the
     binomial distribution. statistic, p: chi-square with continuity correction. clustered_p: p by t of the share of
-    `first_only` among discordant pairs; if the share has no variance, by the signs of the clusters' sums; nan without
-    clusters.
+    `first_only` among discordant pairs; if the share has no variance, by the numbers of clusters in which either system
+    is right more often; nan without clusters.
     """
 
     first_only: int
