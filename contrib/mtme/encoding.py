@@ -35,7 +35,7 @@ class MtmeEncoding(Encoding):
 
     A part of the first stage has four float64 for each ``Cell``: system, segment, total, votes. One of the second has
     a JSON line for each system: ``{"system": ROW_ID, "corpus": {METRIC: SCORE}, "images": {METRIC: [SCORE, ...]}}``.
-    Counts: "references" is the most of a segment, "scored" are cells with votes, "left_out" answers about no system.
+    Counts: "references" are the most of any segment, "scored" cells with votes, "left_out" answers about no system.
     """
 
     counts = dict.fromkeys(("systems", "segments", "references", "scored", "left_out"), 0)

@@ -45,7 +45,7 @@ class UnpackedUpload:
     Attributes:
         path: its only file, or the folder with several files.
         pictures: the folder with pictures, if any.
-        root: the folder of all files; paths of parts are relative to it.
+        root: the folder of all files; paths in an `InspectedUpload` are relative to it.
     """
 
     path: Path

@@ -39,7 +39,7 @@ def withdraw_control(*, study: Study, unit_key: str) -> Unit:
             gettext("%(unit_key)r is not a check question of study %(slug)r.")
             % {"unit_key": unit_key, "slug": study.slug}
         )
-    if not unit.withdrawn:  # outdates cached units; before the places, by which HITs are found, are deleted
+    if not unit.withdrawn:  # outdate cached units, while HITs can still be found by the unit's places
         HIT.objects.filter(places__unit=unit).update(version=F("version") + 1)
     if study.state == Study.State.GENERATED:
         HITUnit.objects.filter(unit=unit).delete()
