@@ -73,7 +73,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Compu
     del all_units  # the judged ones, which are no control items, have been copied
     images, anonymous = _images_of_units(study, units, scores), loaders.is_anonymous(study)
     votes = _sort_votes(table, units, images, table.is_counted & ~np.isnan(table.value), anonymous=anonymous)
-    # early stopping ends units as soon as people agree, so only units that it did not end are used
+    # early stopping ends units as soon as people agree, so only units that are exempt from it are used
     used_for_alpha = flag_judgments_for_agreement(table, loaders.full_depth_units(study))
     growth = []
     if not kind.is_open:

@@ -201,7 +201,7 @@ def measure_agreement(
 
     Args:
         open_judgments: judgments with open answers, which are compared by their kind's codes; unused for other kinds.
-        full_depth: units that early stopping did not end. All but ``side_bias`` is limited to them, because units that
+        full_depth: units exempt from early stopping. All but ``side_bias`` is limited to them, because units that
             stop when two people agree would bias agreement.
         images: (U,) images of the units; if None, judgments are regarded as independent, as in releases before 0.6.
         both_orders: whether choices between two texts count in both orders; false for releases before 0.6.

@@ -93,7 +93,7 @@ class SourceJudgments:
         rater: (N,) codes of the raters.
         value: (N,) answers: numbers, or objects if an answer is a text.
         left_out: number of rows that were left out, by reason.
-        full_depth: (U,) whether the unit has all its judgments, since early stopping did not end it; None if the source
+        full_depth: (U,) whether the unit has all its judgments, exempt from early stopping; None if the source
             has no early stopping, and for merged or selected units.
         anonymous: whether raters stand for the votes of a published total, of which nobody knows who gave which.
     """

@@ -86,7 +86,7 @@ def figures_of_spans(judgments: Sequence[IncludedJudgment], mqm: MqmScheme, *, s
 def _agreement_on_spans(
     judgments: Sequence[IncludedJudgment], unit_ids: Sequence[int], workers: Sequence[int], seed: int
 ) -> dict[str, Any]:
-    """Return F1 and unitized alpha of the spans, and both if only spans of the same severity are equal.
+    """Return F1 and unitized alpha of the spans, and both again if only spans of the same severity can agree.
 
     Resampling is by document or, without documents, by item.
     """

@@ -21,7 +21,7 @@ class ReleaseSettings:
         controls: the required share of right control items, "none" or "as-imported", as in the judgment signature.
         version: the version of Quorum that made the release.
         others: the fields of the judgment signature that not every study has.
-        full_depth: whether agreement uses only units that early stopping did not end.
+        full_depth: whether agreement uses only units that were exempt from early stopping.
         evaluation: ``settings``, ``signature`` and ``signatures`` of the evaluation of metrics, or the reason
             ``why_not`` if there is none.
         filter: number of image-caption ``pairs`` before the design's ``[filter]``, and of those that ``passed`` it; {}

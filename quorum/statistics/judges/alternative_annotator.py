@@ -58,7 +58,7 @@ TOO_FEW_CLUSTERS = "no person judged items from enough clusters for the test"
 
 @dataclass(frozen=True, slots=True)
 class AlternativeAnnotatorResult(Inference):
-    """The result of a test whether the judge may replace a person of this group.
+    """The result of a test whether the judge may replace one of the people.
 
     R people were tested. The letters in brackets are those of the paper.
 
