@@ -169,7 +169,7 @@ def discard_upload(upload: str) -> None:
 
 
 def discard_leftovers() -> list[str]:
-    """Remove uploads that no job needs. Return their names.
+    """Remove uploads that no job needs and that were not changed for a day. Return their names.
 
     Pictures of datasets, in another folder, are kept even if no dataset is known: the database may be an older copy.
     """

@@ -207,7 +207,7 @@ def _results_on_pairs(
     """Return the results that only studies of pairs have, under the keys with which they are stored.
 
     people: how well each person's judgments agree with those of the others; {} if no unit has several judgments.
-    halves: by pair kind, how often metrics, and half of the people, name the winner of the other half of the votes.
+    halves: by pair kind, how often metrics, and one half of a pair's votes, name the winner of the other half.
     longer: by pair kind, how often people prefer the text with more words.
     verdict: by pair kind, the best metrics, with tests of the differences to the others.
     counts: the numbers of pairs, and of pairs without a consensus.

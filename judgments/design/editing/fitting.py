@@ -65,8 +65,8 @@ def fit_to_dataset(
 ) -> FittedDesign:
     """Fit a design to its dataset.
 
-    Items are reserved for check questions only if a tenth of the items suffices. Otherwise, check questions repeat
-    items or, if this is impossible, there are none.
+    By default, items are reserved for check questions only if a tenth of the items suffices. Otherwise, check questions
+    repeat items or, if this is impossible, there are none.
 
     Args:
         values: a complete design; name and slug may be empty.
