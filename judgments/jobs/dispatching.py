@@ -18,7 +18,7 @@ from django.utils.module_loading import import_string
 from judgments.jobs.registry import READING, job_kinds, task_name
 from judgments.models.jobs import Job
 
-MAX_MESSAGES_AT_BROKER = 8  # most waiting messages of a queue; a new job waits for all of them
+MAX_MESSAGES_AT_BROKER = 8  # up to this number, an account may send several; a new job waits for all
 
 
 def dispatch(queue: str) -> None:

@@ -86,7 +86,7 @@ def build_judgment(
     """Return a judgment, not stored yet, for an answer.
 
     Args:
-        answer: an answer in its stored form, with the options in the order that the worker saw.
+        answer: a checked answer, about the options in the order that the worker saw.
         made_at: the time of the judgment; if None, the time of the submission.
     """
     key = answer_key(kind)

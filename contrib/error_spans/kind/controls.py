@@ -59,7 +59,7 @@ def _damaged_control(
 
     Args:
         slot: the place of the control item on a page of work, and what it is drawn from.
-        texts: the texts to damage; side by side, other texts of the image are, too, if too few of these can be.
+        texts: the texts to damage. If two are shown, and too few of these can be damaged, other texts of the image are.
         control_kind: DEGRADED or REFERENCE.
     """
     other_texts: list[Text] = []
