@@ -68,7 +68,7 @@ class PrintSoftLabels(QuorumCommand):
 
 
 def _make_tables(disagreement: dict[str, Any]) -> list[Table]:
-    """Return tables of predictors, with the lowest expected cost (floor), and of groups of a computed disagreement."""
+    """Return tables of predictors, with the lowest possible cross-entropy (floor), and of groups of raters."""
     rows = [
         (
             row["name"],

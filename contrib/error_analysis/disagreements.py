@@ -1,4 +1,4 @@
-"""Read the pairs or units at some positions of a ranking, with the scores of each metric and people's answers."""
+"""Read the pairs or units at some positions of a ranking of disagreements, with metrics' scores and the consensus."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def small_address(item: Item, address: str) -> str:
 
 
 def img_attributes(item: Item, address: str) -> dict[str, str]:
-    """Return width, height, srcset and sizes for an ``img``; {} if the picture was not scaled yet, or is corrupt.
+    """Return width, height, srcset and sizes for an ``img``; {} before the picture is scaled, or if its size is unknown.
 
     Args:
         address: the address of the view that serves the item's picture.
@@ -103,7 +103,7 @@ def scale_picture(picture: str) -> dict[str, Any]:
     """Write the scaled versions of a picture in the media folder, and return the value for ``Item.scaled``.
 
     Do not scale animations, corrupt pictures, pictures with more than 8 bits per channel, and pictures that take too
-    much memory. A size is left out if it exceeds the picture's, or if its file would not be smaller.
+    much memory. A size is left out if the original is within its box and bytes, or if its file would not be smaller.
 
     Returns:
         ``picture``, its ``bytes``, ``width`` and ``height`` in pixels after rotation, and the ``widths`` of the

@@ -49,7 +49,7 @@ class SimilarTrigrams:
         vocabulary: the number of each of V words.
         similarity: (V, V) similarities of these words.
         idf: weights of words, if they are weighted.
-        match: factor of a sequence's value for each matched word.
+        match: factor of a sequence's value for each matched word of either caption.
     """
 
     vocabulary: Mapping[str, int]
@@ -89,8 +89,8 @@ class SimilarTrigrams:
             for position, word in enumerate(caption):
                 previous_positions.append(last_positions.get(word, 0))
                 last_positions[word] = position
-        # A matched sequence has the square root of the product of its words' IDF (`Trigrams`). Each matched word is in
-        # both captions, and has the fourth root in either.
+        # A matched sequence is weighted by the square root of the product of its words' IDF (`Trigrams`). So each of its
+        # words is weighted by the fourth root in either caption.
         weights = [1.0 if self.idf is None else self.idf.get(word, 0.0) ** 0.25 for word in words]
         return _Captions(
             stems=np.array([numbers.setdefault(word, len(numbers)) for word in words], dtype=np.int64),

@@ -45,7 +45,7 @@ class BoxMeasures:
     """Measures of boxes that are named for images.
 
     Attributes:
-        deciding_measure: the measure of the verdict.
+        deciding_measure: the measure by which the verdict compares systems.
         averages_people: whether the score of an image is a mean over people.
         baselines: a function that yields the baselines, from units, people, (images,) codes of documents, and a seed.
     """
@@ -56,7 +56,7 @@ class BoxMeasures:
     baselines = staticmethod(box_baselines)
 
     def selections_of_people(self, kind: Kind, answers: UnitsWithAnswers) -> list[list[int]]:
-        """Return the numbers of the boxes that most people link to each description of an image."""
+        """Return the positions of the boxes that most people link to each description of an image."""
         selections = []
         for unit, unit_answers in answers:
             if unit_answers:

@@ -180,7 +180,7 @@ def _resampled_wins(
     image_count = int(image.max()) + 1
     shape = (image_count, len(systems), len(systems))
     won_counts, met_counts = np.zeros(shape), np.zeros(shape)
-    # Comparisons by image, system and opponent. Each pair is one comparison of the system on either side.
+    # Comparisons by image, system and opponent. Each pair is one comparison for either of its two systems.
     for side, system, opponent in ((1, first_index, second_index), (2, second_index, first_index)):
         np.add.at(met_counts, (image, system, opponent), 1)
         np.add.at(won_counts, (image, system, opponent), winners == side)
@@ -343,7 +343,7 @@ def _majority_of_votes(votes: Ints) -> Ints:
 
 
 def _mean_over_splits(is_right: Floats) -> _PredictionAccuracy:
-    """Return the means of (S, P) ``_right_predictions`` over S splits, but for those without a winner to predict."""
+    """Return each pair's mean of (S, P) ``_right_predictions`` over the splits that have a winner to predict."""
     has_winner = ~np.isnan(is_right)
     share = ratio(np.where(has_winner, is_right, 0.0).sum(axis=0), has_winner.sum(axis=0))
     return _PredictionAccuracy(share, has_winner.sum(axis=0).astype(np.float64))
