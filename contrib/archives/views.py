@@ -26,7 +26,7 @@ def _publication_context(study: Study, releases: list[Release]) -> Context:
 
 
 def _values_of_last_deposit(releases: list[Release]) -> dict[str, str]:
-    """Return the values that a person entered for the last deposit, for the form; {} if there is no deposit."""
+    """Return what a person entered for the last deposit, and the last repository, for the form; {} without deposits."""
     deposits = [deposit for release in releases for deposit in release.deposits.all()]
     if not deposits:
         return {}

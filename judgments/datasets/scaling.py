@@ -52,7 +52,7 @@ def small_address(item: Item, address: str) -> str:
 
 
 def img_attributes(item: Item, address: str) -> dict[str, str]:
-    """Return width, height, srcset and sizes for an ``img``; {} before the picture is scaled, or if its size is unknown.
+    """Return width, height, srcset and sizes for an ``img``; {} before the picture is scaled, or without its size.
 
     Args:
         address: the address of the view that serves the item's picture.

@@ -53,8 +53,8 @@ class SpanOptions:
     def with_marks(self, marks: Sequence[Span]) -> SpanOptions:
         """Return options that also allow the marks of an imported answer.
 
-        Either all marks of a file have categories, or none has one. The options of the first answer have no severities
-        yet, so that its marks decide.
+        Either all marks of a file have categories, or none has one: the first answer with marks decides. Until then,
+        the options have no severities.
         """
         categories = dict(self.categories)
         if categories or not self.severities:

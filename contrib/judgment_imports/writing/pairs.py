@@ -175,12 +175,12 @@ class PairWriter:
     ) -> list[str]:
         """Return the keys of a pair's references: those of the dataset's pair or, if there is none, the image's.
 
-        Of the image's references, the candidates and equal texts of people's candidates are left out, as when pairs
-        are drawn.
+        Of the image's references, the candidates themselves and texts equal to a candidate that people wrote are left
+        out, as when pairs are drawn.
 
         Args:
             candidates: the row ids of both captions.
-            human_texts: the candidates that people wrote.
+            human_texts: the texts of the candidates that people wrote.
         """
         references = self._references_by_item[self.items[image]]
         if dataset_pair is not None:

@@ -90,8 +90,8 @@ def _shares(regions: Ints, codes: Ints, *, region_count: int, word_count: int) -
 def histogram_kernel(first: Histograms, second: Histograms, power: int) -> Floats:
     """Return the kernel matrix of whole pictures (H13's K_Histo).
 
-    It is the mean over features of the histogram intersections, raised to ``power``. The matrix has a row for each of
-    ``first``, and a column for each of ``second``.
+    It is the mean over features of the histogram intersections; this mean is raised to ``power``. The matrix has a row
+    for each of ``first``, and a column for each of ``second``.
     """
     return _average_over_features(first, second, _whole_picture_intersections, power)
 
@@ -102,7 +102,7 @@ def _whole_picture_intersections(first: Sequence[Floats], second: Sequence[Float
 
 
 def pyramid_kernel(first: Histograms, second: Histograms, power: int) -> Floats:
-    """Return the matrix of the pyramid kernel (H13's K_Py): the mean over features, raised to ``power``.
+    """Return the matrix of the pyramid kernel (H13's K_Py): the mean over features, which is raised to ``power``.
 
     The matrix has a row for each of ``first``, and a column for each of ``second``. With I_l the intersections at
     level l, a feature's kernel is I_L + sum over l < L of (I_l - I_(l+1)) / 2^(L - l).

@@ -89,8 +89,8 @@ class SimilarTrigrams:
             for position, word in enumerate(caption):
                 previous_positions.append(last_positions.get(word, 0))
                 last_positions[word] = position
-        # A matched sequence is weighted by the square root of the product of its words' IDF (`Trigrams`). So each of its
-        # words is weighted by the fourth root in either caption.
+        # A matched sequence is weighted by the square root of the product of its words' IDF (`Trigrams`). So each
+        # word is weighted by the fourth root in either caption.
         weights = [1.0 if self.idf is None else self.idf.get(word, 0.0) ** 0.25 for word in words]
         return _Captions(
             stems=np.array([numbers.setdefault(word, len(numbers)) for word in words], dtype=np.int64),

@@ -69,7 +69,7 @@ def glad(
     def objective(point: Floats) -> tuple[float, Floats]:
         alpha, beta = point[:n_workers][answers.worker], np.exp(point[n_workers:])[answers.unit]
         logit = alpha * beta
-        # log(p / ((1 - p) / wrong labels)), with the probability p of a right answer
+        # log(p / ((1 - p) / number of wrong labels)), with the probability p of a right answer
         posterior, total = answers.posterior(logit + log_wrong_count)
         log_wrong = scipy.special.log_expit(-logit) - log_wrong_count
         deviation = point - PRIOR_MEAN
@@ -98,7 +98,7 @@ def glad(
         n_right = np.bincount(answers.worker, weights=scipy.special.expit(logit), minlength=n_workers)
         return answers.posterior(logit + log_wrong_count)[0], n_right / judgments, ability, 1.0 / easiness
 
-    # Values equal at `early`, a few steps after the symmetric first start, are exchangeable by the data: average them.
+    # The first start has equal values. The data do not distinguish values still equal at `early`, a few steps later.
     (posterior, accuracy, ability, difficulty), has_several = average_equal_solutions(
         solution_at(optimum.point), solution_at(optimum.early)
     )
