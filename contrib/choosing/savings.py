@@ -92,9 +92,9 @@ def savings_rows(
 ) -> list[dict[str, Any]]:
     """Return the error and the saving of each method, group of results and budget.
 
-    The error is the root mean square over draws and the results of a group. `saved` is the fraction of a uniform
-    sample's items that need not be judged for the same error; it is negative if more items are needed. A uniform sample
-    of n of N items has the squared error S² (1 / n - 1 / N), with S² fitted to uniform samples.
+    The error is the root mean square deviation from the results of all items, over draws and a group's results. `saved`
+    is the fraction of a uniform sample's items that need not be judged for the same error, negative if more are needed.
+    A uniform sample of n of N items has the squared error S² (1 / n - 1 / N), with S² fitted to uniform samples.
 
     Args:
         usefulness: the (I,) usefulness of the items by method.

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 
 RECOVERY_TOLERANCE = 0.1  # largest distance of a right answer from the expected one, as a share of the scale
-TRUTH_SPREAD = 0.12  # spread of a rehearsal's true answers for equally good captions, as a share of the scale
-MAX_MISTAKE = 0.3  # distance of a mistake from the right range, as a share of the scale
+TRUTH_SPREAD = 0.12  # share of the scale over which a rehearsal's true answers get e times less probable
+MAX_MISTAKE = 0.3  # largest distance of a mistake from the right range, as a share of the scale
 ROUNDING = 1e-9  # more than the rounding error of the difference of two answers
 
 

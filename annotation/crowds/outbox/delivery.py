@@ -53,7 +53,7 @@ class DeliveryResult:
         done_count: number of calls that the crowd carried out.
         failed_count: number of calls that failed, or whose outcome is unknown.
         unsent_count: number of calls that are left for the next run.
-        stop_reason: why the run stopped, or sent no calls that cost money; "" if it sent all.
+        stop_reason: why the run stopped, or sent no calls that cost money; "" if there is no such reason.
     """
 
     done_count: int = 0

@@ -18,7 +18,7 @@ from judgments.studies.designs import design_of
 
 # as people type (benchmarks/honesty.py)
 KEY_GAP = 220.0  # median time between two keys, in ms
-KEY_GAP_SPREAD = 0.67  # spread of this time, as a fraction of it
+KEY_GAP_SPREAD = 0.67  # interquartile range of this time, as a fraction of the median
 DELETION_SHARE = 0.06  # deletions for each character that stays
 MEAN_PAUSES = 2  # pauses while a text is written
 

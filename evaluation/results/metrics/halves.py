@@ -122,8 +122,8 @@ def compare_on_same_halves(
 ) -> dict[str, Any]:
     """Return how often the winner of a half of the votes is named, by pair kind; {} if no pair has two votes.
 
-    For each kind, there are the shares of ``people`` (the other half), of answers that always name the better
-    candidate (``ceiling``), and of ``metrics`` by name.
+    For each kind, there are the shares of ``people`` (the other half), of answers that always name the candidate that
+    most people prefer (``ceiling``), and of ``metrics`` by name.
 
     Args:
         scores: by metric, (P, 2) scores of the candidates.
