@@ -29,8 +29,8 @@ def _make_operation(
 ) -> Operation:
     """Return an operation that resolves a failed call.
 
-    All these operations except "was-done" reserve money again, because they call the crowd again. So they are orders,
-    which may have to wait for a second person.
+    All these operations except "was-done" call the crowd again, and reserve the cost of the call unless it is still
+    reserved. So they are orders, which may have to wait for a second person.
 
     Args:
         resolve: the function that resolves the call, with the arguments ``call``, ``by`` and ``why``.

@@ -63,7 +63,7 @@ def refuse_old_consent(*, study: Study, worker: Worker, agreed_to: str) -> None:
 
 
 def needs_consent(*, study: Study, worker: Worker) -> bool:
-    """Return whether a participant must agree to the text in force, because they agreed to another one."""
+    """Return whether a participant must agree to the text in force, because they agreed to another one or to none."""
     row = Participation.objects.filter(study=study, worker=worker).first()
     current_version = consent_version(design_of(study))
     return row is not None and bool(current_version) and row.consent_version != current_version

@@ -27,7 +27,7 @@ from judgments.access.study_log import note_event
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 (how every secret begins; none itself)
 State = WebhookDelivery.State
-MAX_ATTEMPTS = 10  # with the growing pauses, they take about a day and a half
+MAX_ATTEMPTS = 10  # with the growing pauses, they take 16 to 32 hours
 FIRST_PAUSE, MAX_PAUSE = 5.0, 12 * 3600.0  # seconds to wait after a failed attempt
 MESSAGES_PER_ROUND = 200
 DELETIONS_PER_ROUND = 1_000

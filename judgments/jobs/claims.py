@@ -31,7 +31,7 @@ local_owners: set[str] = set()  # the owners that run jobs in this process
 def run_job(job_id: int) -> bool:
     """Run a queued job. Return whether it was finished.
 
-    An exception of the handler propagates, except QuorumError, whose message is stored in the job's row.
+    Exceptions of the handler propagate, except those that `JobRun.__exit__` handles, such as QuorumError.
     """
     run = start_run(job_id)
     return run is not None and run.is_finished

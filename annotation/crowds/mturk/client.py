@@ -1,7 +1,7 @@
-"""A client of Mechanical Turk, based on boto3. Calls with an effect are sent once; other calls may be repeated.
+"""A client of Mechanical Turk, based on boto3. Calls are repeated only if the repetition has no second effect.
 
 The live site is called only if ``MTURK_LIVE`` is set. boto3's own retries are off, since repeating a call
-without a token would create a second HIT. This module repeats calls that only read a few times, after random pauses.
+without a token would create a second HIT. This module repeats calls itself, up to four times, after random pauses.
 
 A response (200) with a truncated body arrives as an empty dict (measured with botocore 1.44.5). So if a member (a field
 of the response) is missing, the outcome is unknown.
@@ -44,7 +44,7 @@ MAX_MESSAGES = 10  # number of messages per request to the queue, its maximum
 MAX_RECEIVES = 100  # requests to the queue in one sync; the limit ends the sync even if messages keep coming
 EVENTS = ["AssignmentSubmitted", "AssignmentReturned", "AssignmentAbandoned", "HITReviewable", "HITExpired"]
 PAGE_ROWS = 100  # number of rows in one response to a list operation, the service's maximum
-READ_ATTEMPTS = 5  # number of attempts of a call that changes nothing
+READ_ATTEMPTS = 5  # number of attempts of a call that may be repeated
 MAX_PAUSE_SECONDS = 8.0
 CONNECT_SECONDS, READ_SECONDS = 5, 30
 VISITOR_SECONDS = 3  # seconds to wait for a response while a visitor waits

@@ -225,7 +225,7 @@ def _clusters_of(influences: Influences, clusters: ClusterColumns | Clusters) ->
         return clusters.subset(influences.is_counted)
     if not isinstance(clusters, str):
         return Clusters.from_columns(clusters, len(influences.is_counted), influences.is_counted)
-    codes_by_name = {ITEM: influences.items, RATER: influences.raters}  # of the flagged judgments only
+    codes_by_name = {ITEM: influences.items, RATER: influences.raters}  # of the judgments that count
     names = (ITEM, RATER) if clusters == BOTH else (one_of(clusters, CLUSTER_OPTIONS, "clusters"),)
     codes = {name: column for name in names if (column := codes_by_name[name]) is not None}
     if not codes:
