@@ -30,7 +30,7 @@ class Snapshot:
         time: the moment.
         last_judgment: row id of the last judgment.
         invalidating_rules: the detector that invalidated each assignment, as named in files, by the assignment's id.
-        unconfirmed_assignments: paid assignments that the crowd has not confirmed.
+        unconfirmed_assignments: assignments of sessions that a crowd, which lists its sessions, has not confirmed.
         workers_below_pass_mark: row ids of workers who fail the rule on control items.
         withdrawn_items: row ids of withdrawn control items.
         decisions: the adjudicated value of each decided unit, by unit row id.

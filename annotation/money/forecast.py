@@ -56,8 +56,8 @@ class _PricedPlaces(NamedTuple):
 def forecast_of(study: Study) -> Forecast:
     """Return the forecast for a study from its HITs.
 
-    A publication counts with its own prices, and with the places that are held or paid. If nothing is published yet,
-    the forecast has what would be published.
+    A publication counts with its own prices and, unless it is only planned, with the places that are held or paid. If
+    nothing is published yet, the forecast has what would be published.
     """
     design, backend = design_of(study), backend_of(study)
     publications = Publication.objects.filter(
