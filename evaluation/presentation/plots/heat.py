@@ -119,7 +119,7 @@ def _sizes(drawing: Heatmap) -> _Sizes:
     panels_per_row = 1 if len(panels) == 1 else 2
     cells_width = _cells_width(width / panels_per_row, longest_rows, bool(drawing.y_axis))
     cell_width = min(MAX_CELL, cells_width / column_count)
-    # A label of 4.5 points or more is at most 62 / 72 = 0.86 of a cell's width high, as an inch has 72 points.
+    # A label of more than 4.5 points is at most 62 / 72 = 0.86 of a cell's width high, as an inch has 72 points.
     label_points = min(SMALL - 1, max(4.5, 62 * cell_width))
     line_count = max(
         _count_lines_of_levels(panel, drawing.scale_min, cell_width * len(panel.columns)) for panel in panels
