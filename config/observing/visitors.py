@@ -7,7 +7,7 @@ import re
 from django.conf import settings
 from django.http import HttpRequest
 
-ADDRESS_WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d+)?|([\d.]+):\d+")  # addresses of some proxies
+ADDRESS_WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d+)?|([\d.]+):\d+")  # some proxies write brackets or a port
 
 
 def visitor_address(request: HttpRequest) -> str:

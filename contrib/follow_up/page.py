@@ -35,7 +35,7 @@ def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResp
     for consensus in page.object_list:
         known_item = candidate_of(kind, consensus)
         unit = consensus.unit
-        if known_item is not None and unit is not None:  # no known item: the votes, such as grades, differ
+        if known_item is not None and unit is not None:  # grades may differ; the query does not compare them
             unit.expected = known_item.expected  # only to describe it; the unit is not saved
             rows.append({"consensus": consensus, "unit": unit, "shown": describe_control_item(kind, unit)})
     context |= {

@@ -43,7 +43,7 @@ class PairFindings:
 
     Attributes:
         truth: the true winners.
-        people: people with the accuracy of the simulated crowd; None if it is right no more often than by chance.
+        people: a model of people as accurate as the simulated crowd; None without counted judgments or below chance.
         sides_of_metrics: the side that each metric names (0 for equal scores), by metric and by the pair's row id.
         compared_systems: the two systems of the pairs that compare two, by the pair's row id.
         metrics, systems: one row each, best first. "truth" is the share of pairs on which the metric names the true
@@ -101,7 +101,7 @@ def _true_winners(study: Study, true_answers: Mapping[int, Any]) -> TrueWinners:
 
 
 def _people_of_crowd(study: Study, true_answers: Mapping[int, Any]) -> VoterModel | None:
-    """Return people with the accuracy of the crowd's counted judgments; None if it decides nothing."""
+    """Return a model of people with the accuracy of the counted judgments; None without any, or below chance."""
     table, design = loaders.load_judgments(study), design_of(study)
     is_counted = table.is_counted
     true_values = np.array([int(true_answers[unit]) for unit in table.unit[is_counted].tolist()])

@@ -325,7 +325,7 @@ def _read_outputs(study: Study, systems: Collection[int], items: Ints) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class _ListedCaptions:
-    """C captions that stand in a list or are judged, or that were written for an image of a list.
+    """C captions that stand in a list or are judged, or that were written for an image of the judged splits.
 
     Attributes:
         pk: (C,) row ids of captions.
@@ -387,8 +387,8 @@ def _originals_of(captions: _ListedCaptions, item: Ints, caption: Ints, text: In
     """Return ``Proposals.original`` of N outputs.
 
     In a list of images, an image is original if the query was written for it. In a list of captions, a caption is
-    original if a caption of the same words was written for the image. A caption that was written for no image, such as
-    a system's own, has NO_ORIGINAL; then its list has no original to find.
+    original if a caption of the same words was written for the image. An entry has NO_ORIGINAL if its caption was
+    written for no image, such as a system's own, or none was written for its image; its list then has none to find.
     """
     has_image = captions.item > 0
     written_for = captions.item[places_in(captions.pk, caption)]

@@ -50,8 +50,8 @@ def map_parts(function: PartFunction, shared: Any, parts: Sequence[Any], *, thre
     """Yield `function(shared, part)` for each part, in order.
 
     The function must be importable by name, and may depend only on its arguments and on stored data. Parts and results
-    are sent to and from child processes, which inherit `shared`. Workers on other machines compute a part only if
-    `packing` can write it.
+    are sent to and from child processes, which inherit `shared`. Workers on other machines compute parts only if
+    `quorum.numeric.packing` can write the function, `shared` and the parts to a file.
 
     Args:
         threads: whether the function spends its time in compiled code, which several threads can run at once.

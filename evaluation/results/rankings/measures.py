@@ -344,7 +344,7 @@ def _original_figures(
     recalls: Sequence[RankingResult], median: RankingResult, lists: _SystemLists
 ) -> dict[str, Any]:
     query_count = int(lists.has_original().sum())
-    is_beyond = not np.isfinite(median.value)  # the median original is in no list
+    is_beyond = not np.isfinite(median.value)  # at the median, a list lacks its original
     return {
         "queries": query_count,
         **{result.measure: _share(result, lists.documents) for result in recalls},

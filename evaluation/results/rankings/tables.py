@@ -113,7 +113,7 @@ def _original_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
 def _orders_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     words = TASKS[task]
     keys = ("people", "automatic", *ORDER_COEFFICIENTS, "systems")  # first the names of both measures
-    cells = [tuple(row[key] for key in keys) for row in rows]  # the wording states the columns
+    cells = [tuple(row[key] for key in keys) for row in rows]  # wording.toml has the columns
     return rendering.table(
         "orders",
         cells,

@@ -5,9 +5,9 @@ or None is a missing answer. `ratings_of_judgments` makes `Ratings` from columns
 
 `agreement(data, coefficient)` returns any coefficient with its interval: `Alpha`, `AlphaOfParts` (both Krippendorff's),
 `CohenKappa`, `FleissKappa`, `Gwet`, `Percent`. For each but `AlphaOfParts` there is also a function that returns only
-the value (`krippendorff_alpha`), and one that returns a signed result (`alpha_interval`), with the options of
-`agreement`. For `AlphaOfParts` there is only `alpha_of_parts`, which takes columns. `span_alpha` and `span_f1` compare
-marked spans. `BothOrdersCoefficient(coefficient, exchange)` is for choices between two texts, which `exchange` swaps.
+the value (`krippendorff_alpha`), and one that returns the result with a signature (`alpha_interval`), with the options
+of `agreement`. For `AlphaOfParts` there is only `alpha_of_parts`, which takes columns. `span_alpha` and `span_f1`
+compare marked spans. `BothOrdersCoefficient(coefficient, exchange)` counts choices between two texts in both orders.
 """
 
 from quorum.statistics.agreement.alpha import (

@@ -65,7 +65,7 @@ KEYWORD_SHARE = 0.25  # least share of these captions in which a keyword occurs
 ANNOTATORS = 5
 MAX_IMAGES = 300  # test images
 
-Terms = list[str]  # words without stop words, and stemmed where the paper does so
+Terms = list[str]  # words, in some texts stemmed or without stop words
 
 
 @dataclass(frozen=True, slots=True)
