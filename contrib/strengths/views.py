@@ -72,7 +72,7 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
     if compares_pairs and not bias:  # without both sides, no order effect can be estimated
         del context["form"].fields["order_effect"]
     context |= {
-        "side_bias": side_sentence(bias, random_sides=True) if has_bias else "",  # biased only if random
+        "side_bias": side_sentence(bias, random_sides=True) if has_bias else "",  # see `is_biased`
         "order_effect": {name: with_sign(value) for name, value in (effect or {}).items()},
         "reasons": [(gettext(reason), gettext(reason) == reason) for reason in reasons],
         "strengths": strengths,

@@ -94,7 +94,7 @@ def compute_scores(*, submission_id: int, progress: Progress) -> ScoredSubmissio
 
 
 def store_scores(outcome: ScoredSubmission) -> None:
-    """Store scores, and start a job that ranks the submissions to the challenge."""
+    """Store the outcome and, if there are scores, start a job that ranks the submissions to the challenge."""
     Submission.objects.filter(pk=outcome.submission_id).update(
         state=outcome.state,
         reason=outcome.reason,

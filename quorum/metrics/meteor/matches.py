@@ -4,7 +4,7 @@ Matches have the order of the official program, because the search keeps the fir
 
 1. equal words, then words of one stem, then synonyms, each from left to right in the candidate;
 2. phrases of the reference that have a paraphrase in the candidate, by length, then by their order in the table;
-3. phrases of the candidate that paraphrase a phrase of the reference, from left to right, by length, then by their
+3. phrases of the candidate that have a paraphrase in the reference, from left to right, by length, then by their
    order in the table.
 """
 
@@ -150,7 +150,7 @@ def find_matches(
                 matches[count, STAGE] = stage
                 count += 1
                 position = candidate.next_position[position]
-        # Phrases of the candidate that paraphrase a phrase that begins at this word.
+        # Phrases of the candidate that the table pairs, in either direction, with a phrase that begins at this word.
         node = 0
         for next_word in range(word_position, end):
             node = child(phrases.trie, phrases.bits, 0, node, data.tokens[next_word], -1)
