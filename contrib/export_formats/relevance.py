@@ -1,6 +1,6 @@
 """Export judgments of an image's captions: the consensus as TREC qrels, and votes in Flickr8k's formats.
 
-Units without included judgments are omitted, and their number is in the manifest.
+Units without an answer that the format can write are omitted, and their number is in the manifest.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ SUPPORTED, NOT_SUPPORTED = gettext_noop("supported"), gettext_noop("not supporte
 
 
 def plan_hash(content: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the plan as canonical JSON: sorted keys, no blanks, UTF-8."""
+    """Return the SHA-256 of a registered plan and design as canonical JSON: sorted keys, no blanks, UTF-8."""
     text = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 

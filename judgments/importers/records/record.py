@@ -42,8 +42,8 @@ class Record:
         json_texts: whether lists and objects are texts with JSON, as in all untyped formats.
         path: the record's path in a document, such as `annotations[3]`. Several records may be on one line.
         origins: the name in the file of each column that a mapping has renamed, by column.
-        renamed: whether only columns that are mapped, or have a name of Quorum's, were kept, without the apostrophes
-            that guard cells. Errors then give both names of a column.
+        mapped_only: whether only columns that are mapped, or have a name of Quorum's, were kept, without the
+            apostrophes that guard cells. Errors then give both names of a column.
     """
 
     file: Path

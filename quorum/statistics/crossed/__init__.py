@@ -1,7 +1,7 @@
 """The model behind all intervals and tests: items and raters are crossed random samples, and single answers have noise.
 
-The error of an estimate is about the sum of the influences of its answers. The sums of influences by item give the
-variance over new items. The sums by rater, after subtracting the variance of single answers, give the additional
+The error of an estimate is approximately the sum of the influences of its answers. The sums of influences by item give
+the variance over new items. The sums by rater, after subtracting the variance of single answers, give the additional
 variance over new raters (two-way clustering: Cameron, Gelbach, Miller 2011; generalizability theory: Brennan 2001).
 See docs/statistics.md.
 
