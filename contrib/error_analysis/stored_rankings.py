@@ -177,7 +177,7 @@ def _rank_stored_pairs(study: int, metric_scores: Any) -> RankedDisagreements:
         pk: (value or 0, votes.get("wins", 0), votes.get("losses", 0))
         for pk, value, votes in consensus.filter(pair__isnull=False).values_list("pair_id", "value", "votes")
     }
-    # A pair with one unit shows its voters, by answer (1, 2). Other pairs show the units that each candidate won.
+    # For a pair with one unit, take people's votes, by answer (1, 2), instead of the units that each candidate won.
     single_units = consensus.filter(unit__pair__consensus__n=1).values_list("unit__pair_id", "votes")
     for pk, votes in single_units:
         people_by_pair[pk] = (people_by_pair[pk][0], votes.get("1", 0), votes.get("2", 0))

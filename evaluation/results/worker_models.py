@@ -115,7 +115,7 @@ def fit_dawid_skene(model_input: ModelInput) -> dict[str, Any]:
 
 
 def fit_worker_model(name: str, model_input: ModelInput) -> dict[str, Any]:
-    """Fit a model of WORKER_MODELS. The keys of the result are those of ``_fit_answer_model``, or more."""
+    """Fit a model of WORKER_MODELS. The function called for the model states the keys of its result."""
     if not model_input.has_categories:
         return {
             "reason": f"Answers of protocol {model_input.kind.name} are no categories, which these models need."

@@ -73,7 +73,7 @@ def _erasure_context(request: HttpRequest, study: Study, context: Context) -> di
 
 
 def show_receipt(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
-    """Show the receipt, by which the person can prove their judgments, here only: others could read a message."""
+    """Show the receipt, by which the person can prove their judgments, only once, and not in a stored message."""
     context = study_context(admin.site, request, study, active="privacy")
     response = show_privacy(
         request, study, context, erasure_result=outcome.value, outcome_message=outcome.message

@@ -89,7 +89,7 @@ def precedes_erasure(analysis: Analysis) -> bool:
 
 
 def remove_written_files(stem: str) -> None:
-    """Remove the files that the job of an export or report wrote, including parts."""
+    """Remove the files that the job of an export or report wrote, including unfinished ones."""
     folder = Path(settings.EXPORT_ROOT)
     for path in (*folder.glob(f"{stem}.*"), *folder.glob(f".{stem}.*")):
         if path.is_dir():

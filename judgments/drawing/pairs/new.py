@@ -108,7 +108,7 @@ def _options_of_image(
 def _foreign_options(
     image: Image, references: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
 ) -> Iterator[_Option]:
-    """Yield each reference with a caption of a randomly drawn image; skip images without a different caption."""
+    """Yield each reference with a caption of a random image, unless it is the same or has no different caption."""
     texts = {text.text for text in image.references}
     for first in references:
         other_image = images[int(rng.integers(len(images)))]

@@ -51,7 +51,7 @@ CHANGES: dict[str, tuple[Step, ...]] = {
     "porter": (_stem_porter,),
     "porter-1980": (_stem_porter_1980, _drop_empty),
     STOP_THEN_STEM: (_drop_stop_words, _stem_rouge),
-    # The order that reproduces the filter figures of Hodosh et al. 2013, §4.3.2; short words are stemmed as well.
+    # This order reproduces the filter figures of Hodosh et al. 2013, §4.3.2. Unlike in ROUGE, short words are stemmed.
     STEM_THEN_STOP: (_stem_porter, _drop_stop_words),
     # The ROUGE-1.5.5 script keeps or drops stop words, then stems (see `porter`).
     "rouge-keep-none": (),
