@@ -83,7 +83,7 @@ CONTENT_SECURITY_POLICY = {
 # pages; see config.middleware.
 ADMIN_POLICY_CHANGES = {"script-src": [UNSAFE_EVAL], "style-src": [UNSAFE_INLINE]}
 
-# Limits by address (common.rate_limits, docs/install.md)
+# Rate limits, most of them by address (common.rate_limits, docs/install.md)
 # Number of proxies in front that append to X-Forwarded-For; 0 if visitors connect directly.
 PROXIES = env.int("PROXIES", default=1 if HTTPS else 0)
 # A school class behind one address stays far below these limits. LIMIT_JOIN=1000/hour sets another limit, and an empty

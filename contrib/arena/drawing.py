@@ -168,8 +168,8 @@ def draw_page(
 ) -> list[DrawnUnit]:
     """Draw system pairs one after the other, and an item for each. All items are equally probable.
 
-    An item is repeated on a page only if there are no others. If no unit is left, fewer units than planned are
-    returned.
+    An item is repeated on a page only if each unit that is tried for a pair has such an item. If no unit is left, fewer
+    units than planned are returned.
 
     Args:
         seen_positions: positions in the pool of units that the worker has seen before.

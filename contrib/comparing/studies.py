@@ -25,7 +25,7 @@ MANY_UNITS = 3_000  # number of units that takes about a second for a slider, th
 
 
 def comparable_studies(study: Study, among: QuerySet[Study]) -> QuerySet[Study]:
-    """Return the other studies of the same dataset that have judgments and ask for numbers."""
+    """Return the other studies of the same dataset that can have judgments and ask for numbers."""
     numeric_protocols = [name for name, kind in KINDS.items() if not kind.is_open]
     has_judgments = Q(source=Study.Source.IMPORTED) | Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
     studies = among.filter(has_judgments, dataset=study.dataset_id, protocol__in=numeric_protocols)

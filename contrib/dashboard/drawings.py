@@ -10,7 +10,7 @@ from evaluation.results.verdict import verdict_sentence
 
 
 def draw_plots(snapshot_result: Mapping[str, Any]) -> dict[str, Any]:
-    """Draw agreement over time, and metrics by pair kind, from the result of a snapshot (``BoardSnapshot.result``)."""
+    """Draw agreement by number of judgments, and metrics by pair kind, from a snapshot (``BoardSnapshot.result``)."""
     # Imported lazily, since matplotlib costs every process 60 MB and 0.3 s.
     from contrib.dashboard.plots import earlier_figure, growth_figure, growth_sentence, metrics_figure
 

@@ -24,7 +24,7 @@ NO_TEXT = "[No translation supplied]"  # what mt-metrics-eval writes for a missi
 @declare  # can be sent to other processes
 @dataclass(slots=True)
 class SegmentReferences:
-    """The references of each segment, as lines of text."""
+    """The references of each segment (image), as lines of text."""
 
     texts: list[list[str]]
 

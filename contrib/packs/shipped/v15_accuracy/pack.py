@@ -169,7 +169,7 @@ def _compare_with_authors(run: Run, data: FiftySentenceData) -> None:
     result = score_texts(
         texts, references_by_pair, list(references.values()), metrics=["cider"], tokenizer=TOKENIZER
     )
-    # `images` has one score for each text, since each has an image's references.
+    # `images` has the score of each text.
     differences = np.abs(result.scores["cider"].images - author_scores)
     differing_pairs = np.flatnonzero(differences > EQUAL_TOLERANCE)
     matches = len(author_scores) - differing_pairs.size

@@ -152,7 +152,7 @@ def _open_editor(
     saved_presets: dict[str, Preset],
     fitted_design: FittedDesign | None,
 ) -> EditorPage:
-    """Return the page of a design, from the stored values or the posted form. Store only the design's preview."""
+    """Return the page of a design, from ``base`` or the posted form. Store only the design's preview."""
     base = _posted_base(request) or base
     datasets = list(visible_rows(Dataset.objects.all(), request.user).values_list("name", flat=True))
     if request.method == "POST":
