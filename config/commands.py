@@ -30,7 +30,7 @@ def _path_of(name: str) -> str:
 
 
 class LazyCommand(BaseCommand):
-    """An entry in Django's table of commands. Each use creates a new command, since a used command keeps its output."""
+    """An entry in Django's table of commands. Each use makes a new command, as a used one keeps its output streams."""
 
     def __init__(self, name: str) -> None:
         super().__init__()

@@ -146,7 +146,7 @@ def _run_of_folder(folder_name: str) -> tuple[int, str]:
 
 @lru_cache(maxsize=1)
 def read_task(folder: Path) -> tuple[PartFunction, Any, list[Any]]:
-    """Return the function of a call of `map`, the argument that all its calls share, and the parts."""
+    """Return the arguments of a call of `map`: the function, the value shared by all parts, and the parts."""
     task: tuple[PartFunction, Any, list[Any]] = read_packed(folder / TASK_FILE)
     return task
 

@@ -108,7 +108,7 @@ def store_scores(outcome: ScoredSubmission) -> None:
 
 
 def image_scores(submission_id: int, metric: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the scores of each image by one metric, only for paired tests: shown, they would tell of references."""
+    """Return each image's score by one metric, for paired tests only. Do not show them: they reveal references."""
     npz_bytes = SubmissionContent.objects.values_list("images", flat=True).get(submission_id=submission_id)
     with np.load(io.BytesIO(bytes(npz_bytes or b"")), allow_pickle=False) as arrays:
         scores: np.ndarray[Any, np.dtype[np.float64]] = arrays[metric]
