@@ -54,6 +54,16 @@ def test_the_other_order_has_the_exchanged_sides_of_units_of_its_own() -> None:
 @pytest.mark.parametrize(
     "coefficient", [*COEFFICIENTS, Percent(categories=[0, 1, 2, 3]), FleissKappa()], ids=lambda one: one.name
 )
+def test_a_unit_counts_once_though_it_is_read_in_both_orders(coefficient: Any) -> None:
+    sides = SIDES[:3] if isinstance(coefficient, FleissKappa) else SIDES  # which needs equally many answers
+    both = agreement(sides, BothOrdersCoefficient(coefficient, other_side), clusters="item")
+    assert (both.units, both.pairable, both.raters) == (12, 12, len(sides))
+    assert both.judgments == np.isfinite(sides).sum()
+
+
+@pytest.mark.parametrize(
+    "coefficient", [*COEFFICIENTS, Percent(categories=[0, 1, 2, 3]), FleissKappa()], ids=lambda one: one.name
+)
 def test_an_answer_has_the_sum_of_its_influences_in_both_orders(coefficient: Any) -> None:
     sides = SIDES[:3] if isinstance(coefficient, FleissKappa) else SIDES  # which needs equally many answers
     doubled = influences_of(coefficient, in_both_orders(sides, other_side))

@@ -56,15 +56,17 @@ class BothOrdersCoefficient:
         return self.coefficient.level
 
     def read(self, data: Data | PatternedRatings) -> AgreementData:
-        both_orders, _ = self._both_orders(patterns_of(data, numeric=True))
-        data_of_orders = self.coefficient.read(both_orders)
-        # The coefficient reads each unit twice, from both halves of the (2P,) patterns. Return each once, so that a
+        patterns = patterns_of(data, numeric=True)
+        both_orders, _ = self._both_orders(patterns)
+        data_of_orders, data_once = self.coefficient.read(both_orders), self.coefficient.read(patterns)
+        # The coefficient reads each unit twice, from both halves of the (2P,) patterns. Count each once, so that a
         # resample draws both of its orders together, with the same weight.
         return replace(
-            data_of_orders,
+            data_once,
             statistic=lambda weights: data_of_orders.statistic(np.tile(weights, 2)),
-            frequency=data_of_orders.frequency[: len(data_of_orders.frequency) // 2],
-            pairable=data_of_orders.pairable // 2,
+            width=data_of_orders.width,
+            reason=data_of_orders.reason,
+            note=data_of_orders.note,
         )
 
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
