@@ -110,7 +110,8 @@ def _fill_in_usual_answers(design: StudyDesign, case: str, by: User | None) -> S
 def fill_in_ready_texts(*, study: Study, by: User | None, case: str, replace: bool = False) -> Outcome:
     """Write the consent text in all languages of the workers' pages, and answer the board's open questions.
 
-    If the study is no longer a draft, only the consent text changes, as a new version.
+    ``case`` is a key of ``TEXT_CASES``. If the study is no longer a draft, only the consent text changes, as a new
+    version.
     """
     design = design_of(study)
     if design.consent.strip() and not replace:

@@ -193,7 +193,7 @@ def _question_rows(checked_template: CheckedTemplate) -> list[dict[str, str]]:
 
 
 def _create_study(request: HttpRequest, context: Context) -> HttpResponse:
-    """Create the study of the preview that was stored last."""
+    """Create the study of the preview that the form names. Only the preview that was stored last has its upload."""
     preview_key = request.POST.get("_create", "")
     design = find_preview(request.session, preview_key)
     upload = request.session.get(CHECKED_UPLOAD_KEY, {}).get(preview_key)

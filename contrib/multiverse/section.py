@@ -110,7 +110,7 @@ def _curve_plot(multiverse: Result, conclusion: Result, *, explained: bool) -> P
 
 
 def _curve_table(multiverse: Result, conclusion: Result, order: Sequence[int]) -> Table:
-    """Return the estimate and the options of each specification, whose indices are in the order of the curve."""
+    """Return a table of the estimate and the options of each specification. ``order`` has their indices, by rank."""
     universe = multiverse["universes"][conclusion["universe"]]
     choices = universe["choices"]
     rows = []

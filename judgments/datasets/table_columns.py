@@ -59,7 +59,7 @@ class TableUse:
         optional: Quorum's columns that the page offers.
         substitutes: the columns that can replace a required column, by that column; one of them suffices.
         labels: the labels of columns on the page; a column without a label is shown by its name.
-        choices: the labels of further choices for a column, by choice.
+        choices: what a column of the file can be used for besides Quorum's columns: the label by value (``PEOPLE``).
         template: the template of the page.
     """
 
