@@ -176,7 +176,8 @@ def _count_record(record: Record, columns: Sequence[str], tallies: _Tallies) -> 
     image, text = str(record.get("image") or ""), record.get("text")
     if not _has_column_per_author(columns):
         system = str(record.get("system") or "").strip()
-        caption = record.get("caption") or text  # items of source texts alone are counted by these
+        # count a source text in place of a missing caption, so that a table of source texts alone has a part, too
+        caption = record.get("caption") or text
         if system and "caption" in columns and is_blank(record.get("caption")):
             caption = ""  # an empty output of a system
         if caption is not None:

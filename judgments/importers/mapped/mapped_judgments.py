@@ -57,8 +57,8 @@ class MappedJudgments(TableJudgments):
     The constructor's ``worker_name`` returns the name to store for a worker's id in the file.
 
     Attributes:
-        text_of: returns the output of a system for an image by both names, or None, for files without texts. Without
-            a dataset, this attribute is None, and so is ``items_of``.
+        text_of: for files without texts, returns the output of a system for an image, by the names of both, or None if
+            there is no such output. If the file is read without a dataset, ``text_of`` and ``items_of`` stay None.
         uses_former_ids: whether ids of units and captions are derived from texts as written, and not from their normal
             form. Earlier versions did this, so files that they imported have such ids.
         items_of: returns the names of the dataset's items with a source text in normal form, for files without images.
@@ -84,7 +84,7 @@ class MappedJudgments(TableJudgments):
         )
         self.mapping, self._worker_name = mapping, worker_name
         mapped_columns = (name for name in MAPPABLE_COLUMNS if name in mapping.columns)
-        marks_column = ("marks",) if mapping.merge else ()  # with "merge", each row is one marked error
+        marks_column = ("marks",) if mapping.merge else ()  # "merge": a row of the file is one error
         self.columns = tuple(dict.fromkeys((*JUDGMENT_COLUMNS, *mapped_columns, *marks_column)))
         self._read_records = mapped_reader(mapping, reader, mapped_only=True)
         self._zone = parse_zone(mapping.zone, path) if mapping.zone else None
@@ -152,7 +152,7 @@ class MappedJudgments(TableJudgments):
             values["image"] = self._image_name(values["image"])
         elif "image" not in values and "text" in values:
             values["image"] = self._item_name(record, str(values["text"]))
-        # a text's copies for several raters may differ in blanks and marks
+        # `_merge_rows` has joined the rows of each rater; the raters' copies of a text may differ in blanks and marks
         if self.mapping.merge and "first_text" in values:
             text, _ = foreign.split_marked_text(str(values["first_text"]))
             values["first_text"] = self._text_by_unit.setdefault(str(values.get("unit")), text)
@@ -255,7 +255,8 @@ class MappedJudgments(TableJudgments):
         Raise ImportProblem for a name such as NA, unless the option ``--missing`` says what the word means.
         """
         if text in MISSING_WORDS and not self.mapping.missing:
-            expected = f"a name, or nothing (--missing {text}); beside another word it stays a name"
+            # `Record.problem` adds the hint that the word may mean an empty cell
+            expected = f"a name (--missing with another word keeps {text} as a name)"
             raise _cell_problem(record, name, text, expected)
         return compose_name(text)
 
@@ -369,9 +370,10 @@ class MappedJudgments(TableJudgments):
 
 def _cell_problem(record: Record, name: str, value: Any, expected: str) -> ImportProblem:
     """Return the error about a cell, with the column's name in the file, also in ``cell`` if people can correct it."""
-    origin = record.origins.get(name, name)
+    origin = record.origins.get(name, name)  # in the file, so `problem` must not look it up in origins again
     problem = replace(record, origins={}).problem(origin, quote_value(value), expected)
-    problem.cell = problem.cell and (origin, "" if value is None else str(value)[:MAX_SHOWN_LENGTH])
+    if problem.cell is not None:  # people can correct it
+        problem.cell = origin, "" if value is None else str(value)[:MAX_SHOWN_LENGTH]
     return problem
 
 
