@@ -21,8 +21,9 @@ class GramRule(NamedTuple):
     """Which n-grams of a text count: single words, and pairs of words with a limited distance.
 
     window: largest difference between the positions of a pair's words: 1 if only adjacent words form pairs, 0 if no
-    pairs count. skipped_last: number of words at the end of a text that do not count as single words; -1 if no single
-    words count.
+    pairs count. skipped_last: number of words at the end of a text that do not count as single words: 0 for ROUGE-1; 1
+    for ROUGE-SU4, since ROUGE-1.5.5.pl does not count a text's last word there; -1 for ROUGE-2 and ROUGE-S4, as no
+    single words count.
     """
 
     window: int

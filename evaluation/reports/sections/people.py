@@ -125,6 +125,7 @@ def _chance_accuracy(inputs: ReportInputs) -> float | None:
     if not inputs.method.wording:  # in old reports, all control items expect the kind's first usual answer
         return kind.count_right(kind.expected_choices[0]) / len(kind.values)
     # An answer was right by guessing with the probability right values / possible values. Average it over all answers.
+    # Each record is that of one worker, with the sum of right values over the worker's answers.
     answer_count = sum(record.answers for record in records)
     return sum(record.right_values for record in records) / (len(kind.values) * answer_count)
 

@@ -25,9 +25,10 @@ NON_ASCII_CLASSES = {
     name: _character_class(entries) for name, entries in _read_sections("ptb_characters.txt").items()
 }
 
-# Lists by name: abbreviations that keep their full stop, by the case of their letters; those that keep it only before a
-# number; the "titles" of the former; words that start sentences ("starters"). If a capital follows, PTBTokenizer adds a
-# second full stop after an abbreviation, but not after a title, and after initials only if a starter follows.
+# Lists by name. "any-case", "capitalised" (or in capitals), "not-all-capitals": abbreviations that keep their full stop
+# if written so. "before-numbers": those that keep it only before a number. "titles": those of the first three lists
+# that cannot end a sentence. "starters": words that start one. If a capital follows, PTBTokenizer adds a second full
+# stop after an abbreviation, but not after a title, and after initials only if a starter follows.
 ABBREVIATIONS = _read_sections("ptb_abbreviations.txt")
 
 TITLES = frozenset(f"{word}." for word in ABBREVIATIONS["titles"])

@@ -87,15 +87,15 @@ def share_of_rows(
 def count_independent_rows(share: float, spread: Spread, cluster_count: float) -> float:
     """Return the number of independent rows that would give the share the same variance.
 
-    If the share is 0 or 1, its variance is uninformative, and the number is `cluster_count`. The variance of
-    independent rows would also be estimated from these few items, so the correction for few items
-    (`cluster_correction`) is left out.
+    If the share is 0 or 1, its variance is uninformative, and the number is `cluster_count`. Otherwise it is the
+    variance of a row, share * (1 - share), divided by that of the share. The former has no correction for few items
+    (`cluster_correction`), so the latter is used without it, too: N independent zeros and ones then count as N rows.
     """
     variance_of_row = share * (1 - share)
     if not (spread.has_variance and variance_of_row > 0):
         return cluster_count
     by_items = spread.variance - spread.by_raters
-    if not math.isnan(spread.items):
+    if not math.isnan(spread.items):  # effective number; nan if the variance is that of `Spread.of_share`
         by_items /= cluster_correction(spread.items)
     return variance_of_row / (by_items + spread.by_raters)
 

@@ -71,7 +71,8 @@ class Halves:
     @property
     def agree_ties_half(self) -> Floats:
         """The (P,) expected credits of a half for naming the other half's winner, if a tie is half right."""
-        return (self.decided_chances + self.agree - self.disagree) / 2  # agree + half of what is left: ties
+        # if one half names a winner, the other agrees, disagrees or is tied, so ties are decided - agree - disagree
+        return (self.decided_chances + self.agree - self.disagree) / 2  # agree + ties / 2
 
     def chances_of(self, answers: Ints) -> Floats:
         """Return the (P,) chances that a half names the candidate that (P,) `answers` name: 1, 2, or 0 for a tie.
