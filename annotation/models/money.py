@@ -187,6 +187,7 @@ class SpendingRequest(models.Model):
     values = models.JSONField(default=dict, blank=True, help_text="Its parameters.")
     cents = models.PositiveBigIntegerField(help_text="What it would commit, fees included.")
     currency = models.CharField(max_length=CURRENCY_LENGTH)
+    # of the design, state, platform, pause and cost: if one has changed, the request becomes void (money/orders.py)
     situation = models.CharField(max_length=64, help_text="A digest of what it was asked about.")
     state = models.CharField(max_length=7, choices=State, default=State.WAITING)
     asked_by = account_key(models.PROTECT, "Empty for a command.")

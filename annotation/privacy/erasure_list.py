@@ -16,7 +16,8 @@ from annotation.privacy.people import erasure_mark_of, people_of
 from common.errors import QuorumError, WrongState
 from judgments.models import Study
 
-ENTRY_KEYS = ("mark", "way", "content", "at", "previous", "digest")  # mark: a keyed hash of the person
+# mark: a keyed hash of the person; way: how much was erased (`Erasure.Extent`); content: a record of it (`Erasure`)
+ENTRY_KEYS = ("mark", "way", "content", "at", "previous", "digest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def replay_erasures(path: Path) -> ReplayResult:
                     study=study,
                     worker=person,
                     way=row["way"],
-                    withdraw=row["content"].get("withdrawn", False),  # files of releases
+                    withdraw=row["content"].get("withdrawn", False),  # whether files of releases were deleted
                     # if the row is stored although the person is here again, this is one more erasure
                     listed_row=None if is_stored else row,
                     # "retention" marks the scheduled removal of names, which keeps texts

@@ -259,7 +259,7 @@ class Grounding(OpenKind):
     specific_formats = ("grounding",)
     rehearsal = GroundingRehearsal()
     required_item_content = ("boxes",)
-    system_content = "boxes"
+    system_content = "boxes"  # what systems can name for an image, to be scored against what people name
     specific_keys = ("sampling.references",)
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:

@@ -237,7 +237,7 @@ class Keywords(OpenKind):
     specific_formats = ("keywords",)
     rehearsal = KeywordRehearsal()
     required_item_content = ("texts",)
-    system_content = "keywords"
+    system_content = "keywords"  # what systems can name for an image, to be scored against what people name
     specific_keys = ("keywords.titles", "keywords.longest")
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
