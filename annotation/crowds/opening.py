@@ -60,8 +60,8 @@ def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
     if delivery.stop_reason:
         raise WrongState(
             _(
-                "Study %(slug)r is open, but not all of its work is published. Requests to the crowd before "
-                "publishing stopped: %(done)s. %(stopped)s"
+                "Study %(slug)r is open, but not all of its work is published. Publishing stopped. Requests that "
+                "the crowd had carried out by then: %(done)s. %(stopped)s"
             )
             % {"slug": study.slug, "done": delivery.done_count, "stopped": delivery.stop_reason}
         )
@@ -226,7 +226,7 @@ def begin_closing(*, study: Study, by: User | None = None) -> None:
     mark_closed(study=study)
     ask_to_expire(study=study, by=by)
     expire_overdue(study=study)
-    release_reserved(study=study)
+    release_reserved(study=study)  # HITs that participants' pages loaded in advance; no money is released
     if previous_state != Study.State.CLOSED:
         note_event(study=study, what="closed", sentence="Closed to new participants.", by=by)
 
