@@ -22,7 +22,8 @@ class ImportScoresRequest(Parameters):
 
     metric = KeysField(
         required=False,
-        help_text="Name of the metric, or names of several, each with its own column (default: those of the folder).",
+        help_text="Name of the metric, or names of several, each with its own column (default for a folder or file of "
+        "mt-metrics-eval: all metrics in it).",
     )
     better = serializers.ChoiceField(
         choices=ImportedMetric.Better.choices,
