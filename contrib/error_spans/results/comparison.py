@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from common.amounts import json_float
 from contrib.error_spans.results.segments import Segment, Segments, outputs_of_segments
 from evaluation.errors import EvaluationError
-from quorum.statistics.crossed import CONFIDENCE, NO_SPREAD
+from quorum.statistics.crossed import CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +44,10 @@ def compare_systems(segments: Segments, first: str, second: str) -> SystemsCompa
     shared_pairs = shared_segments(segments, first, second)
     differences = [segment.score - other_segment.score for segment, other_segment in shared_pairs]
     outputs = outputs_of_segments({first: segments[first], second: segments[second]})
-    mean, spread, p = math.nan, NO_SPREAD, math.nan
-    if outputs is not None:  # None if neither system has a segment
-        mean, spread, _ = outputs.contrast({0: 1.0, 1: -1.0})  # the first system minus the second
-        p = outputs.compare(0, 1).p
+    assert outputs is not None  # each system in `segments` has a segment
+    # The first system minus the second; all nan if no item has a segment of both.
+    mean, spread, _ = outputs.contrast({0: 1.0, 1: -1.0})
+    p = outputs.compare(0, 1).p
     half_width = spread.half_width(CONFIDENCE)
     return SystemsComparison(
         first=first,

@@ -33,7 +33,7 @@ from quorum.statistics.inputs import encode
 
 WRONG_PROTOCOL = "Study {slug!r} is {protocol}; errors are marked in studies of spans alone."
 TextKey = tuple[int, str]  # the row id of an item, and the key of a caption's text
-Segments = Mapping[str, Sequence["Segment"]]  # the segments of each system, by name
+Segments = Mapping[str, Sequence["Segment"]]  # one or more segments of each system, by name
 
 
 def marks_errors(study: Study) -> bool:
