@@ -62,7 +62,8 @@ def decide_session(
             session=session, status=Status.APPROVED if approve else Status.REJECTED, feedback=why.strip()
         )
         return None
-    # a new key is needed to approve after a rejection, and to repeat a cancelled call
+    # Approvals and rejections are numbered separately. Another call of the same kind is needed if the last one was
+    # cancelled, or had no effect because a person had decided otherwise at the crowd.
     ended_calls = CrowdCall.objects.filter(session=session, kind=kind, state__in=ENDED_STATES)
     number = ended_calls.count() + 1
     # after a rejection, callers only approve: reserve again the money that it released, and tell the crowd to override

@@ -132,8 +132,8 @@ def _create_first_record(site: Site, deposit: Deposit, plan: DepositPlan, record
     recorder.store(state=State.CREATING, asked_at=timezone.now())
     body = {"access": ACCESS, "files": {"enabled": True}, "metadata": _with_mark(plan.metadata, deposit)}
     try:
-        # A call is repeated if it surely created nothing. `asked_at` is the time of the last attempt, from which
-        # `_find_lost_record` waits.
+        # Although not `repeatable`, the call is repeated after failures that surely created nothing, such as a refusal
+        # for too many requests. `asked_at` is the time of the last attempt, from which `_find_lost_record` waits.
         record = site.call(
             "POST",
             "api/records",

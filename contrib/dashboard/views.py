@@ -136,7 +136,7 @@ def _why_no_metrics(kind: Kind, snapshot_result: dict[str, Any]) -> str:
 
 def _why_no_alpha(kind: Kind, snapshot_result: dict[str, Any]) -> str:
     newest_row = next(reversed(snapshot_result.get("growth", ())), {"n": 0})
-    # people judged the same items, so there is another reason, such as equal answers
+    # ``n`` items have two or more judgments, so alpha is undefined for another reason, such as equal answers
     if newest_row["n"] and newest_row["value"] is None:
         return _("Agreement is undefined: %(why)s.") % {"why": _(str(newest_row.get("reason", "")))}
     why = kind.aggregation.no_alpha or (TEXT_ANSWERS_NOTE if kind.is_open else "")

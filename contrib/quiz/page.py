@@ -112,6 +112,7 @@ def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     context |= {"design": design, "quiz": design.quiz, "has_quiz": asks_anything(design.quiz)}
     if not context["has_quiz"]:
         return TemplateResponse(request, "admin/annotation/study_quiz.html", context)
+    # passing counts in all studies with the same qualification, so the attempts at all their quizzes are included
     qualification = qualification_of(study, design)
     rows = QuizAttempt.objects.filter(qualification=qualification).select_related("worker", "study")
     attempts = list(rows.order_by("-started_at")[:MAX_ATTEMPTS])

@@ -33,11 +33,12 @@ class ReopeningReason(StrEnum):
 
     TIED = "tied"  # two answers have the most votes
     UNCERTAIN = "uncertain"  # the winner's lead is small, or two answers are tied
-    SHORT = "short"  # votes are missing, because judgments were invalidated or workers excluded
+    # fewer used votes than the design asks for: not judged yet, judgments invalidated, or workers excluded
+    SHORT = "short"
 
 
 def units_needing_votes(study: Study, need: ReopeningReason, *, margin: float = DEFAULT_MARGIN) -> list[str]:
-    """Return the keys of the judged units that need more votes, in order. ``margin`` is as DEFAULT_MARGIN.
+    """Return the keys of units, other than control items, that need more votes. ``margin`` is as DEFAULT_MARGIN.
 
     Raises:
         WrongState: ``need`` requires answers with a winner, and the answers of the study have none.
@@ -60,7 +61,7 @@ def units_needing_votes(study: Study, need: ReopeningReason, *, margin: float = 
     unit_keys = []
     for unit in consensus.units:
         outcome = consensus.of_unit.get(unit.pk)
-        if outcome is None or unit.pk in consensus.decisions:  # not judged, or decided by an adjudicator
+        if outcome is None or unit.pk in consensus.decisions:  # without used votes, or adjudicated
             continue
         if outcome.tie or (
             need == ReopeningReason.UNCERTAIN and outcome.margin is not None and outcome.margin <= margin

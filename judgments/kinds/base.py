@@ -402,12 +402,14 @@ class Kind(ABC):
         defaults: study-file values that differ from the design's defaults.
         specific_keys: study-file keys that only this kind uses.
         required_item_content: what the items must have besides captions: "texts" or "boxes".
-        system_content: the content that both systems and people give for items (``SystemContent.Kind``), or "".
+        system_content: what both systems and people name for an item, "boxes" or "keywords" (``SystemContent.Kind``);
+            "" for other kinds.
         min_options: the smallest number of systems whose captions a unit shows together.
         content: the pydantic model of a unit's content, to check imported units.
 
     Attributes of rehearsal:
-        better_system_wins: whether the better system of a pair tends to win; otherwise the sentence by people does.
+        better_system_wins: whether systems differ in quality, and the better one of a pair tends to win. Otherwise they
+            are equally good, and in a pair of a person's and a system's caption, the person's tends to win.
 
     Attributes of export:
         specific_formats: export formats for this kind only.

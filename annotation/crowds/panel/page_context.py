@@ -34,7 +34,8 @@ OUTCOME_CONDITIONS = {
 def panel_context(request: HttpRequest, study: Study) -> dict[str, Any]:
     design = design_of(study)
     link = site_address(request) + entry_path(study, design)
-    unpaid_sessions = unpaid_pages(study) if study.platform else []  # an entry for each session
+    # sessions that ended early, each with the submitted pages that are not paid yet
+    early_endings = unpaid_pages(study) if study.platform else []
     return {
         "design": design,
         "panel_title": panel_title(design),
@@ -42,8 +43,8 @@ def panel_context(request: HttpRequest, study: Study) -> dict[str, Any]:
         "outcomes": [_describe_outcome(study, design, outcome) for outcome in OUTCOMES],
         "pay_cents": design.crowd.reward_cents * design.panel.hits,
         "published_place_count": _count_places(study),
-        "unpaid_session_count": len(unpaid_sessions),
-        "unpaid_session_cents": sum(session.cents for session in unpaid_sessions),
+        "unpaid_session_count": len(early_endings),
+        "unpaid_session_cents": sum(ending.cents for ending in early_endings),
         "bonus_list_numbers": range(1, last_bonus_list(study) + 1),
         "unlisted_bonus_count": unlisted_bonuses(study).count(),
         "raw_id_count": RawId.objects.filter(worker__crowd_sessions__study=study).distinct().count(),

@@ -54,7 +54,7 @@ class SpanOptions:
         """Return options that also allow the marks of an imported answer.
 
         Either all marks of a file have categories, or none has one: the first answer with marks decides. Until then,
-        the options have no severities.
+        ``severities`` is empty, because ``extend_setting`` begins a file with ().
         """
         categories = dict(self.categories)
         if categories or not self.severities:

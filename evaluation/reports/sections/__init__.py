@@ -30,9 +30,10 @@ def sections_of(inputs: ReportInputs, progress: Progress = no_progress) -> list[
 
 def _metric_sections(inputs: ReportInputs, progress: Progress) -> list[Section]:
     sections: list[Section | None]
-    one_judge = correlations.judge_vs_rest_correlations(inputs)
+    one_judge = correlations.judge_vs_rest_correlations(inputs)  # the human level for metrics
     if inputs.kind.compares_pairs:
-        human_levels = pairs.earlier_human_levels(inputs)  # {} unless the report is from before 0.6
+        # {} unless a release from before 0.6 is verified, whose report is computed as at that time
+        human_levels = pairs.earlier_human_levels(inputs)
         sections = [pairs.pair_metrics_section(inputs, human_levels)]
         progress(0.55, "accuracy by number of references")
         sections += [pairs.references_section(inputs, human_levels), pairs.systems_section(inputs)]
@@ -41,8 +42,9 @@ def _metric_sections(inputs: ReportInputs, progress: Progress) -> list[Section]:
             correlations.caption_metrics_section(inputs, one_judge),
             thresholds.thresholds_section(inputs),
         ]
+        # proposals are entries of systems' ranked lists of captions
         sections += [proposals.grades_section(inputs), proposals.rankings_section(inputs)]
-    sections.append(readings_section(inputs))  # variants that the evaluation's options request
+    sections.append(readings_section(inputs))  # variants of metrics' figures (``EvaluationOptions``)
     progress(0.75, "metrics against each other")
     sections.append(between_metrics_section(inputs, one_judge))
     return [section for section in sections if section is not None]

@@ -118,7 +118,8 @@ class RowReader(Generic[T]):
             if name in self._required or not is_empty:  # an optional field keeps its default
                 values[name] = value
         try:
-            return self._adapter.validate_python(values, context=record)  # whose `textual` validators read
+            # validators read `record.textual` from the context
+            return self._adapter.validate_python(values, context=record)
         except ValidationError as error:
             # every validator of `column_types` raises BadCell, which pydantic keeps in "ctx"
             problem = error.errors(include_url=False, include_input=False)[0]

@@ -57,7 +57,9 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
     """Store a batch. Raise WrongState if the study already has HITs, or if its design changed since the draw."""
     drawn_design = study.design
     notes = study.notes | batch.notes
-    if batch.control_count:  # ``grouped`` kinds show several captions with each image
+    if batch.control_count:
+        # The pool counts the HITs that a worker can do before a control item repeats. In ``grouped`` kinds, which show
+        # several captions with each image, control items with the same image count as the same.
         pool = count_control_pool(batch.hits, grouped=KINDS[study.protocol].grouped)
         notes = notes | {"control_pool": asdict(pool)}
     # the conditional update locks the row, so that only one of two simultaneous calls stores its batch

@@ -7,7 +7,8 @@ or None is a missing answer. `ratings_of_judgments` makes `Ratings` from columns
 `CohenKappa`, `FleissKappa`, `Gwet`, `Percent`. For each but `AlphaOfParts` there is also a function that returns only
 the value (`krippendorff_alpha`), and one that returns the result with a signature (`alpha_interval`), with the options
 of `agreement`. For `AlphaOfParts` there is only `alpha_of_parts`, which takes columns. `span_alpha` and `span_f1`
-compare marked spans. `BothOrdersCoefficient(coefficient, exchange)` counts choices between two texts in both orders.
+compare marked spans. `BothOrdersCoefficient(coefficient, exchange)`, for choices between two texts, counts each unit
+twice: as it was judged, and with its texts exchanged.
 """
 
 from quorum.statistics.agreement.alpha import (

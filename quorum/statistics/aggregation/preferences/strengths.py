@@ -49,7 +49,10 @@ _MIN_EIGENVALUE = 1e-10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrengthResult(ItemStrengths):
-    """Strengths from preferences, on the scale of d. The docstring of `preferences` defines d, a, t and both models.
+    """Strengths from preferences c, on the scale of d: the difference of log-strengths, plus effects of covariates.
+
+    adjacent model: P(c) is proportional to exp(c d / 2 + a_|c|).
+    cumulative model: P(preference <= c) = F(t_c - d) with the logistic F.
 
     Attributes:
         levels: (C,) observed preferences and their opposites.
