@@ -64,7 +64,6 @@ REWORDED_PATTERNS = {
     "Item search: ": "Search: ",
     "over item-text pairs": "over pairs of item and text",
     ": item search": ": search",
-    "leave_one_out holds each caption": "each caption is held",
     "Nobody has handed in anything yet": "Nobody has submitted anything yet",
 }
 
