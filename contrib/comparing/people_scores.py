@@ -75,9 +75,10 @@ def compare_with_scores(
             notes.append(f"Captions that no system wrote, or without a reference, left out: {omissions:,}.")
     systems, items, (*scores, human_scores) = _align_columns([columns[name] for name in (*names, people)])
     if not len(systems) or NO_ROW_ID in systems:
+        problem = "score captions of no system" if len(systems) else "share no scores of systems' captions"
         raise EvaluationError(
-            f"{', '.join(names)} and {people} share no scores of systems' captions; expected rows with a system, or "
-            "with a caption that a system wrote."
+            f"{', '.join(names)} and {people} {problem}; expected only rows with a system, or with a caption that a "
+            "system wrote."
         )
     # The documents of items are the clusters. They are named in the fields of the items.
     items_of_documents = Item.objects.filter(dataset=dataset).exclude(fields=[]).order_by("position", "pk")

@@ -172,6 +172,21 @@ def test_computed_metrics_meet_people_s_imported_scores_of_half_points(
         compare_with_scores(dataset=dataset, first="bleu-1", second="people", people="people")
 
 
+def test_a_refusal_tells_captions_without_a_system_from_no_captions_at_all(tmp_path: Path) -> None:
+    study, people = graded_study()
+    rows = [{"image": text.split()[-1], "caption": text, "score": value} for text, value in people.items()]
+    image, (reference, *_) = next(iter(IMAGES.items()))
+    rows.append({"image": image, "caption": reference, "score": 1})
+    for name in ("near", "far", "mqm"):
+        brought(study.dataset, write(tmp_path / f"{name}.jsonl", rows), name)
+    with refuses(EvaluationError, "score captions of no system"):
+        compare_with_scores(dataset=study.dataset, first="near", second="far", people="mqm")
+    brought(study.dataset, write(tmp_path / "few.jsonl", rows[:1]), "few")
+    brought(study.dataset, write(tmp_path / "rest.jsonl", rows[1:]), "rest")
+    with refuses(EvaluationError, "share no scores of systems' captions"):
+        compare_with_scores(dataset=study.dataset, first="few", second="rest", people="mqm")
+
+
 def test_commands_calls_and_the_page_compare(tmp_path: Path, client: Client) -> None:
     study = pairs_study()
     for name, rows, better in (
