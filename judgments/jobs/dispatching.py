@@ -18,14 +18,16 @@ from django.utils.module_loading import import_string
 from judgments.jobs.registry import READING, job_kinds, task_name
 from judgments.models.jobs import Job
 
-MAX_MESSAGES_AT_BROKER = 8  # up to this number, an account may send several; a new job waits for all
+# Up to this number, an account may send several. It is small, since a job that is sent next waits behind all of them.
+MAX_MESSAGES_AT_BROKER = 8
 
 
 def dispatch(queue: str) -> None:
     """Send waiting jobs to the broker while few messages wait there. The account with the fewest sent jobs goes first.
 
     An account without a sent job can always send one. An account can have only one sent job that reads files, since
-    the content of files is unpredictable. `requeue_lost_jobs` sends jobs of kinds that this version does not know.
+    the content of files is unpredictable. Jobs of kinds that this version does not know are left to a worker of a
+    version that does, which gets the first one of each kind by `requeue_lost_jobs`.
     """
     waiting_jobs = Job.objects.filter(queue=queue, state=Job.State.QUEUED, kind__in=job_kinds)
     running_jobs = Job.objects.filter(queue=queue, state=Job.State.RUNNING).order_by()

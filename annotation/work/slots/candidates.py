@@ -48,7 +48,8 @@ _PARTICIPATION_QUERY: PreparedQuery[Any] = PreparedQuery(
         wrote_captions=Exists(
             WrittenCaption.objects.written_by(WORKER_OF_CLAIM, dataset_id=query_parameter("dataset"))
         ),
-        used_up_controls=Exists(used_up_alarms(STUDY_OF_CLAIM, WORKER_OF_CLAIM)),  # has seen every control
+        # A StudyAlarm is stored when a HIT of the worker first lacks control items, because they have seen them before.
+        used_up_controls=Exists(used_up_alarms(STUDY_OF_CLAIM, WORKER_OF_CLAIM)),
         has_begun=Exists(Assignment.objects.filter(study=STUDY_OF_CLAIM, worker=WORKER_OF_CLAIM)),
     )
 )

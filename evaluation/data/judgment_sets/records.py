@@ -39,7 +39,7 @@ class JudgmentTable:
     Attributes:
         pk: (N,) int64 row ids, which grow in the order of arrival.
         unit, worker: (N,) int64 row ids.
-        value: (N,) float64, for the unit's order of options; nan for open answers; for two candidates only the side.
+        value: (N,) float64, for the unit's order of options; nan for open answers; without strength and confidence.
         full_value: (N,) float64, the value with strength and confidence (pair_answers.py).
         answer: N open answers for the unit's order of options, None where the answer is a value; () if all are values.
         control: (N,) bool, whether the unit is a control item.

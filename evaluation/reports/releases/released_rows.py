@@ -35,7 +35,8 @@ FIELDS_OF_UNITS = {
     "expected": "expected",
     "repeats": "content",  # replaced by the repeated unit, which "content" names
     "struck": "withdrawn",
-    "filtered": "filtered",  # whether its text only fills a group: the filter left it out, or it is another item's
+    # whether its text only fills up the item's last group of texts: the filter left it out, or it is of another item
+    "filtered": "filtered",
     "audited": "audited",  # whether it is of the judged sample of texts that the filter rejected
     "systems": "systems",
     "document": "item__fields",

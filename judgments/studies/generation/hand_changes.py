@@ -68,7 +68,8 @@ def change_by_hand(
 ) -> Study:
     """Add a ``HandChange`` to the design, and draw the pages of work again if there are any.
 
-    A withdrawn control item stays withdrawn.
+    Withdrawn control items are deleted with the old pages. Changes that remove them from the new draw are added to the
+    design, too, and an undo of these brings the items back.
 
     Args:
         change: the change as a dict; None to undo the last change or, with ``undo_all``, all changes.
@@ -94,10 +95,10 @@ def change_by_hand(
             % {"slug": study.slug}
         )
     if change is None:
-        changes = [] if undo_all else changes[:-1]  # [] means no changes, by `all_by_hand` below
+        changes = [] if undo_all else changes[:-1]
     is_generated = study.state != Study.State.DRAFT
     if is_generated:
-        # A withdrawn control item has no place any more. It is left out of the new draw by a change, too.
+        # A withdrawn control item has no place any more. Add a change that removes it from the new draw.
         withdrawn_controls = Unit.objects.filter(study=study, withdrawn=True, places=None).order_by(
             "position"
         )
@@ -110,6 +111,7 @@ def change_by_hand(
     if is_generated or change:
         batch = build_batch(design, study.dataset, maker=study.created_by_id)
     # Otherwise, a change of a draft is undone, perhaps because the draft cannot be drawn with it.
+    # Without `all_by_hand`, an empty list of changes would keep those of the draft.
     changed_study = change_design(study=study, design=design, user=by, all_by_hand=True)
     if is_generated and batch is not None:
         store_hits(study=changed_study, batch=batch)

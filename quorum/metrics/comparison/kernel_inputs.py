@@ -14,7 +14,7 @@ from quorum.numeric.packing import declare
 TOKENS_PER_PART = 1 << 21  # words of references in one part of the work
 
 
-@declare
+@declare  # for `map_parts`, which may send it to other processes; `TextPairs` are never sent
 class TextGroups(NamedTuple):
     """Input of a kernel that works group by group. Text t has the words `tokens[starts[t]:starts[t + 1]]`, as numbers.
 

@@ -56,8 +56,8 @@ class CandidateWords(NamedTuple):
     first_position: (vocabulary,) first position of each word in the candidate. next_position: for each position, the
     next one with the same word. first_occurrence: (phrases,) number of the first occurrence of each phrase.
     occurrence_positions: the position of each occurrence. next_occurrence: for each occurrence, the number of the next
-    one of the same phrase. text_with_target: (phrases,) the last candidate written that has a paraphrase of the phrase.
-    text_with_source: (phrases,) the last candidate written that has a phrase which this phrase paraphrases.
+    one of the same phrase. text_with_target: (phrases,) number of the last candidate written that has a paraphrase of
+    the phrase; -1 for none. text_with_source: (phrases,) that of the last one with a phrase which this one paraphrases.
     """
 
     first_position: Numbers

@@ -44,7 +44,7 @@ from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.numeric.compiling import compiled
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.20, 0.60, 0.75
-MAX_MATCHES_IN_MEMORY = 500_000  # number of matches after which the search for matches pauses
+MAX_MATCHES_IN_MEMORY = 500_000  # a longer search is divided into rounds of about this many matches
 STAGE_WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # of STAGES
 _STAGE_WEIGHTS = np.array(STAGE_WEIGHTS)
 
@@ -93,8 +93,8 @@ def meteor_statistics(
 ) -> MeteorStatistics:
     """Align every candidate with its references by the first `stage_count` stages; keep the best reference of each.
 
-    Of equally good references, the first is kept. About `max_matches` matches of two long texts are kept in memory at
-    once.
+    Of equally good references, the first is kept. If two long texts have more than `max_matches` matches, these are
+    searched in rounds, to limit the memory. The result is the same.
     """
     tokens = comparison.cached_result(
         ("meteor", tokenization, tables.digest),
@@ -147,7 +147,8 @@ def _best_references(
             max_length = max(max_length, length)
         else:
             max_reference_length = max(max_reference_length, length)
-    # At most MAX_PHRASE_LENGTH phrases begin at a word, one of each length.
+    # At most MAX_PHRASE_LENGTH phrases begin at a word, one of each length. -1 stands for the end of a list and, in the
+    # last two arrays, for no text: they have the number of the last candidate to which a phrase is related.
     candidate = CandidateWords(
         first_position=np.full(data.is_function.size, -1, dtype=np.int32),
         next_position=np.empty(max_length, dtype=np.int32),

@@ -142,13 +142,15 @@ def grouped_correlation(
         decreases = partial(
             _decreases_without_raters, x, y, codes, coefficient, values, kept_deletions, weight
         )
+        # Add the variance between raters: how far the mean falls without each of them.
         spread, clusters = kept_deletions.widen(spread, clusters, decreases)
         limits = coefficient_interval(value, spread, clusters.cluster_count, checked_options.confidence)
         inference = checked_options.interval_of_clusters(clusters, limits)
     elif grouping == "system-level":
         inference = replace(inference, reason=inference.reason or FEW_SYSTEMS)
     elif checked_options.resamples and is_defined.any():
-        inference = checked_options.bootstrap(statistic, np.ones(unit_count, dtype=np.int64), unit_count)
+        once_each = np.ones(unit_count, dtype=np.int64)  # every item or system is a pattern of its own
+        inference = checked_options.bootstrap(statistic, frequency=once_each, width=unit_count)
     return GroupedCorrelationResult(
         coefficient=coefficient,
         grouping=grouping,

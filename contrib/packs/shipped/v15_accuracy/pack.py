@@ -106,7 +106,7 @@ def _record_judgments(run: Run, name: str, data: FiftySentenceData) -> None:
 
 
 def _add_table_1(run: Run, name: str, data: FiftySentenceData, scores: dict[str, Floats]) -> None:
-    """Add the accuracies of Table 1. Undecided pairs count half, and in a second table (``decided_``) not at all."""
+    """Add the accuracies of Table 1. Undecided pairs count half. A second table leaves them out."""
     kinds = pair_kinds(data.kinds)
     accuracies = {metric: accuracy_by_kind(data, pair_scores) for metric, pair_scores in scores.items()}
     decided_accuracies = {
@@ -204,7 +204,8 @@ def _add_figure_3(run: Run, curves_by_set: dict[str, dict[str, ReferenceCurve]])
     title = "Accuracy over the number of references"
     sentence = (
         f"Accuracy on the pairs that people decided, over the number of references: mean of {DRAWS} random subsets "
-        f"({METEOR_DRAWS} for METEOR, which is slow). 95 % intervals in the table are for other pairs."
+        f"({METEOR_DRAWS} for METEOR, which is slow). The 95 % intervals in the table say how far another sample of "
+        "pairs could change the accuracy."
     )
     drawing = LinePlot(tuple(panels), x_axis="references (log scale)", y_axis="accuracy, %")
     data = Table("accuracy-by-references", title, columns, tuple(points))

@@ -92,8 +92,9 @@ def mace(
     def solution_at(point: Floats) -> tuple[Floats, ...]:
         return _expected_counts(answers, *objective.weights(point))[0], *objective.means(point)
 
-    # Probabilities of labels or workers that are equal soon after the first start, which treats all alike, can be
-    # exchanged without changing the fit. If the optimum has different ones, return the mean over all exchanges.
+    # The first start treats all labels and all workers alike. If the probabilities of some are still equal a few steps
+    # later, the answers do not distinguish these, and exchanging them gives another solution that is as good. If they
+    # nevertheless differ at the optimum, return the mean over all such solutions.
     (posterior, competence, guesses), has_several = average_equal_solutions(
         solution_at(optimum.point), solution_at(optimum.early)
     )
