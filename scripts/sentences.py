@@ -107,7 +107,7 @@ def message_of(call: ast.Call, scopes: tuple[Scope, ...]) -> str:
 
 
 def reasons(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield the constants of a module that are sentences, as (name, sentence)."""
+    """Yield the constants of a numeric module that say why a figure is undefined, as (name, sentence)."""
     for name, values in assigned_values(tree).items():
         if isinstance(values[0], ast.Constant) and str(values[0].value).count(" ") > 1 and name.isupper():
             yield name, str(values[0].value)

@@ -46,8 +46,8 @@ class BestWorst(OpenKind):
     """Workers choose the best and the worst caption of a list. The design can leave out the worst.
 
     An answer has the positions of the captions, from 1, as {"best": 2, "worst": 4}. The captions are in the unit's
-    ``content["options"]``. The setting, which exports and imports state, is "best" if workers choose only the best
-    caption, and otherwise "".
+    ``content["options"]``. The setting, which is part of exports and read by imports, is "best" if workers choose only
+    the best caption, and otherwise "".
     """
 
     name = "best-worst"
@@ -240,7 +240,7 @@ class BestWorst(OpenKind):
         }
 
     def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> dict[str, int]:
-        # Answers of a file or of a model are checked without a design; then the kind's setting says what they need.
+        # Answers of a file or of a model are checked without a design. `with_setting` sets the ends that they need.
         asks_worst = WORST in self.rehearsal.ends if design is None else design.answers.worst
         ends = ENDS if asks_worst else (BEST,)
         size = len(options_of(unit))
@@ -259,7 +259,7 @@ class BestWorst(OpenKind):
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, int] | None:
         """Read ``u<position>-best`` and, if workers choose the worst, ``u<position>-worst``. They must differ."""
-        ends = self.rehearsal.ends
+        ends = self.rehearsal.ends  # see `with_setting`
         numbers = [str(form.get(f"u{position}-{end}", "")) for end in ends]
         # Refuse long numbers before `int` parses them. Positions have one digit.
         if not all(number.isascii() and number.isdigit() and len(number) < 4 for number in numbers):

@@ -65,7 +65,8 @@ class EstimateForAllItems(OperationCommand):
         self.say_tables([plain_table(title, columns, rows)])
 
     def _print_savings(self, savings: dict[str, Any]) -> None:
-        # "group": "accuracy", "difference" (of two metrics' accuracies) or "system"; "saved": share of items, or None.
+        # "group": "accuracy", "difference" (of two metrics' accuracies) or "system"; "budget": number of items sampled
+        # of all; "error": of estimates from them; "saved": share of a uniform sample with the same error, or None.
         for group in dict.fromkeys(row["group"] for row in savings["rows"]):
             group_rows = [row for row in savings["rows"] if row["group"] == group]
             budgets = sorted({row["budget"] for row in group_rows})
@@ -74,7 +75,7 @@ class EstimateForAllItems(OperationCommand):
                 cells = {row["budget"]: row for row in group_rows if row["method"] == method}
                 rows.append((method, *(_format_saving(cells[budget]) for budget in budgets)))
             items = f"{savings['items']:,} {savings['per']}"
-            title = f"{group}: error of {items} sampled, and saved against a uniform sample"
+            title = f"{group}: error by the number sampled of {items}, and saved against a uniform sample"
             columns = [("method", "text"), *((str(budget), "text") for budget in budgets)]
             self.say_tables([plain_table(title, columns, rows)])
 

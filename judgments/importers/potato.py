@@ -40,10 +40,10 @@ def read_potato(path: Path, columns: Columns, notes: ImportNotes, encoding: str 
 
 
 def is_letter_shown(values: Mapping[str, Any], source: str) -> bool:
-    """Return whether a column of a table has letters of shown positions, so that the judged texts are unknown.
+    """Return whether a column names the preferred text by its position on the page, so that the text is unknown.
 
-    Of ``values``, a row of the table, only the names of the columns matter. ``source`` is the column of the answer, or
-    the scheme if its labels have columns of their own, such as "better.selection" or "better:::selection".
+    Of ``values``, a row of the table, only the names of the columns matter. ``source`` is the answer's column, such
+    as "better.selection" or "better:::selection", or its scheme ("better").
     """
     if "instance_id" not in values or not values.keys() & {"user_id", "user"}:
         return False

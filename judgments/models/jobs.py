@@ -135,10 +135,11 @@ class Job(models.Model):
 
 
 class CachedFigures(models.Model):
-    """Cached figures of a study. They are computed anew once they expire, or ``version`` differs from the study's."""
+    """Cached figures of a study. They are computed anew once they expire, or a person's action changed the study."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="cached_figures")
     name = models.CharField(max_length=60)
+    # a hash of the facts about the study that an action changes, as they were when the figures were computed
     version = models.CharField(
         max_length=20, help_text="Of what a person did to the study before it was counted."
     )

@@ -70,8 +70,8 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
 def judgment_columns(study: Study) -> dict[str, NDArray[Any]]:
     """Return the (N,) columns of all judgments, including revised and excluded ones, in no order.
 
-    A missing ``value`` or ``seconds`` is nan, a missing ``replaces`` is 0. ``flags`` is the sum of the option on the
-    left (0 for none), SET_ASIDE and OPEN.
+    A missing ``value`` or ``seconds`` is nan, a missing ``replaces`` is 0. ``flags`` is the option on the left (1, 2,
+    or 0 for none), plus SET_ASIDE if the judgment is not used, plus OPEN if the answer is open.
     """
     block_kind = ColumnBlock.Kind.JUDGMENTS
     blocks, after = _usable_blocks(study, block_kind)

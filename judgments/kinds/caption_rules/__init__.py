@@ -160,5 +160,5 @@ def broken_rules(text: str, language: str) -> tuple[CaptionRule, ...]:
 
 
 def first_refusal(rules: Iterable[CaptionRule]) -> CaptionRule | None:
-    """Return the first hard rule, because of which a caption is refused."""
+    """Return the first hard rule of those that a caption breaks: the caption is refused because of it."""
     return next((rule for rule in rules if rule.hard), None)

@@ -157,7 +157,7 @@ def agreement(
     only for these raters. `control_items` says whether the study has control items, which show careless raters. If not,
     CARELESS_NOTE may be added to the note of an alpha.
 
-    Raise BadOption if `clusters` is given, but the coefficient has only the naive interval.
+    Raise BadOption if the coefficient has only the naive interval, and `clusters` is another one, as the default is.
     """
     is_naive = isinstance(clusters, str) and clusters == NAIVE
     options = Options.from_sampling(confidence=confidence, resamples=resamples if is_naive else 0, seed=seed)
