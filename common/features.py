@@ -33,10 +33,11 @@ def of_features(attribute: str) -> list[Any]:
 
 @cache
 def of_apps(attribute: str) -> Mapping[str, tuple[str, Any]]:
-    """Import the objects that features list in an attribute. Return each object and its feature's name by its ``name``.
+    """Import the objects, or classes, that features list in an attribute. Return (feature's name, object) by ``name``.
 
     Unlike in ``of_features``, inactive features count, too.
     """
+    apps.check_apps_ready()  # otherwise an incomplete result would be cached
     objects: dict[str, tuple[str, Any]] = {}
     for app in apps.app_configs.values():
         for path in getattr(app, attribute, ()):
@@ -49,7 +50,10 @@ def lazy_registry(read: Callable[[], T]) -> T:
     """Return a proxy of a registry that ``read`` returns. The registry is read when it is first used.
 
     Features declare subclasses of classes in the registry's package. If the registry were read when its package is
-    imported, a feature's module could not be the first one that is imported.
+    imported, a feature's module could not be the first one that is imported. This holds for modules that do not
+    import one which uses a registry while it is imported itself.
+
+    The proxy has no ``|`` of mappings, and is no dict for ``json.dumps``: write ``{**first, **second}``.
     """
     return cast("T", SimpleLazyObject(read))
 

@@ -76,7 +76,7 @@ class LedgerEntry(AppendOnlyRow):
         help_text="Identifies a payment by crowd, participant, session and purpose.",
     )
     # unmatched: a payment in a panel's list without a session here, or for one that is not to be paid. matched: its
-    # cancellation, once a session accounts for it. Nothing writes move any more.
+    # cancellation, once a session accounts for it. No code writes ``move`` any more.
     what = models.CharField(
         "type",
         max_length=12,

@@ -26,7 +26,7 @@ SET_LIMITS = (VIEW_LIMITS, "annotation.add_spendinglimit", "annotation.change_sp
 
 
 def refuse_installation_limits_of_account(owner: User | None, limits: Mapping[str, int | None]) -> None:
-    """Raise WrongState if the limits of an account, the owner, contain one that only the installation may have."""
+    """Raise WrongState if the limits of ``owner``, an account, include one that only the installation may set."""
     if owner is not None and any(limits.get(name) is not None for name in INSTALLATION_FIELDS):
         raise WrongState(
             _("Limits for each account can only be set together with the limits of the whole installation.")

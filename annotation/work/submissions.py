@@ -176,12 +176,12 @@ def _submit_with_claim(
     try:
         candidate = prepare_candidate(study, assignment.worker, ignored_assignment=assignment)
     except QuorumError:  # a refused claim must not undo the submission
-        candidate = None  # by which `commit_claim` claims nothing
+        candidate = None  # then `commit_claim` claims nothing
     with transaction.atomic():
         if candidate is not None:
             share_pause_lock(study)  # against a pause meanwhile; before other locks, to avoid deadlocks
         submission = _submit_answers(checked_answers)
-        claim = None if submission.missing_positions else commit_claim(candidate)  # None without a candidate
+        claim = None if submission.missing_positions else commit_claim(candidate)
     _require_complete(submission)
     is_stopped = _run_detectors(submission)
     return submission, None if is_stopped else claim

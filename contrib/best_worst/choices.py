@@ -118,8 +118,8 @@ class Choices:
         """
         is_won_by_one = np.array(
             [
-                {first, second} <= shown_systems and (first in systems) != (second in systems)
-                for shown_systems, systems in zip(self.shown_systems, self.winners, strict=True)
+                {first, second} <= shown_systems and (first in best_systems) != (second in best_systems)
+                for shown_systems, best_systems in zip(self.shown_systems, self.winners, strict=True)
             ]
         )
         if not is_won_by_one.any() or not self.clusters:
@@ -131,7 +131,7 @@ class Choices:
         def credit(_lists: Ints, list_winners: Floats) -> Floats:
             return (list_winners == 1) * 1.0
 
-        share, spread = people.spread_if_even(credit, winners > 0)  # of all these lists
+        share, spread = people.spread_if_even(credit, winners > 0)
         return Contrast(share - 0.5, spread)
 
 

@@ -126,7 +126,7 @@ def _register_plan(request: HttpRequest, study: Study) -> HttpResponse:
             % {"field": form.fields[name].label, "problem": errors[0]}
         )
     values = register_plan.read({} if plan else {"plan": form.plan()})
-    messages.success(request, register_plan.run(study, values, by=signed_in(request)).message)
+    messages.success(request, register_plan.run(study, values, by=signed_in(request), wait=False).message)
     return redirect(study_page_address(study, "register"))
 
 

@@ -35,5 +35,5 @@ def rehearse(run: JobRun, *, study: str, **crowd: Any) -> None:
         report=report,
         progress=lambda share, message: run.progress(0.7 + 0.3 * share, message),
     )
-    with run.commit() as result:  # of the job
+    with run.commit() as result:  # the result of the job
         result |= {"analysis": store_rehearsal(rehearsal).pk, **asdict(report)}

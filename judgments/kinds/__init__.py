@@ -69,7 +69,7 @@ KINDS: dict[str, Kind] = lazy_registry(_read_kinds)
 def installed_kind(name: str) -> Kind:
     """Return a kind, even if its feature is off. Erasing and integrity checks must read its answers even then."""
     _feature, kind_class = of_apps("kinds").get(name, ("", None))
-    return kind_class() if kind_class else KINDS[name]
+    return kind_class() if kind_class and name not in KINDS else KINDS[name]
 
 
 __all__ = [

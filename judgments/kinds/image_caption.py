@@ -96,7 +96,7 @@ class ImageCaptionKind(ChoiceKind):
 
         Args:
             texts_with_audit_flags: pairs of a text, and whether it is judged to audit the filter.
-            filtered: whether the texts, left out by the filter or of another image, only fill the image's last group.
+            filtered: whether texts only fill up the last group: the filter left them out, or another image has them.
         """
         keys = self.unit_keys(design, image, [text for text, _ in texts_with_audit_flags])
         return [

@@ -167,7 +167,7 @@ def _closest_lengths(groups: TextGroups) -> Ints:
             closest_length = np.int64(-1)
             for text in range(reference_starts[group], reference_starts[group + 1]):
                 reference_length = starts[text + 1] - starts[text]
-                excess = abs(reference_length - length) - abs(closest_length - length)  # of the distance
+                excess = abs(reference_length - length) - abs(closest_length - length)  # in distance
                 if closest_length < 0 or excess < 0 or (excess == 0 and reference_length < closest_length):
                     closest_length = reference_length
             closest_lengths[candidate] = closest_length
@@ -176,7 +176,7 @@ def _closest_lengths(groups: TextGroups) -> Ints:
 
 def _mean_lengths(comparison: ReferenceComparison, tokenization: Tokenization) -> Floats:
     lengths = comparison.tokens(tokenization).lengths[comparison.candidate_count :]
-    first_references = comparison.group_starts[:-1] - comparison.candidate_count  # of the groups
+    first_references = comparison.group_starts[:-1] - comparison.candidate_count  # of each group
     sums = np.add.reduceat(lengths, first_references)
     return np.asarray((sums / np.diff(comparison.group_starts))[comparison.group_of])
 

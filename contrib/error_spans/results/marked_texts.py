@@ -79,7 +79,7 @@ def _mark_text(consensus: Consensus) -> MarkedText:
         if span["start"] is not None:
             severities[span["start"] : span["end"]] = [span[SEVERITY]] * (span["end"] - span["start"])
     pieces, start = [], 0
-    for severity, run in groupby(severities):
+    for severity, run in groupby(severities[: len(text)]):  # longer if a span ends after the text
         end = start + len(list(run))
         pieces.append(Piece(text[start:end], severity))
         start = end

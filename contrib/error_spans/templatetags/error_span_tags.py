@@ -19,7 +19,7 @@ def severity_label(severity: str) -> str:
 
 @register.simple_tag
 def severity_key(severity: str) -> str:
-    return SEVERITY_KEYS[severity].upper()  # of the keyboard
+    return SEVERITY_KEYS[severity].upper()  # the key of the keyboard
 
 
 @register.simple_tag

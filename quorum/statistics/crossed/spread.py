@@ -105,7 +105,9 @@ class Spread:
             deviation = math.sqrt(max(1 - 4 * difference**2, MIN_VARIANCE))
             critical, shift = critical / deviation, shift / deviation
         if self.df <= MAX_DEGREES_OF_FREEDOM:
-            misses = float(scipy.special.nctdtr(self.df, shift, critical))  # share of tests
+            misses = float(
+                scipy.special.nctdtr(self.df, shift, critical)
+            )  # the share of tests that find none
             return 1.0 if math.isnan(misses) else 1 - misses  # nan by underflow, from a shift of 36 on
         return float(scipy.special.ndtr(shift - critical))
 
@@ -175,7 +177,9 @@ def crossed_spread(items: Spread, squares: Squares) -> Spread:
     independent_rows = math.nan if items.df < math.inf else float(squares.items)
     items_df = items.df if items.df < math.inf else max(squares.items, MIN_CLUSTERS) - 1
     raters_df = max(squares.raters, MIN_CLUSTERS) - 1
-    (df,) = satterthwaite(items.variance, items_df, squares.max_rater_variance, raters_df)  # of one estimate
+    (df,) = satterthwaite(
+        items.variance, items_df, squares.max_rater_variance, raters_df
+    )  # an array of one value
     return Spread(
         variance=items.variance + rater_variance,
         df=float(df),
@@ -194,5 +198,5 @@ def crossed_covariance(items: Floats, items_df: Floats, squares: Squares) -> tup
     df = satterthwaite(np.diagonal(items), items_df, squares.max_rater_variance, raters_df)
     # Shrink the eigenvalues, so that no difference has a negative variance.
     eigenvalues, eigenvectors = np.linalg.eigh((squares.rater_variance + squares.rater_variance.T) / 2)
-    errors = (eigenvectors * (squares.error @ eigenvectors)).sum(axis=0)  # of the eigenvalues
+    errors = (eigenvectors * (squares.error @ eigenvectors)).sum(axis=0)  # errors of the eigenvalues
     return items + (eigenvectors * credible_variance(eigenvalues, errors)) @ eigenvectors.T, df

@@ -66,7 +66,7 @@ class ComparisonRows:
         wins, losses, ties = ((self.outcome == outcome).astype(np.float64) for outcome in (1, 2, 0))
         if settings.tie_model == "half":
             wins, losses, ties = wins + ties / 2, losses + ties / 2, np.zeros(n)
-        first, second, tie = chances  # of the outcomes
+        first, second, tie = chances  # the probabilities of the outcomes
         # By theta of the first item, of which the derivative by theta of the second is the opposite.
         slope = (wins * (2 * second + tie) - losses * (2 * first + tie) - ties * (first - second)) / 2
         derivatives = [(self.first, slope), (self.second, -slope)]
