@@ -110,8 +110,7 @@ def _fill_in_usual_answers(design: StudyDesign, case: str, by: User | None) -> S
 def fill_in_ready_texts(*, study: Study, by: User | None, case: str, replace: bool = False) -> Outcome:
     """Write the consent text in all languages of the workers' pages, and answer the board's open questions.
 
-    ``case`` is a key of ``TEXT_CASES``. If the study is no longer a draft, only the consent text changes, as a new
-    version.
+    If the study is no longer a draft, only the consent text changes, as a new version.
     """
     design = design_of(study)
     if design.consent.strip() and not replace:
@@ -122,6 +121,7 @@ def fill_in_ready_texts(*, study: Study, by: User | None, case: str, replace: bo
             )
         )
     is_draft = study.state == Study.State.DRAFT
+    # `case` is a key of TEXT_CASES.
     design = _fill_in_usual_answers(design, case, by) if is_draft else design
     text = write_consent(design, case, BASE_LANGUAGE)
     consents = {
