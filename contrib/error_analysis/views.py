@@ -125,11 +125,11 @@ def _describe_people(consensus: Any, compares_pairs: bool) -> str:
         }
     wins, losses = consensus.votes.get("wins", 0), consensus.votes.get("losses", 0)
     sentence = ngettext(
-        "text %(value)s, chosen for %(votes)s of %(n)s item",
-        "text %(value)s, chosen for %(votes)s of %(n)s references",
-        consensus.n,
+        "text %(value)s, chosen for %(chosen)s of %(n)s item",
+        "text %(value)s, chosen for %(chosen)s of %(n)s items",
+        consensus.n,  # the pair's items: in triplets one for each reference
     )
-    return sentence % {"value": f"{consensus.value:.0f}", "votes": max(wins, losses), "n": consensus.n}
+    return sentence % {"value": f"{consensus.value:.0f}", "chosen": max(wins, losses), "n": consensus.n}
 
 
 def side_by_side(first: float, second: float | None) -> tuple[str, str]:

@@ -32,8 +32,8 @@ class ReleaseSettings:
         winners_signed: whether the signature covers published winners.
         clustered: whether intervals and tests cluster by image and worker.
         raters_known: whether names of workers tell people apart, so that intervals of metrics can cluster by worker.
-        credited: how a text that several units show is scored. If true, each unit scores the systems that a file
-            credits with its text. If false, the first of these units scores all systems that gave the text.
+        credited: whether each unit counts for the systems that the imported file names for its text (all that gave
+            the text, if it names none). If false, as before 0.6, only the first unit with a text counts, for all.
         both_orders: whether agreement counts choices between two texts in both orders.
     """
 
