@@ -49,8 +49,8 @@ class Segment:
         cluster: its document or, without one, its item.
         score: mean of ``scores``.
         mqm: mean MQM score; equals ``score`` if people give no scores.
-        z: mean of the scores, each standardised by its judge's mean and standard deviation; None if every judge gave
-            only equal scores.
+        z: mean of the scores, each standardised by its judge's mean and standard deviation; None if judges are not
+            identified, or if every judge gave only equal scores.
         errors: mean number of marks of a judge, by severity. A severity that nobody marked is left out.
         judgments: number of judgments of the text.
         domain: the split of its item.
@@ -145,8 +145,10 @@ def score_segments(
     """
     scores = [score_of(judgment.answer, mqm) for judgment in text_judgments]
     workers = [judgment.worker for judgment in text_judgments]
-    # Each judgment has a unit of its own here, whose mean is the judgment's standardised score.
-    z = standardised_mean(range(len(text_judgments)), workers, scores).z
+    z = np.full(len(text_judgments), math.nan)
+    if None not in workers:
+        # Each judgment has a unit of its own here, whose mean is the judgment's standardised score.
+        z = standardised_mean(range(len(text_judgments)), workers, scores).z
 
     def make_segment(item: int, indices: Sequence[int]) -> Segment:
         judgments = [text_judgments[index] for index in indices]

@@ -10,11 +10,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from annotation.models import Judgment
+from annotation.models import Judgment, Worker
 from annotation.work.sheet.effort import describe_effort
 from contrib.error_spans.results.comparison import compare_systems
 from contrib.error_spans.results.scores import system_scores
-from contrib.error_spans.results.segments import SEGMENTS, segments_of
+from contrib.error_spans.results.segments import SEGMENTS, segments_of, standings_of_study
 from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from contrib.rehearsals.simulation.run import rehearse
 from evaluation.data.export.exporting import export_judgments
@@ -100,6 +100,20 @@ def test_scores_are_means_over_segments_as_wmt_has_them(study: StudyOf) -> None:
     assert {len(own) for own in segments.values()} == {6}
     with refuses(EvaluationError, "best", "good", "worse"):
         compare_systems(segments, "good", "best")
+
+
+def test_scores_of_judges_who_are_not_identified_have_no_z(study: StudyOf) -> None:
+    identified = segments_of(study.study)
+    Worker.objects.update(anonymous=True)
+    anonymous = segments_of(study.study)
+    assert {name: [row.score for row in rows] for name, rows in anonymous.items()} == {
+        name: [row.score for row in rows] for name, rows in identified.items()
+    }
+    assert {row.z for rows in anonymous.values() for row in rows} == {None}
+    assert {worker for rows in anonymous.values() for row in rows for worker in row.workers} == {None}
+    standings = standings_of_study(study.study)
+    assert standings is not None
+    assert standings.raters is None
 
 
 def test_the_report_has_the_scores_of_systems(study: StudyOf) -> None:

@@ -2,7 +2,8 @@
 
 The raters' variance counts only to the extent that it exceeds chance (`credible_variance`). The t distribution of the
 sum has the degrees of freedom of Satterthwaite 1946, but no fewer than the smaller of the two effective numbers of
-clusters minus one (Cameron, Miller 2015).
+clusters minus one (Cameron, Miller 2015). They are computed with the upper limit of the raters' variance
+(`max_rater_variance`), as few raters tell it badly.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ def satterthwaite(by_items: Any, items_df: Any, by_raters: Any, raters_df: float
     """Return the degrees of freedom of the sum of two variances (Satterthwaite 1946).
 
     They are at least the smaller of the two numbers of degrees of freedom, and at most `items_df`. Each variance is a
-    number, or (K,) for K estimates.
+    number, or (K,) for K estimates. `by_raters` is the upper limit; if it is infinite, they are the smaller number.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         df = (by_items + by_raters) ** 2 / (np.square(by_items) / items_df + np.square(by_raters) / raters_df)
