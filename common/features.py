@@ -50,8 +50,8 @@ def lazy_registry(read: Callable[[], T]) -> T:
     """Return a proxy of a registry that ``read`` returns. The registry is read when it is first used.
 
     Features declare subclasses of classes in the registry's package. If the registry were read when its package is
-    imported, a feature's module could not be the first one that is imported. This holds for modules that do not
-    import one which uses a registry while it is imported itself.
+    imported, a feature's module could not be the first one that is imported. It still cannot be if it imports a
+    module that uses the registry while it is imported, such as `evaluation.management.agreement`.
 
     The proxy has no ``|`` of mappings, and is no dict for ``json.dumps``: write ``{**first, **second}``.
     """

@@ -22,8 +22,8 @@ def backend_for(design: StudyDesign) -> CrowdBackend:
     for backend in BACKENDS:
         if backend.name == name:
             return backend
-    feature, disabled_backend = of_apps("crowds").get(name, ("", None))  # also of features that are off
-    return UnavailableBackend(name, feature, disabled_backend and disabled_backend())
+    feature, backend_class = of_apps("crowds").get(name, ("", None))  # also of features that are off
+    return UnavailableBackend(name, feature, backend_class() if backend_class else None)
 
 
 def backend_of(study: Study) -> CrowdBackend:

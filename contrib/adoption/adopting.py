@@ -166,7 +166,7 @@ def _add_outputs(
     caption_ids = store_candidates(dataset, {caption.text for caption in captions})
     outputs = Output.objects.annotations().filter(system=system)  # without results of image search
     stored_outputs = set(outputs.values_list("item_id", "caption_id"))
-    # Ranks are 1, 2, ... for each item. (Until 0.5.0 they began with 0, so a rank is left out of such lists.)
+    # Ranks are 1, 2, ... for each item. Up to 0.5.0 they began with 0, so a list that is continued skips one rank.
     last_ranks = Counter(outputs.values_list("item_id", flat=True))
     new_outputs = []
     for caption in captions:

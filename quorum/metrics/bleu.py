@@ -167,7 +167,7 @@ def _closest_lengths(groups: TextGroups) -> Ints:
             closest_length = np.int64(-1)
             for text in range(reference_starts[group], reference_starts[group + 1]):
                 reference_length = starts[text + 1] - starts[text]
-                excess = abs(reference_length - length) - abs(closest_length - length)  # in distance
+                excess = abs(reference_length - length) - abs(closest_length - length)
                 if closest_length < 0 or excess < 0 or (excess == 0 and reference_length < closest_length):
                     closest_length = reference_length
             closest_lengths[candidate] = closest_length
