@@ -76,7 +76,8 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
     if analysis is not None and len(systems) > 1:  # the marks that are shown are those of the consensus
         first, second = request.GET.get("first", ""), request.GET.get("second", "")
         first = first if first in systems else systems[0]
-        second = second if second in systems else systems[1]
+        if second not in systems or second == first:
+            second = next(name for name in systems if name != first)
         page = Paginator(shared_segments(segments, first, second), PAGE_SIZE).get_page(
             request.GET.get("page")
         )

@@ -35,12 +35,14 @@ class SystemsComparison:
 
 
 def compare_systems(segments: Segments, first: str, second: str) -> SystemsComparison:
-    """Compare two systems on the segments that both have. Raise EvaluationError if one has no judged text."""
+    """Compare two systems on the segments of both. Raise EvaluationError if they are one, or one has no judged text."""
     for name in (first, second):
         if name not in segments:
             raise EvaluationError(
                 f"System {name!r} has no judged text in the study; there are {', '.join(segments) or 'none'}."
             )
+    if first == second:
+        raise EvaluationError(f"Both systems are {first!r}; expected two different systems.")
     shared_pairs = shared_segments(segments, first, second)
     differences = [segment.score - other_segment.score for segment, other_segment in shared_pairs]
     outputs = outputs_of_segments({first: segments[first], second: segments[second]})

@@ -100,6 +100,8 @@ def test_scores_are_means_over_segments_as_wmt_has_them(study: StudyOf) -> None:
     assert {len(own) for own in segments.values()} == {6}
     with refuses(EvaluationError, "best", "good", "worse"):
         compare_systems(segments, "good", "best")
+    with refuses(EvaluationError, "good"):
+        compare_systems(segments, "good", "good")
 
 
 def test_scores_of_judges_who_are_not_identified_have_no_z(study: StudyOf) -> None:
@@ -142,6 +144,10 @@ def test_page_call_and_command_say_the_same(study: StudyOf, designer: Client) ->
     assert '<mark class="e-minor" title="Minor">The</mark>' in html
     assert '<mark class="e-major" title="Major">words</mark>' in html
     assert "F1 over characters" in shown
+    same = designer.get(page(study.study, "errors"), {"first": "worse", "second": "worse"})
+    assert "worse minus good: -35.00" in words(same)
+    refused = designer.get("/api/studies/news-spans/error-spans/?first=good&second=good")
+    assert (refused.status_code, "two different systems" in refused.content.decode()) == (400, True)
     told = designer.get("/api/studies/news-spans/error-spans/?first=good&second=worse").json()
     assert [row["score"] for row in told["systems"]] == [82.5, 47.5]
     assert told["comparison"]["difference"] == 35
