@@ -154,7 +154,7 @@ def test_what_choosing_would_have_saved_is_measured_on_judged_items(
     study = judged(pairs_draft())
     call_command("weigh_back", study.slug, savings=True, metrics=METRICS, draws=60)
     said = capsys.readouterr().out
-    assert "difference: error of" in said
+    assert "difference: error by the number sampled of 120 pairs" in said
     assert "disagreement" in said
     with pytest.raises(WrongState, match="all items are judged"):
         compute_weighted_estimates(study=study)
