@@ -257,8 +257,8 @@ def cents_committed_today(currency: str, account_id: int | None = None) -> int:
 def entries_of_today() -> QuerySet[Any]:
     """Return today's ledger entries that count towards daily limits, with the annotation ``committed_cents``.
 
-    An entry that releases money counts only if its request to the crowd was written today, or if it cancels a claimed
-    payment (``CLAIM_ENTRIES``).
+    An entry that releases money counts only if its request to the crowd (``call``) was written today, or if it cancels
+    a claimed payment (``CLAIM_ENTRIES``). The release of unfilled places has no ``call``, so it does not count.
     """
     # the server's day, independent of the user's time zone
     midnight = datetime.combine(timezone.now().astimezone(UTC), time.min, UTC)

@@ -123,7 +123,7 @@ def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     design = design_of(study)
     kind = kind_of(study)
     is_draft = study.state == Study.State.DRAFT
-    obstacle = "" if is_draft else why_not_discarded(study)
+    obstacle = "" if is_draft else why_not_discarded(study)  # a change generates the pages of work again
     context |= {
         "refusal": take_refusal(request, study),
         "hand_changes": design.by_hand,
@@ -147,7 +147,7 @@ def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpRespon
         "control_count": sum(unit.control for unit in units),
         "items": [_describe_unit(unit, item, kind) for unit, item in shown_hit.units],
         "offers_other_item": kind.page.shows_picture or design.source.show,
-        # pages that manual changes have added, and one more, on which an item can be put
+        # numbers, from 1 among added pages alone, of the pages that manual changes have added and of a new one
         "manual_page_numbers": range(1, max((change.hit for change in design.by_hand), default=0) + 2),
         "image_names": study.dataset.items.values_list("name", flat=True)[:MAX_IMAGES],
     }

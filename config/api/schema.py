@@ -129,7 +129,7 @@ class DocsView(ProblemErrors, APIView):
     def get(self, request: HttpRequest, tag: str = "") -> HttpResponse:
         with override("en"):
             document = CachingGenerator().get_schema(public=True)
-            objects = document["components"]["schemas"]
+            types = document["components"]["schemas"]
             groups = _calls_by_tag(document)
             if not tag:
                 overview = {"groups": sorted(groups.items()), "status_texts": STATUS_TEXTS}
@@ -138,14 +138,14 @@ class DocsView(ProblemErrors, APIView):
                 raise Http404
             context = {
                 "tag": tag,
-                "calls": [_describe_call(call, objects) for call in groups[tag]],
+                "calls": [_describe_call(call, types) for call in groups[tag]],
                 "objects": [
                     {
                         "name": name,
-                        "description": render_markdown(objects[name].get("description", "")),
-                        "member_rows": list(_member_rows(objects[name], objects)),
+                        "description": render_markdown(types[name].get("description", "")),
+                        "member_rows": list(_member_rows(types[name], types)),
                     }
-                    for name in _names_of_objects(groups[tag], objects)
+                    for name in _names_of_objects(groups[tag], types)
                 ],
             }
             return render(request, "api_docs/calls.html", context)
@@ -162,8 +162,8 @@ def _calls_by_tag(document: SchemaPart) -> dict[str, list[SchemaPart]]:
     return groups
 
 
-def _describe_call(call: SchemaPart, objects: SchemaPart) -> dict[str, Any]:
-    """Return the context of a call for ``api_docs/calls.html``. ``objects`` are the types of the document by name.
+def _describe_call(call: SchemaPart, types: SchemaPart) -> dict[str, Any]:
+    """Return the context of a call for ``api_docs/calls.html``. ``types`` are the named types of the document.
 
     Errors with the usual description are listed by their status only ("usual_statuses").
     """
@@ -176,14 +176,14 @@ def _describe_call(call: SchemaPart, objects: SchemaPart) -> dict[str, Any]:
         "description": render_markdown(call["description"]),
         "parameters": [
             _value_row(
-                parameter["name"], parameter["schema"], objects, is_required=parameter.get("required", False)
+                parameter["name"], parameter["schema"], types, is_required=parameter.get("required", False)
             )
             | {"description": _description_html(parameter), "location": parameter["in"]}
             for parameter in call.get("parameters", [])
         ],
-        "bodies": [(kind, _type_html(body["schema"], objects)) for kind, body in bodies.items()],
+        "bodies": [(kind, _type_html(body["schema"], types)) for kind, body in bodies.items()],
         "responses": [
-            (status, render_inline(response.get("description", "")), _response_types(response, objects))
+            (status, render_inline(response.get("description", "")), _response_types(response, types))
             for status, response in responses
             if status < "400"
         ],
@@ -200,25 +200,25 @@ def _describe_call(call: SchemaPart, objects: SchemaPart) -> dict[str, Any]:
     }
 
 
-def _response_types(response: SchemaPart, objects: SchemaPart) -> list[tuple[str, SafeString]]:
+def _response_types(response: SchemaPart, types: SchemaPart) -> list[tuple[str, SafeString]]:
     contents = response.get("content", {}).items()
-    return [(kind, _type_html(content["schema"], objects)) for kind, content in contents]
+    return [(kind, _type_html(content["schema"], types)) for kind, content in contents]
 
 
-def _member_rows(schema: SchemaPart, objects: SchemaPart) -> Iterator[dict[str, Any]]:
-    """Yield the row of the table for each member of an object."""
+def _member_rows(schema: SchemaPart, types: SchemaPart) -> Iterator[dict[str, Any]]:
+    """Yield the row of the table for each member of an object type."""
     for name, member in schema.get("properties", {}).items():
-        yield _value_row(name, member, objects, is_required=name in schema.get("required", ()))
+        yield _value_row(name, member, types, is_required=name in schema.get("required", ()))
 
 
-def _value_row(name: str, schema: SchemaPart, objects: SchemaPart, *, is_required: bool) -> dict[str, Any]:
+def _value_row(name: str, schema: SchemaPart, types: SchemaPart, *, is_required: bool) -> dict[str, Any]:
     """Return the row of a table that describes a member or a parameter."""
     limits = [f"{limit_label} {schema[key]:,}" for key, limit_label in BOUND_LABELS.items() if key in schema]
     if "default" in schema:
         limits.append(f"default {json.dumps(schema['default'])}")
     return {
         "name": name,
-        "type": _type_html(schema, objects),
+        "type": _type_html(schema, types),
         "is_required": is_required,
         "limits": ", ".join(limits),
         "description": _description_html(schema),
@@ -230,25 +230,25 @@ def _description_html(schema: SchemaPart) -> SafeString:
     return render_inline(re.sub(r"(^|\n+)\* `[\s\S]*", "", schema.get("description", "")))
 
 
-def _type_html(schema: SchemaPart, objects: SchemaPart) -> SafeString:
+def _type_html(schema: SchemaPart, types: SchemaPart) -> SafeString:
     """Return a type as HTML: a link to the members of an object, the values of an enumeration, or a word."""
     name = schema.get("$ref", "").removeprefix(REFERENCE_PREFIX)
-    if name and "enum" not in objects[name]:
+    if name and "enum" not in types[name]:
         return format_html('<a href="#{0}">{0}</a>', name)
     if name:
-        return _type_html(objects[name], objects)
+        return _type_html(types[name], types)
     if options := schema.get("allOf") or schema.get("oneOf"):
-        text = format_html_join(" or ", "{}", ((_type_html(option, objects),) for option in options))
+        text = format_html_join(" or ", "{}", ((_type_html(option, types),) for option in options))
     elif "enum" in schema:
         text = format_html_join(" | ", "<code>{}</code>", ((json.dumps(value),) for value in schema["enum"]))
     elif schema.get("type") == "array":
-        text = format_html("list of {}", _type_html(schema["items"], objects))
+        text = format_html("list of {}", _type_html(schema["items"], types))
     else:
         text = format_html("{}", schema.get("format") or schema.get("type") or "any value")
     return format_html("{} or null", text) if schema.get("nullable") else text
 
 
-def _names_of_objects(calls: Iterable[SchemaPart], objects: SchemaPart) -> list[str]:
+def _names_of_objects(calls: Iterable[SchemaPart], types: SchemaPart) -> list[str]:
     """Return the names of the objects to which ``calls`` refer, directly or through other objects."""
     names: set[str] = set()
     unread_names = REFERENCE_PATTERN.findall(json.dumps(list(calls)))
@@ -256,5 +256,5 @@ def _names_of_objects(calls: Iterable[SchemaPart], objects: SchemaPart) -> list[
         name = unread_names.pop()
         if name not in names:
             names.add(name)
-            unread_names += REFERENCE_PATTERN.findall(json.dumps(objects[name]))
-    return sorted(name for name in names if "enum" not in objects[name])
+            unread_names += REFERENCE_PATTERN.findall(json.dumps(types[name]))
+    return sorted(name for name in names if "enum" not in types[name])

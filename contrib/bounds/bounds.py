@@ -208,7 +208,7 @@ def _read_other_captions(name: str, dataset: Dataset) -> Sequence[str]:
 
 
 def computable_metrics(metrics: Iterable[str]) -> list[str]:
-    """Return the metrics whose tables are installed."""
+    """Return the metrics that can be computed here: all but METEOR if its synonyms and paraphrases are missing."""
     computable_names = []
     for name in metrics:
         metric = metric_named(name)

@@ -35,7 +35,8 @@ def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResp
     for consensus in page.object_list:
         known_item = candidate_of(kind, consensus)
         unit = consensus.unit
-        if known_item is not None and unit is not None:  # grades may differ; the query does not compare them
+        # None if people gave different grades: the query finds unanimous votes of other kinds only
+        if known_item is not None and unit is not None:
             unit.expected = known_item.expected  # only to describe it; the unit is not saved
             rows.append({"consensus": consensus, "unit": unit, "shown": describe_control_item(kind, unit)})
     context |= {
@@ -65,5 +66,6 @@ def _take_items(request: HttpRequest, study: Study) -> HttpResponse:
 
 add_step(StudyStep(name="take-known", label="Add known items", run=_take_items))
 
+# their forms are in the page of the error analysis, where rows are selected, and beside the winner of the results
 add_operation(next_batch, label="Create a study from the selected rows", result_page="change", inline=False)
 add_operation(more_items, label="Create a draft with new items", result_page="change", inline=False)

@@ -118,7 +118,7 @@ def _curve_table(multiverse: Result, conclusion: Result, order: Sequence[int]) -
         option_indices = universe["specifications"][index]
         options = [choice["options"][option] for choice, option in zip(choices, option_indices, strict=True)]
         is_reported = "yes" if index == REPORTED else ""
-        estimate = Estimate(*_estimate_at(conclusion, index), conclusion["n"])  # n counts specifications
+        estimate = Estimate(*_estimate_at(conclusion, index), conclusion["n"])  # n: all specifications
         rows.append((rank, estimate, is_reported, *options))
     columns = [("rank", "count"), ("estimate", conclusion["shows"]), ("as reported", "text")]
     return table(

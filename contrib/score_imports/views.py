@@ -71,7 +71,7 @@ class DatasetScoresView(APIView):
         summary="Metrics whose scores were imported",
     )
     def get(self, request: Request, name: str) -> Response:
-        """Return the imported metrics of a dataset, by name. The scores themselves are in exports of evaluations."""
+        """List the imported metrics of a dataset, sorted by name. Scores themselves are in exports of evaluations."""
         return Response(_serialize_metrics(dataset_for(request, name)))
 
     @extend_schema(

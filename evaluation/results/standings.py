@@ -202,7 +202,7 @@ def standings_of_pairs(
         # The side of the system in each pair; 0 if the pair does not have it.
         sides = np.select([first == code, second == code], [1, 2])
         credit = credit_of_sides(sides)
-        interval = people.share(credit, sides > 0, include_undecided=True)
+        interval = people.share(credit, sides > 0, include_undecided=True)  # a tie counts half
         credits = credit(np.flatnonzero(sides), people.winners[sides > 0])
         figures[name] = figures_of(float(credits.mean()), interval.low, interval.high, len(credits))
     fit = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)

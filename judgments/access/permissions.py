@@ -159,13 +159,12 @@ class VisibleRows(BaseFilterBackend):
 
 
 class NoWorker(BasePermission):
-    """Refuse workers' tokens. The API description is public for everybody else."""
+    """The permission of the API description and its page, which are public, but refuse workers' tokens."""
 
     message = "A participant's token opens the participant's calls alone."
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        is_workers_token = request.auth and not request.user.is_staff
-        return not is_workers_token
+        return not request.auth or request.user.is_staff
 
 
 def may_cancel(user: User, job: Job) -> bool:

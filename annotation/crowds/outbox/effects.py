@@ -97,7 +97,7 @@ def _apply_publishing(call: CrowdCall) -> None:
 def _apply_extension(call: CrowdCall) -> None:
     """Store the added places, screen-outs or time of a publication, which is open again.
 
-    Money is held for the added places and for those that are reopened, but for no more places than are free. A
+    Money is held for added places and for reopened ones, whose money was released, but for no more than are free. A
     payload is such as ``{"places": 2, "reopened": 1, "screen_outs": 0, "screen_outs_again": 0, "cents": 180}``.
     """
     publication = Publication.objects.select_for_update().get(pk=call.current_publication().pk)

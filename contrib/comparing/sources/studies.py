@@ -135,8 +135,8 @@ def _read_systems(study: Study) -> dict[int, CreditedSystems]:
     names = dict(System.objects.of_study(study).values_list("pk", "name"))
     systems: dict[int, CreditedSystems] = {}
     for pk, credits in loaders.systems_of_units(study).items():
-        if pk is not None:  # always so; the type lets other callers look up None
-            # Units with one caption, which a file credits to systems or to none; units with two captions have pairs.
+        if pk is not None:  # only for the type checker, since rows have ids
+            # The systems that a file credits with the first caption. Units with two captions get those of their pair.
             systems[pk] = (
                 tuple(sorted(names[system] for system in credited_systems(credits, ()) if system in names)),
                 (),

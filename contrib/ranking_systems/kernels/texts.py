@@ -6,8 +6,8 @@ are normalised (trigrams), as in H13.
 
 Words are those of the `h13` tokenizer without stop words, stemmed; H13 correct the spelling and lemmatise instead.
 The weight of a word is its IDF, log(N / (n_w + 1)), but at least 0. N is the number of training images, and n_w the
-number of those that have the word in their captions. Kernels take the square root of the weight, which H13 found
-best.
+number of those that have the word in their captions. Kernels use the square root of the weight, which H13 found best:
+`BagOfWords` as a factor of each document's counts, `Trigrams` as a factor of the kernel's terms.
 """
 
 from __future__ import annotations

@@ -277,7 +277,7 @@ def _evaluation_settings(evaluation: EvaluationResult) -> dict[str, Any]:
 
 
 def _filter_counts(study: Study) -> dict[str, int]:
-    """Return the numbers of image-caption pairs before and after the filter; {} if the filter was not audited."""
+    """Return the numbers of pairs before and after the caption filter; {} unless rejected pairs are judged, too."""
     notes = study.notes
     if not notes.get("audited"):
         return {}

@@ -83,7 +83,7 @@ def _thresholds_table(variants: Mapping[str, Any], with_raters: bool) -> Table |
 def ties_tables(result: Mapping[str, Any]) -> list[Table]:
     """Return the table of metrics' accuracies with ties, which reports do not have, or [] if it was not requested."""
     ties = result.get("readings", {}).get("ties", {})
-    rows = [  # scores tie if equal ("plain") or within the gap of highest accuracy ("calibrated"); "soft" is of systems
+    rows = [  # ties: equal scores, or those within the gap of highest accuracy; "soft": soft pairwise, between systems
         (name, *(estimate_of(accuracies[key]) for key in ("plain", "calibrated", "soft")))
         for name, accuracies in ties.items()
     ]

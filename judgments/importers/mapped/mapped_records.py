@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ from judgments.importers.problems import ImportProblem
 from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.record import Record
 from judgments.importers.records.values import is_blank
+from judgments.importers.times import TIME_EXPECTED, parse_time
 
 MAX_FIRST_ROWS = 5  # rows of a file from which its columns are guessed
 MAX_CRITERIA = 50
@@ -313,15 +315,21 @@ def _merge_rows(records: Iterable[Record]) -> Iterator[Record]:
 
 
 def _latest_records(records: Iterable[Record], notes: ImportNotes) -> Iterator[Record]:
-    """Yield each worker's last submitted record on each unit.
-
-    Times are compared as texts. Those of the layouts with ``latest`` are seconds since 1970, with ten digits.
-    """
+    """Yield each worker's last submitted record on each unit. Of records of the same time, or none, the last counts."""
     latest_records: dict[tuple[str, ...], Record] = {}
     for record in records:
         key = tuple(str(record.values.get(name)) for name in ("unit", "worker"))
         entry = latest_records.get(key)
         notes.count("skipped-row", entry is not None)
-        if entry is None or str(entry.values.get("submitted_at")) <= str(record.values.get("submitted_at")):
+        if entry is None or _submission_time(entry) <= _submission_time(record):
             latest_records[key] = record
     yield from latest_records.values()
+
+
+def _submission_time(record: Record) -> datetime:
+    """Return the time in ``submitted_at``, as if in UTC if it has no zone; the first possible time for none."""
+    text = foreign.cell_text(record.values.get("submitted_at"))
+    try:
+        return parse_time(text, UTC) if text else datetime.min.replace(tzinfo=UTC)
+    except ValueError:
+        raise record.problem("submitted_at", quote_value(text), TIME_EXPECTED) from None

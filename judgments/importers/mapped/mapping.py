@@ -121,8 +121,8 @@ class ColumnMapping(BaseModel):
         named: for each list of objects, the two keys of a name and its value; names become columns.
         json_in: columns with JSON, whose members become columns.
         buttons: the separator between a group of radio buttons and a value, in column names such as ``tone.good``.
-        labels: the path of an object with each scheme's selected labels, such as ``{"quality": {"good": "true"}}``.
-        sparse: the prefix, such as ``Answer.``, of the names of columns that some files lack.
+        labels: the path of an object with the selected labels by column, as Potato's ``{"quality": {"good": "true"}}``.
+        sparse: a prefix, such as ``Answer.``; columns whose names begin with it may be missing.
         skip: by column, a pattern; rows with a matching cell are left out.
         factor: by column, a factor by which its numbers are multiplied.
         spans: the keys of marked errors: `start`, `end`, `severity`, `category`, and whether `end` is `inclusive`;

@@ -154,7 +154,8 @@ def _scores(
         fields = metric.signature_fields(settings) | dict(result.shown)  # known only after computing
         signature = _signature(metric, fields, metric_tokenizer, comparison, corpus_name)
         scores[given_name] = MetricScore(result.corpus, result.images, signature)
-    metrics_with_idf = dict.fromkeys(  # without idf, documents only tell which n-grams to drop
+    # for other metrics, few documents do no harm: they only tell which n-grams to drop, as no document has them
+    metrics_with_idf = dict.fromkeys(
         metric.name for metric, _ in configured_metrics.values() if metric.weighs_by_documents
     )
     warnings = (

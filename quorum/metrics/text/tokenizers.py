@@ -24,8 +24,8 @@ class Tokenizer:
     Attributes:
         cut: the function that cuts a caption.
         cut_piece: the function that cuts a piece, which is a part of a caption without blanks.
-        edges: the function whose bits say which pieces must be cut together with their neighbours (`ptb_edges`), or
-            None if no pieces must.
+        edges: the function of a piece whose bits say with which neighbours it may have to be cut (`ptb_edges`), or None
+            if each piece can be cut alone.
     """
 
     name: str

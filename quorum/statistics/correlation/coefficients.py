@@ -118,7 +118,7 @@ def mid_ranks(codes: Ints, weights: Floats | None = None) -> Floats:
 
 
 def kendall_groups(rows: Ints, columns: Ints, weights: Floats, group_starts: Ints, levels: Ints) -> Floats:
-    """Return the (G, 6) `kendall_sums` of groups. The arguments are as in `KendallCodes`."""
+    """Return the (G, 6) `kendall_sums` of groups, by `KendallCodes` and by (N,) weights in the order of its rows."""
     from quorum.statistics.kernels.concordance import kendall_sums
 
     # Pass contiguous arrays, because the kernel is compiled again for another layout.

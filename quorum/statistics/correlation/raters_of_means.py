@@ -43,7 +43,8 @@ def decreases_without_raters(
     """Yield (V,) decreases of the coefficient of a metric's `x` if a rater is left out of one of people's means `y`.
 
     V is the number of `deletions`, one for each row and each of its raters. A decrease is the coefficient minus the
-    coefficient after the deletion. `RaterDeletions.spread` averages the variances of the arrays.
+    coefficient after the deletion, to the first order: as the influence functions at given means predict it.
+    `RaterDeletions.spread` averages the variances of the arrays.
 
     With more than FEW_RATERS, there is one array, computed at the means of all raters. With few raters, there is one
     for each rater, computed at the means without this rater, because the tastes of few raters may cancel out by chance.

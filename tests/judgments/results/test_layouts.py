@@ -125,6 +125,32 @@ def test_wmt_s_lines_of_esa_have_inclusive_ends_and_missing_parts(tmp_path: Path
     assert (row.unit, row.submitted_at.year) == ("en-de/south/0", 2024)
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "latest"),
+    [
+        ("999999999.5", "1711317254.82", "30"),
+        ("1711317254.82", "999999999.5", "66"),
+        ("Fri Nov 20 06:00:00 PST 2026", "2026-11-20T13:59:59Z", "66"),
+        ("", "2026-11-20T13:59:59Z", "30"),
+    ],
+)
+def test_the_score_that_was_submitted_last_counts(
+    tmp_path: Path, first: str, second: str, latest: str
+) -> None:
+    path = tmp_path / "esa.jsonl"
+    lines = [ESA | {"times": [first, first]}, ESA | {"times": [second, second], "esa_score": "30"}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (row,) = judged("wmt-esa", path)
+    assert row.stored["score"] == int(latest)
+
+
+def test_a_time_by_which_scores_are_compared_is_refused_if_it_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "esa.jsonl"
+    path.write_text(json.dumps(ESA | {"times": ["noon", "noon"]}) + "\n")
+    with refuses(ImportProblem, "line 1", "times", "noon", "a time with its zone"):
+        judged("wmt-esa", path)
+
+
 def test_appraise_s_lines_have_no_header_and_take_the_texts_of_the_dataset(tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
     path.write_text(APPRAISE)

@@ -362,7 +362,7 @@ def _add_crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
     conventions = {
         "own captions relevant": (shares_with_own, all_pairs),
         "own captions as the crowd judged them": (crowd_shares, all_pairs),
-        "own captions relevant, pairs that the crowd saw alone": (
+        "own captions relevant, only pairs that the crowd saw": (
             shares_with_own,
             ~np.isnan(shares_with_own),
         ),

@@ -25,7 +25,8 @@ class ComparisonRows:
     """Comparisons with clusters, one in each row.
 
     first, second: (N,) positions of the items. outcome: (N,) 1, 2, or 0 for a tie. deletions: if outcomes are votes'
-    majorities, how much likelier a majority for either item is with a rater's vote than without it (`RaterDeletions`).
+    majorities, (V, 2) changes of the chances that the first, and the second, item has the majority: with a rater's
+    vote, minus without it (`RaterDeletions`).
     """
 
     first: Ints
@@ -42,8 +43,9 @@ class ComparisonRows:
         """
         covariance, freedom = self.clusters.covariance(self.scores(fit, settings), fit.covariance)
         deletions = self.deletions or NO_DELETIONS
-        # A rater's vote changes how likely each majority of a row's votes is, and thereby the row's expected scores.
-        # The probabilities sum to 1, so that of a tie changes by minus the sum of the other two changes.
+        # A row's expected scores are the sum of probability times scores over the outcomes. A rater's vote changes the
+        # probabilities by `deletions.value`, that of a tie by minus their sum, since all sum to 1. Parameters change
+        # by the change of the scores, times the covariance of the fit.
         if deletions.rater_count >= MIN_CLUSTERS and not self.clusters.reason:
             tie_scores, first_scores, second_scores = (
                 self.with_outcomes(deletions.row, np.full(len(deletions.row), winner)).scores(fit, settings)
