@@ -1,7 +1,9 @@
 """``import quorum``: short names for columns and tables, and the older names of its modules."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -152,3 +154,24 @@ def test_older_names_serve_and_nothing_loads_django() -> None:
         "assert 'django' not in sys.modules and 'pandas' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_what_the_documentation_names_is_there_after_import_quorum_alone() -> None:
+    pages = [Path("README.md"), *Path("docs").rglob("*.md")]
+    paths = {
+        path
+        for page in pages
+        for path in re.findall(r"`(quorum(?:\.\w+)+)[`(]", page.read_text(encoding="utf-8"))
+        if path.split(".")[1] in ("metrics", "statistics", "tables")
+    }
+    program = f"""
+import sys
+for path in {sorted(paths)!r}:
+    for name in [name for name in sys.modules if name.split(".")[0] == "quorum"]:
+        del sys.modules[name]  # what was imported for one path must not help another
+    import quorum
+    eval(path)
+"""
+    assert {"quorum.statistics.agreement", "quorum.metrics.keywords"} <= paths
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert not hasattr(quorum.statistics, "agreements")
