@@ -24,12 +24,18 @@ MIN_WORDS = 4  # smallest number of words of a text that can be damaged
 
 
 def reference_control(kind: Kind, slot: ControlSlot, image: Image) -> Group:
-    """Return a control item made from a person's text or, if there is none, from a system's.
+    """Return a control item made from a person's text or, if none can be damaged, from a system's.
 
     Raises:
         DesignError: no text can be damaged.
     """
-    group = _damaged_control(kind, slot, image, image.references or _texts_of_image(image), REFERENCE)
+    texts_of_systems = [text for _, text in image.outputs]
+    groups = (
+        _damaged_control(kind, slot, image, texts, REFERENCE)
+        for texts in (image.references, texts_of_systems)
+        if texts
+    )
+    group = next((group for group in groups if group is not None), None)
     if group is None:
         raise DesignError(
             pgettext(

@@ -311,6 +311,23 @@ def test_damages_of_equal_texts_are_not_shown_side_by_side() -> None:
         assert screen_of(check) is None
 
 
+def test_a_system_s_text_is_damaged_where_the_reference_is_too_short() -> None:
+    image = Image(
+        "bye", "dev", (Text("bye#0", "Tschüss!"),), (("north", Text("bye/0", "auf bald und gute Reise")),)
+    )
+    other = Image("other", "dev", (), (("north", Text("other/0", "rote Hunde laufen")),))
+    asked = design()
+    make = KINDS["spans"].control_items(asked).reference
+    assert make is not None
+    slot = ControlSlot(asked, "place", [image, other], np.random.default_rng(1))
+    (check,) = make(slot, image).units
+    assert check.control_kind == "reference" and isinstance(check.first, Text)
+    start, end = check.expected["within"]
+    assert check.first.text[start:end] in "rote Hunde laufen"
+    with refuses(DesignError, "other", field="controls.split"):
+        make(slot, other)
+
+
 def test_a_plan_says_that_pages_are_short() -> None:
     asked = design(controls={"per_hit": 0}, units_per_hit=30, spans={"contrastive": True})
     batch = KINDS["spans"].draw_batch(asked, material(documents=3, segments=4))
