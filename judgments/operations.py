@@ -9,7 +9,7 @@ parameters, the right that it needs, and further actions that follow::
         pause_study(study=study, why=why, by=by)
         return Outcome("The study is paused.")
 
-docs/decisions/0010-operations.md says how to add an operation.
+docs/adding-an-operation.md has the steps.
 """
 
 from __future__ import annotations
