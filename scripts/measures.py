@@ -1,6 +1,6 @@
 """Measure the code, and compare it with the ceilings in pyproject.toml: ``python -m scripts.measures``.
 
-docs/decisions/0011-layout.md defines the measures. A ceiling far above its measure is an error, too. The processor time
+docs/decisions/0011-layout.md says why. A ceiling far above its measure is an error, too. The processor time
 of commands is printed without a ceiling, since machines differ.
 """
 

@@ -53,6 +53,15 @@ def test_commands_that_are_named_exist(page: Path) -> None:
     assert typed - set(get_commands()) - all_commands().names.keys() - COMMANDS_OUTSIDE_DJANGO.keys() == set()
 
 
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.parent.name == "decisions"], ids=lambda page: page.stem
+)
+def test_a_decision_has_context_decision_and_consequences(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    assert re.findall(r"^\*\*(\w+)\.\*\*", text, re.M) == ["Context", "Decision", "Consequences"]
+    assert len(re.findall(r"^#", text, re.M)) == 1
+
+
 def test_what_is_said_to_be_somewhere_is_there() -> None:
     page = (ROOT / "docs" / "where.md").read_text(encoding="utf-8")
     named = {place for place in re.findall(r"`([a-z_./]+)`", page) if "/" in place}
