@@ -134,6 +134,12 @@ def test_help_and_mistakes_speak_the_words_of_the_command(
     assert_names(str(run("study", "nwe")), "nwe", "quorum study new")
 
 
+def test_a_wheel_has_the_translations_of_features(installed: Path) -> None:
+    catalogues = [path.relative_to(ROOT) for path in ROOT.glob("contrib/*/locale/*/LC_MESSAGES/django.mo")]
+    assert catalogues
+    assert [path for path in catalogues if not (installed / "quorum" / "platform" / path).is_file()] == []
+
+
 def test_files_are_scored_where_nothing_is_set_up_and_nothing_is_left_behind(terminal: Terminal) -> None:
     candidates, references = terminal.folder / "results.json", terminal.folder / "references.json"
     candidates.write_text('{"a.jpg": "a dog runs"}')

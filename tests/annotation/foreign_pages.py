@@ -85,10 +85,12 @@ def _messages(*, staff: bool) -> set[str]:
     """English messages whose translation is another text; those with places to fill, filled with anything, are found
     by their words."""
     found = set()
-    for message in messages.stored_catalog("de", staff=staff):
-        for text, translated in zip(_all(message.id), _all(message.string), strict=False):
-            if text and text != translated:
-                found.add(text.strip())
+    of_workers = messages.stored_messages("fr")  # texts for staff are translated into German alone
+    for key, message in messages.stored_messages("de").items():
+        if (key not in of_workers) == staff:
+            for text, translated in zip(_all(message.id), _all(message.string), strict=False):
+                if text and text != translated:
+                    found.add(text.strip())
     return found
 
 
