@@ -321,7 +321,8 @@ def test_a_system_s_text_is_damaged_where_the_reference_is_too_short() -> None:
     assert make is not None
     slot = ControlSlot(asked, "place", [image, other], np.random.default_rng(1))
     (check,) = make(slot, image).units
-    assert check.control_kind == "reference" and isinstance(check.first, Text)
+    assert check.control_kind == "reference"
+    assert isinstance(check.first, Text)
     start, end = check.expected["within"]
     assert check.first.text[start:end] in "rote Hunde laufen"
     with refuses(DesignError, "other", field="controls.split"):
