@@ -37,7 +37,7 @@ from contrib.challenges.submissions import (
     remaining_submissions,
     submit_upload,
 )
-from judgments.access.tokens import PARTICIPANT_SCOPES, create_token, revoke_token
+from judgments.access.tokens import create_token, revoke_token
 from judgments.jobs.queues import cancel_job
 from judgments.models import ApiToken, Job
 
@@ -154,7 +154,8 @@ def make_token(request: HttpRequest, slug: str) -> HttpResponse:
         User.objects.select_for_update().get(pk=user.pk)
         for token in ApiToken.objects.filter(user=user, name=SUBMISSION_TAG, revoked_at=None):
             revoke_token(token=token)
-        _token, key = create_token(user=user, name=SUBMISSION_TAG, scopes=PARTICIPANT_SCOPES)
+        scopes = ["submissions:read", "submissions:write"]  # both are participant_scopes of the feature
+        _token, key = create_token(user=user, name=SUBMISSION_TAG, scopes=scopes)
     return _own_submissions_page(request, challenge, user, key=key)
 
 

@@ -92,7 +92,7 @@ def _refuse_to_lose_owner(dataset: Dataset, user: User) -> None:
 
 
 def refuse_other_readers(dataset: Dataset) -> None:
-    """Raise WrongState if only members may read a dataset, for example during a challenge.
+    """Raise WrongState if only members may read a dataset.
 
     A receiver of the signal ``pre_share`` raises it. The dataset stays locked until the transaction ends, so that what
     the receivers found remains true.
@@ -103,7 +103,7 @@ def refuse_other_readers(dataset: Dataset) -> None:
 
 @transaction.atomic
 def share_dataset(*, dataset: Dataset, sharing: str) -> None:
-    """Set who may read a dataset. Raise WrongState if only its members may read it, such as during a challenge."""
+    """Set who may read a dataset. Raise WrongState if only its members may read it."""
     if sharing != Dataset.Sharing.MEMBERS:
         refuse_other_readers(dataset)
     Dataset.objects.filter(pk=dataset.pk).update(sharing=sharing)

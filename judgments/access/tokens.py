@@ -18,6 +18,8 @@ from common.features import declared_by_features
 from common.rows.prepared import PreparedQuery, query_parameter
 from judgments.models import ApiToken, Study
 
+# The scopes that tokens of accounts without staff rights can have.
+PARTICIPANT_SCOPES: dict[str, str] = declared_by_features("participant_scopes")
 SCOPES: dict[str, str] = {
     "studies:read": "studies, designs, datasets, items, pages of work, jobs, the log, rehearsals, presets",
     "studies:write": "create studies, change designs and detectors, generate, open and close",
@@ -28,14 +30,11 @@ SCOPES: dict[str, str] = {
     "reports:write": "compute consensus, agreement, comparisons of metrics with people, and plans",
     "exports:read": "list and download exports",
     "exports:write": "make exports",
-    "submissions:read": "challenges, and your submissions to challenges",
-    "submissions:write": "submit captions to challenges",
+    **PARTICIPANT_SCOPES,
     "money:read": "budgets, the ledger, publications at crowds and requests to crowds",
     "money:write": "pay bonuses and top-ups, set budgets, decide on payments that failed",
     **declared_by_features("scopes"),
 }
-# The scopes that tokens of accounts without staff rights can have.
-PARTICIPANT_SCOPES = ("submissions:read", "submissions:write")
 KEY_PREFIX = "quorum_"
 SHOWN_KEY_LENGTH = 12  # characters of a key that lists of tokens show
 # A use is recorded only if the last recorded use is older than this, so that not every request writes to the database.
@@ -77,7 +76,7 @@ def create_token(
             % {"problem": problem, "listed": ", ".join(SCOPES)},
             field="scopes",
         )
-    may_have_scopes = user.is_staff or set(scopes) <= set(PARTICIPANT_SCOPES)
+    may_have_scopes = user.is_staff or set(scopes) <= PARTICIPANT_SCOPES.keys()
     if not user.is_active or not may_have_scopes:
         raise DesignError(
             gettext("The account %(name)r is not an active staff account.") % {"name": user.get_username()},

@@ -66,7 +66,7 @@ def create_study(*, design: StudyDesign, user: User | None = None) -> Study:
     """Store a design as a draft.
 
     Raises:
-        DesignError: the dataset is missing, not visible to ``user``, or reserved for its members by a challenge.
+        DesignError: the dataset is missing, not visible to ``user``, or reserved for its members.
         DataConflict: the slug is taken.
     """
     design = with_access_code(design)
