@@ -1,5 +1,6 @@
 """Help in reach: each page of the admin leads to the page of the documentation that explains it, and that is there."""
 
+import html
 import re
 from collections.abc import Iterator
 
@@ -7,14 +8,30 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from config.features import active_features, all_features
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.metrics.storage import evaluate_study
+from judgments.admin.absent_features import FEATURE_LINK, without_absent_features
 from judgments.admin.documentation import document_html, documents
 from judgments.models import Study
 from tests.evaluation.test_study_page import pairwise
+from tests.installations import ROOT, Installations
 from tests.strangers import addresses
 
 pytestmark = pytest.mark.django_db
+VISIT = """
+import json
+import django
+django.setup()
+from django.contrib.auth.models import User
+from django.test import Client
+from judgments.admin.documentation import documents
+
+browser = Client()
+browser.force_login(User.objects.create_superuser("rosa", password="a long enough password"))
+pages = [name for name in documents() if name.endswith(".md")]
+print(json.dumps({name: browser.get(f"/admin/help/{name}").content.decode() for name in pages}))
+"""
 HELP = re.compile(r'class="q-help-link" href="/admin/help/([^"]+)"')
 
 
@@ -88,3 +105,67 @@ def test_an_address_of_the_admin_without_a_page_leads_back_to_the_studies(client
     assert answer.status_code == 404
     assert 'q-primary" href="/admin/"' in answer.content.decode()
     assert 'class="q-help-link"' in answer.content.decode()
+
+
+def links_of(name: str, page: str) -> Iterator[tuple[str, str]]:
+    """The page of the documentation and the anchor of each link of a page to it."""
+    document = page.partition('class="q-card q-document"')[2]
+    assert document, name
+    for address, anchor in re.findall(r'href="(?:/admin/help/([^"#]+\.md))?(#[^"]+)?"', document):
+        if address or anchor:
+            yield address or name, anchor.removeprefix("#")
+
+
+@pytest.mark.long
+def test_without_features_no_page_speaks_of_what_is_not_there(installations: Installations) -> None:
+    with installations.fresh("sqlite") as installation:
+        installation.turn_off("challenges")
+        installation.env["CONTRIB_APPS"] = ""
+        pages = installation.reply_of(VISIT)
+    assert len(pages) > 40
+    links = [(name, *link) for name, page in pages.items() for link in links_of(name, page)]
+    assert len(links) > 100
+    assert [link for link in links if link[1] not in pages] == []
+    assert [link for link in links if link[2] and f'id="{link[2]}"' not in pages[link[1]]] == []
+    for name, page in pages.items():
+        text = html.unescape(re.sub("<[^>]*>", "", page.partition('class="q-card q-document"')[2]))
+        source = (ROOT / "docs" / name).read_text("utf-8")
+        linked = re.compile(r"\[([^]]*)(?=" + FEATURE_LINK.pattern + ")")
+        rest = linked.sub("", source)
+        labels = {match[1].replace("`", "") for match in linked.finditer(source)}
+        assert [label for label in labels if label in text and label not in rest] == [], name
+    for trace in ("a model may judge", "Judges that are no people", "archives", "an arena", "HIT templates"):
+        assert trace not in pages["index.md"]
+    speaking = {name for name, page in pages.items() if "challenge" in page.lower()}
+    assert [name for name in speaking if not name.startswith("decisions/")] == []  # these are records
+
+
+@pytest.mark.parametrize("absent", all_features())
+def test_without_a_feature_no_page_leads_to_it(absent: str) -> None:
+    features = active_features([name for name in all_features() if name != absent])
+    for name, path in documents().items():
+        if name.endswith(".md"):
+            page = without_absent_features(path.read_text("utf-8"), features)
+            assert {link[2] for link in FEATURE_LINK.finditer(page)} <= features.keys(), name
+
+
+THERE, AWAY = "[there](../contrib/there/README.md)", "[away](../contrib/away/README.md#part)"
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        (f"| find {THERE} | a |\n| find out | {AWAY} |\n| b | c |", f"| find {THERE} | a |\n| b | c |"),
+        (f"| find | [a](a.md), {AWAY}, [b](b.md) |", "| find | [a](a.md), [b](b.md) |"),
+        (f"| {AWAY} | a [page](a.md) |\n| `k` | `a`, {AWAY}; or b |", "| `k` | `a`; or b |"),
+        (f"Read [a](a.md), {THERE} and {AWAY}.", f"Read [a](a.md) and {THERE}."),
+        (f"It is so ({AWAY} says why). It is {THERE}.", f"It is so. It is {THERE}."),
+        (f"One is {THERE}. Two\nis {AWAY}. Three stays.", f"One is {THERE}. Three stays."),
+        (f"- a\n- an {AWAY}: b. More of it.\n- c", "- a\n- c"),
+        (f"# Page\n\n## First\n\n{AWAY} only.\n\n## Second\n\nText.", "# Page\n\n## Second\n\nText."),
+        (f"Nothing (of {THERE}) is away.\n", f"Nothing (of {THERE}) is away.\n"),
+    ],
+    ids=["row", "list", "first cell", "conjunction", "parentheses", "sentence", "item", "section", "nothing"],
+)
+def test_what_is_said_of_a_feature_goes_with_it(source: str, shown: str) -> None:
+    assert without_absent_features(source, ["there"]) == shown

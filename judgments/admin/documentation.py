@@ -17,6 +17,8 @@ from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
+from judgments.admin.absent_features import without_absent_features
+
 TUTORIAL, GLOSSARY = "tutorial.md", "glossary.md"
 # a link to another page of the documentation, not to another site or to an anchor of the same page: the groups are its
 # path, its anchor and its label
@@ -70,7 +72,8 @@ def document_html(name: str) -> SafeString:
         tag_start, target, quotation_mark = match.groups()
         return f"{tag_start}{admin_address(target)}{quotation_mark}"
 
-    html = LINK.sub(replace_link, reader.convert(path.read_text(encoding="utf-8")))
+    text = without_absent_features(path.read_text(encoding="utf-8"), settings.FEATURES)
+    html = LINK.sub(replace_link, reader.convert(text))
     html = PICTURE.sub(replace_picture, html)
     return mark_safe(html)  # noqa: S308  # of the project's own files
 
