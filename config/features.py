@@ -76,6 +76,7 @@ class Feature(AppConfig):
         kernels: paths of functions that call all of its compiled kernels (``config.compiling``).
         text_systems: paths of functions that return systems that score how well captions fit an image, by other
             captions of the image. The last system is the baseline of the others. Other features read them.
+        questions: what people type into the documentation's search if the feature's page is the answer.
         reference: generated pages of the documentation, each with the path of a function that yields its lines.
         scopes: scopes of tokens, each with a description.
         participant_scopes: scopes that tokens of accounts without staff rights can have, too, each with a description.
@@ -121,6 +122,7 @@ class Feature(AppConfig):
     report_parts: ClassVar[tuple[str, ...]] = ()
     kernels: ClassVar[tuple[str, ...]] = ()
     text_systems: ClassVar[tuple[str, ...]] = ()
+    questions: ClassVar[tuple[str, ...]] = ()
     reference: ClassVar[Mapping[str, str]] = {}
     scopes: ClassVar[Mapping[str, str]] = {}
     participant_scopes: ClassVar[Mapping[str, str]] = {}

@@ -46,31 +46,20 @@ DJANGO_OPTIONS = {
     "help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks",
 }  # fmt: skip
 
-# The documentation page of each command whose help does not name a page.
+# The documentation page of each command whose help does not name a page. Commands of a feature are on its page.
 PAGES_OF_COMMANDS = {
     "study export": "study-files.md",
-    "study template": "contrib/hit_templates.md",
     "study diff": "designing.md#use-again",
     "study generate": "study-files.md#what-is-drawn",
-    "study rehearse": "quality.md#a-rehearsal-with-careless-people",
     **dict.fromkeys(
         ("study pause", "study resume", "study extend", "study reopen"),
         "running.md#pause-resume-extend-expire-re-open",
     ),
-    "study detect": "contrib/replays.md",
-    "study adopt": "contrib/adoption.md",
     "prove": "privacy.md#what-was-published-stays-provable",
     "crowd sync": "crowds/mturk.md#comparing-both-sides",
-    "crowd panel": "contrib/panel_lists.md#whom-to-pay",
-    "crowd demographics": "contrib/prolific.md#who-may-take-part",
     "crowd forget": "crowds/panels.md#ids",
-    "crowd subscribe": "contrib/prolific.md#once-for-the-installation",
-    "publish": "contrib/archives.md",
     "score": "metrics.md#files",
     **dict.fromkeys(("server prepare", "server admin"), "install.md"),
-    "server demo": "contrib/demo.md",
-    "server second-factor": "contrib/second_factor.md",
-    "server webhooks": "contrib/webhooks.md#delivery",
     "server check": "evaluation.md#check_integrity",
 }
 
@@ -96,6 +85,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         text = (ROOT / "contrib" / name / "README.md").read_text(encoding="utf-8")
         files.append(File.generated(config, f"contrib/{name}.md", content=text.replace("../../docs/", "../")))
         pages |= {page: import_string(function) for page, function in feature.reference.items()}
+        config.extra["questions"][f"contrib/{name}.md"] = feature.questions
         pages_of_features += [f"contrib/{name}.md", *(f"reference/{page}.md" for page in feature.reference)]
     config.nav = [*(config.nav or ()), {"Features that can be left out": pages_of_features}]
     for name, lines_of_page in pages.items():
@@ -110,10 +100,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
     In the source, docs/reference.md stands for the generated pages. The search also reads a page's tags, which are the
     questions that the page answers. Pages of reasons and lists get a lower rank in the search than other pages.
     """
-    markdown = re.sub(
-        r"\[([^]]*)\]\(((?:\.\./)*)\.\./contrib/(\w+)/README\.md(#[\w-]+)?\)", _link_to_feature, markdown
-    )
-    page.meta["tags"] = config.extra["questions"].get(page.file.src_uri, [])
+    from django.conf import settings
+
+    from judgments.admin.absent_features import FEATURE_LINK, without_absent_features
+
+    markdown = without_absent_features(markdown, settings.FEATURES)
+    markdown = FEATURE_LINK.sub(r"](\1contrib/\2.md\3)", markdown)
+    page.meta["tags"] = [*config.extra["questions"].get(page.file.src_uri, ())]
     if page.file.src_uri.startswith(("decisions/", "reference/")):
         page.meta["search"] = {"boost": 0.2}
     if page.file.src_uri == "reference.md":
@@ -121,14 +114,6 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
             r"^## (.+)$", lambda head: f"## [{head[1]}](reference/{_slug(head[1])}.md)", markdown, flags=re.M
         )
     return re.sub(r"reference\.md#([a-z-]+)", r"reference/\1.md", markdown)
-
-
-def _link_to_feature(link: re.Match[str]) -> str:
-    """Return a link to a feature's page, or only its text if the feature is off."""
-    from django.conf import settings
-
-    text, parents, name, anchor = link.groups("")
-    return f"[{text}]({parents}contrib/{name}.md{anchor})" if name in settings.FEATURES else text
 
 
 def _slug(heading: str) -> str:
@@ -154,8 +139,11 @@ def command_page() -> Iterator[str]:
         yield from _table(
             ("`quorum`", "what it does"),
             [
-                (f"[`{command}`](#{command.replace(' ', '-')})", f"{summary}{_link_to_page_of(command)}")
-                for command, (_, summary, _) in commands.items()
+                (
+                    f"[`{command}`](#{command.replace(' ', '-')})",
+                    f"{summary}{_link_to_page_of(command, path)}",
+                )
+                for command, (_, summary, path) in commands.items()
             ],
         )
         for command, (django_name, _, _) in commands.items():
@@ -176,16 +164,17 @@ def _command_section(command: str, django_name: str, django_command: BaseCommand
         yield f"\n```text\n{parser.epilog.strip()}\n```"
 
 
-def _link_to_page_of(command: str) -> str:
-    """Return a link to the page about a command if the command's help does not name the page; "" otherwise."""
-    page = PAGES_OF_COMMANDS.get(command)
+def _link_to_page_of(command: str, path: str) -> str:
+    """Return a link to the page about the command whose class is at a path; "" if only its help names the page."""
+    feature = re.match(r"contrib\.(\w+)", path)
+    page = f"contrib/{feature[1]}.md" if feature else PAGES_OF_COMMANDS.get(command)
     return f" ([more](../{page}))" if page else ""
 
 
 def _link_files(text: str) -> str:
     """Return the text with names of documentation files turned into links."""
     text = re.sub(r"docs/([a-z/-]+)\.md(#[\w-]+)?", r"[\1](../\1.md\2)", text)
-    return re.sub(r"contrib/(\w+)/README\.md", r"[\1](../contrib/\1.md)", text)
+    return re.sub(r"contrib/(\w+)/README\.md", r"[\1](../../contrib/\1/README.md)", text)
 
 
 def _format_argument(action: Any) -> str:

@@ -8,6 +8,7 @@ from config.features import Feature
 
 class ArchivesConfig(Feature):
     name = "contrib.archives"
+    questions = ("Zenodo", "Hugging Face", "DOI")
     pages = ("contrib.archives.views",)
     calls = "contrib.archives.calls"
     commands = {

@@ -5,6 +5,7 @@ from config.features import Feature
 
 class ErrorSpansConfig(Feature):
     name = "contrib.error_spans"
+    questions = ("MQM", "ESA", "mark errors in a translation")
     kinds = ("contrib.error_spans.kind.spans.SpanAnnotation",)
     presets = ("kocmi-2024-esa", "freitag-2021-mqm")
     formats = ("contrib.error_spans.formats.SPANS",)

@@ -5,6 +5,7 @@ from config.features import Feature
 
 class EthicsConfig(Feature):
     name = "contrib.ethics"
+    questions = ("ethics board", "IRB")
     pages = ("contrib.ethics.views",)
     calls = "contrib.ethics.calls"
     commands = {

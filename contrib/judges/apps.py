@@ -11,6 +11,7 @@ from config.features import Feature
 
 class JudgesConfig(Feature):
     name = "contrib.judges"
+    questions = ("LLM as a judge", "can a model judge")
     pages = ("contrib.judges.views",)
     calls = "contrib.judges.calls"
     enums = {"JudgeSource": "contrib.judges.models.Judge.Source"}

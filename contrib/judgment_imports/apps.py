@@ -5,6 +5,15 @@ from config.features import Feature
 
 class JudgmentImportsConfig(Feature):
     name = "contrib.judgment_imports"
+    questions = (
+        "a column for each annotator",
+        "ratings in a spreadsheet",
+        "several criteria",
+        "no annotator ids",
+        "Label Studio",
+        "Potato",
+        "Appraise",
+    )
     pages = ("contrib.judgment_imports.page",)
     calls = "contrib.judgment_imports.calls"
     commands = {

@@ -5,6 +5,7 @@ from config.features import Feature
 
 class PlanningConfig(Feature):
     name = "contrib.planning"
+    questions = ("how many judgments do I need", "how many pairs or votes or workers", "sample size", "power")
     pages = ("contrib.planning.views",)
     calls = "contrib.planning.calls"
     # By section and by words of `quorum`: the name for `manage.py`, what the command gives, and its class.

@@ -9,6 +9,7 @@ from config.features import Feature
 class ProlificConfig(Feature):
     name = "contrib.prolific"
     verbose_name = "Prolific"
+    questions = ("Prolific",)
     crowd_offers = ("contrib.prolific.offer.OFFER",)
     crowds = ("contrib.prolific.backend.ProlificBackend",)
     urls = "contrib.prolific.urls"

@@ -5,6 +5,7 @@ from config.features import Feature
 
 class PublishedSetsConfig(Feature):
     name = "contrib.published_sets"
+    questions = ("MS COCO captions", "Flickr8k", "PASCAL-50S")
     import_formats = (
         "contrib.published_sets.formats.FLICKR8K",
         "contrib.published_sets.formats.COCO",

@@ -5,6 +5,7 @@ from config.features import Feature
 
 class QuizConfig(Feature):
     name = "contrib.quiz"
+    questions = ("quiz", "qualification test", "screening")
     urls = "contrib.quiz.urls"
     calls = "contrib.quiz.calls"
     pages = ("contrib.quiz.page",)

@@ -5,6 +5,7 @@ from config.features import Feature
 
 class RankingSystemsConfig(Feature):
     name = "contrib.ranking_systems"
+    questions = ("search engines", "retrieval", "TREC runs")
     commands = {
         "Datasets": {
             "dataset rank": (

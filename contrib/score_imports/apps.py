@@ -5,6 +5,7 @@ from config.features import Feature
 
 class ScoreImportsConfig(Feature):
     name = "contrib.score_imports"
+    questions = ("compare two metrics", "COMET", "BERTScore", "CLIPScore")
     pages = ("contrib.score_imports.page",)
     calls = "contrib.score_imports.calls"
     # By section and by words of `quorum`: the name for `manage.py`, what the command gives, and its operation or class.
