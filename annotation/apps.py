@@ -3,8 +3,13 @@
 from typing import Any
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+from judgments.jobs.registry import CROWD, INTERACTIVE, JobKind, register, schedule
 
 MINUTE_SECONDS = 60
+
+PATH = "annotation.handlers"  # of the functions that run jobs
 
 
 class AnnotationConfig(AppConfig):
@@ -28,10 +33,20 @@ class AnnotationConfig(AppConfig):
         "annotation.work.page",
     )
 
+    jobs = {
+        "sync_crowd": JobKind(f"{PATH}.sync_crowd", CROWD, _("Comparison with the crowd"), scope="money"),
+        **{  # essential: these jobs, which erase people's data, cannot be cancelled and are exempt from limits
+            kind: JobKind(f"{PATH}.{kind}", INTERACTIVE, title, scope="workers", is_essential=True)
+            for kind, title in (
+                ("end_retention", _("Removal of participants' identities")),
+                ("finish_erasure", _("Removal of files that name an erased participant")),
+            )
+        },
+    }
+
     def ready(self) -> None:
         from django.conf import settings
 
-        from judgments.jobs.registry import CROWD, INTERACTIVE, register, schedule
         from judgments.models.studies import pages_discarded, reasons_against_discarding
 
         reasons_against_discarding.connect(_describe_taken_work)
@@ -44,11 +59,7 @@ class AnnotationConfig(AppConfig):
         )
         schedule("annotation.privacy.retention.enqueue_expired_retentions", every=lambda: 60 * MINUTE_SECONDS)
         schedule("annotation.work.seats.forget_addresses", every=lambda: 5 * MINUTE_SECONDS)
-        handlers = "annotation.handlers"
-        register("sync_crowd", f"{handlers}.sync_crowd", queue=CROWD, scope="money")
-        # essential: these jobs, which erase people's data, cannot be cancelled and are exempt from limits
-        for kind in ("end_retention", "finish_erasure"):
-            register(kind, f"{handlers}.{kind}", queue=INTERACTIVE, scope="workers", is_essential=True)
+        register(self.jobs)
 
 
 def _describe_taken_work(**signal_arguments: Any) -> str:

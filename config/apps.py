@@ -8,6 +8,9 @@ from django.contrib.admin.apps import SimpleAdminConfig
 from django.contrib.admin.checks import check_admin_app, check_dependencies
 from django.core.checks import CheckMessage, Tags, register
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from judgments.jobs import registry
 
 SIGN_IN_ATTRIBUTE = "signed_in"  # of a request during which somebody signed in; ``config.sign_in`` reads it
 
@@ -22,11 +25,11 @@ class ConfigConfig(AppConfig):
 
         from config import checks  # noqa: F401 - registers them
         from config.commands import register_commands
-        from judgments.jobs.registry import HEAVY
-        from judgments.jobs.registry import register as register_job
 
         register_commands()
-        register_job("compile", "config.compiling.compile_in_background", queue=HEAVY)
+        title = _("Compiling metrics and statistics (only once)")
+        compile_kind = registry.JobKind("config.compiling.compile_in_background", registry.HEAVY, title)
+        registry.register({"compile": compile_kind})
         user_logged_in.connect(note_login)
 
 

@@ -132,11 +132,11 @@ def _prepare_worker(**_: Any) -> None:
     from django.utils.module_loading import import_string
 
     from judgments.jobs.processes import share_stop_flag
-    from judgments.jobs.registry import registered_job_kinds
+    from judgments.jobs.registry import job_kinds
 
     log_exposed_files()
     share_stop_flag()
-    for kind in registered_job_kinds().values():
+    for kind in job_kinds.values():
         import_string(kind.handler)
     gc.collect()
     gc.freeze()  # otherwise, garbage collection would copy the shared pages

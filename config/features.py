@@ -17,6 +17,8 @@ from django.apps import AppConfig
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.functional import Promise
 
+from judgments.jobs.registry import JobKind, register
+
 if TYPE_CHECKING:
     from common.environment import Environment
 
@@ -42,6 +44,8 @@ class Feature(AppConfig):
             (``evaluation.management.agreement.AgreementExtension``).
         urls: module of its URLs.
         pages: modules that are loaded with the admin, to register pages and operations.
+        additions: its templates that complete pages of the platform, each with its place (``{% additions place %}``).
+        jobs: kinds of jobs by name. While the feature is off, they do not run, but jobs from before are listed.
         calls: module of the URLs of its HTTP interface, below /api/.
         kinds: paths of classes of kinds of HIT (``judgments.kinds.base.Kind``).
         presets: names of presets of study files. A preset is a file NAME.toml in the feature's folder ``presets``.
@@ -98,6 +102,8 @@ class Feature(AppConfig):
     agreement_extensions: ClassVar[tuple[str, ...]] = ()
     urls: ClassVar[str] = ""
     pages: ClassVar[tuple[str, ...]] = ()
+    additions: ClassVar[Mapping[str, str]] = {}
+    jobs: ClassVar[Mapping[str, JobKind]] = {}
     calls: ClassVar[str] = ""
     kinds: ClassVar[tuple[str, ...]] = ()
     presets: ClassVar[tuple[str, ...]] = ()
@@ -151,6 +157,7 @@ class Feature(AppConfig):
         from django.conf import settings
 
         self.connect_always()
+        register(self.jobs, is_on=self.label in settings.FEATURES)
         if self.label in settings.FEATURES:
             self.start()
 
@@ -158,7 +165,7 @@ class Feature(AppConfig):
         """Connect receivers that are needed even if the feature is off, such as of erased people. It is called once."""
 
     def start(self) -> None:
-        """Connect signals and register jobs. It is called once if the feature is on."""
+        """Connect signals. It is called once if the feature is on."""
 
 
 @cache

@@ -1,8 +1,12 @@
 """Declare what `evaluation` adds: its pages, receivers of signals, regular jobs and kinds of jobs."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 from common.features import lazy_function
+from judgments.jobs.registry import HEAVY, INTERACTIVE, JobKind, register, schedule
+
+PATH = "evaluation.handlers"  # of the functions that run jobs
 
 
 class EvaluationConfig(AppConfig):
@@ -16,9 +20,21 @@ class EvaluationConfig(AppConfig):
         "evaluation.admin.tables",
     )
 
+    jobs = {
+        "aggregate": JobKind(f"{PATH}.aggregate", HEAVY, _("Consensus and agreement"), scope="reports"),
+        "evaluate": JobKind(
+            f"{PATH}.evaluate", HEAVY, _("Comparison of metrics with the consensus"), scope="reports"
+        ),
+        "report": JobKind(f"{PATH}.report", HEAVY, scope="reports"),
+        "export": JobKind(f"{PATH}.export", INTERACTIVE, _("Export"), scope="exports"),
+        "verify_release": JobKind(
+            f"{PATH}.verify_release", INTERACTIVE, _("Verification of a release"), scope="exports"
+        ),
+        "release": JobKind(f"{PATH}.release", HEAVY, scope="exports"),
+    }
+
     def ready(self) -> None:
         from annotation.models.privacy import erasure_committed, ids_forgotten, person_erased
-        from judgments.jobs.registry import HEAVY, INTERACTIVE, register, schedule
         from judgments.models.studies import pages_discarded, reasons_against_discarding
 
         for signal, path in (
@@ -31,12 +47,4 @@ class EvaluationConfig(AppConfig):
             signal.connect(lazy_function(path), weak=False)  # nothing else refers to the function
         schedule("evaluation.data.export.downloads.remove_stopped_exports", every=lambda: 3600)  # seconds
         schedule("evaluation.data.judgment_sets.blocks.extend_recent_blocks", every=lambda: 600, queue=HEAVY)
-        # Kinds of jobs, by their queue and by the scope of tokens that may see them.
-        job_kinds = {
-            (HEAVY, "reports"): ("aggregate", "evaluate", "report"),
-            (INTERACTIVE, "exports"): ("export", "verify_release"),
-            (HEAVY, "exports"): ("release",),
-        }
-        for (queue, scope), kinds in job_kinds.items():
-            for kind in kinds:
-                register(kind, f"evaluation.handlers.{kind}", queue=queue, scope=scope)
+        register(self.jobs)

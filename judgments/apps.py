@@ -1,6 +1,11 @@
 """The app of datasets, studies and HITs."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+from judgments.jobs.registry import HEAVY, INTERACTIVE, READING, JobKind, register, schedule
+
+PATH = "judgments.handlers"  # of the functions that run jobs
 
 
 class JudgmentsConfig(AppConfig):
@@ -21,19 +26,24 @@ class JudgmentsConfig(AppConfig):
         "judgments.studies.page",
     )
 
+    jobs = {
+        "understand_upload": JobKind(f"{PATH}.understand_upload", READING, _("Check of an upload")),
+        "import_dataset": JobKind(f"{PATH}.import_dataset_upload", READING, _("Import of a dataset")),
+        "import_candidates": JobKind(f"{PATH}.import_candidate_upload", READING, _("Import of candidates")),
+        "import_rankings": JobKind(f"{PATH}.import_ranking_upload", READING, _("Import of rankings")),
+        "scale_pictures": JobKind(
+            f"{PATH}.scale_pictures", HEAVY, _("Scaling of pictures"), is_essential=True
+        ),
+        "generate_hits": JobKind(f"{PATH}.draw_hits_of_study", INTERACTIVE, _("Generating pages of work")),
+        "figures": JobKind(
+            f"{PATH}.compute_figures", INTERACTIVE, _("Results for a study's pages"), is_automatic=True
+        ),
+    }
+
     def ready(self) -> None:
         from django.conf import settings
-
-        from judgments.jobs.registry import HEAVY, INTERACTIVE, READING, register, schedule
 
         schedule("judgments.tasks.sweep_jobs", every=lambda: settings.JOB_SWEEP_SECONDS)
         schedule("judgments.datasets.uploads.discard_leftovers", every=lambda: 3600)  # every hour
         schedule("judgments.jobs.pool.remove_leftovers", every=lambda: 3600)
-        register("understand_upload", "judgments.handlers.understand_upload", queue=READING)
-        register("import_dataset", "judgments.handlers.import_dataset_upload", queue=READING)
-        register("import_candidates", "judgments.handlers.import_candidate_upload", queue=READING)
-        register("import_rankings", "judgments.handlers.import_ranking_upload", queue=READING)
-        # An essential job, on which others rely, cannot be cancelled.
-        register("scale_pictures", "judgments.handlers.scale_pictures", queue=HEAVY, is_essential=True)
-        register("generate_hits", "judgments.handlers.draw_hits_of_study", queue=INTERACTIVE)
-        register("figures", "judgments.handlers.compute_figures", queue=INTERACTIVE)
+        register(self.jobs)

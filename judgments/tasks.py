@@ -94,7 +94,7 @@ def _add_periodic_task(periodic_task: registry.PeriodicTask) -> None:
         import_string(periodic_task.function)()
 
 
-for _kind, _job_kind in registry.registered_job_kinds().items():
+for _kind, _job_kind in registry.job_kinds.items():
     add_job_task(_kind, _job_kind.queue)
 for _periodic_task in registry.periodic_tasks():
     _add_periodic_task(_periodic_task)

@@ -215,7 +215,7 @@ def _staff_texts() -> Iterator[tuple[str, str]]:
     from judgments.access.views import ROLES
     from judgments.admin.terms import terms
     from judgments.datasets.upload_parts import ENCODINGS
-    from judgments.jobs.words import JOB_TITLES, QUEUE_TITLES, RESULT_LABELS
+    from judgments.jobs.words import QUEUE_TITLES
     from judgments.studies.home_page import NEEDS
 
     # texts of the admin's theme that pages show, and that the theme has only in English
@@ -233,8 +233,7 @@ def _staff_texts() -> Iterator[tuple[str, str]]:
         yield from (("docs/glossary.md", text) for text in (term, explanation))
     for need in NEEDS.values():
         yield from ((_path_of(need.rows), text) for text in (*need.labels, need.button))
-    for sentences in (JOB_TITLES, RESULT_LABELS, QUEUE_TITLES):
-        yield from (("judgments/jobs/words.py", text) for text in sentences.values())
+    yield from (("judgments/jobs/words.py", text) for text in QUEUE_TITLES.values())
     for role, explanation in (*ROLES, *DATASET_ROLES):
         yield from (("judgments/access", text) for text in (role, explanation))
     scope_paths = {name: _path_of(app) for app in settings.FEATURES.values() for name in app.scopes}

@@ -600,6 +600,82 @@ def test_no_module_outside_the_kinds_lists_them(kinds: set[str]) -> None:
     assert [table for table in tables if len(table[2]) > 1] == []
 
 
+PLATFORM = ("common", "judgments", "annotation", "evaluation", "config")
+
+
+def _platform_templates() -> Iterator[tuple[Path, str]]:
+    for path in sorted((ROOT / "templates").rglob("*.*")):
+        yield path, path.read_text(encoding="utf-8")
+
+
+def _is_in_platform(name: str) -> bool:
+    return inside(name, *PLATFORM) and ".migrations" not in name
+
+
+def test_the_platform_names_no_job_of_a_feature() -> None:
+    """What a job of a feature is called, and what it does, its feature declares."""
+    kinds = {kind for feature in all_features().values() for kind in feature.jobs}
+    assert kinds >= {"rehearse", "board", "import_judgments"}
+    kinds -= {"leave_one_out"}  # of the platform, too: figures of written captions
+    found = [
+        f"{name}:{node.lineno} {node.value}"
+        for name, node in nodes(ast.Constant)
+        if _is_in_platform(name) and node.value in kinds
+    ]
+    found += [
+        f"{path.relative_to(ROOT)}: {kind}"
+        for path, text in _platform_templates()
+        for kind in sorted(kinds.intersection(re.findall(r"""["']([\w-]+)["']""", text)))
+    ]
+    assert found == []
+
+
+def _argument(call: ast.Call, position: int, keyword: str) -> str:
+    """Return the text that a call has as an argument; "" if it has none."""
+    values = [
+        *call.args[position : position + 1],
+        *(pair.value for pair in call.keywords if pair.arg == keyword),
+    ]
+    return next(iter(_texts(values)), "")
+
+
+def test_the_platform_names_no_page_and_no_step_of_a_feature() -> None:
+    """It asks for their attributes, such as `StudyPage.main_for`, or leaves them a place (`Feature.additions`)."""
+    positions = {"study_page": 0, "operation": 0, "StudyStep": 0, "add_operation": 9}  # of the name
+    names = {
+        _argument(call, positions[dotted(call.func)], "name")
+        for name, call in nodes(ast.Call)
+        if inside(name, "contrib") and dotted(call.func) in positions
+    } - {""}
+    assert names >= {"board", "rehearsal", "rehearse", "try-rule", "soft-labels"}
+    found = [
+        f"{name}:{node.lineno} {ast.unparse(node)}"
+        for name, node in nodes(ast.Call, ast.Compare, ast.Subscript)
+        if _is_in_platform(name) and _texts(_named_pages(node)) & names
+    ]
+    named = re.compile(
+        r"""judgments_study_([a-z-]+)|judgments_study_do" study.pk "([\w-]+)|"([\w-]+)" in steps"""
+    )
+    found += [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path, text in _platform_templates()
+        for match in named.finditer(text)
+        if names.intersection(match.groups())
+        # the platform has a page "compare" of two designs, besides those of studies
+        and match[0] != "judgments_study_compare"
+    ]
+    assert found == []
+
+
+def _named_pages(node: ast.Call | ast.Compare | ast.Subscript) -> list[ast.AST]:
+    """Return what an expression may give as the name of a page or step of a study."""
+    if isinstance(node, ast.Call):
+        return [*node.args] if dotted(node.func) == "study_page_address" else []
+    if isinstance(node, ast.Subscript):
+        return [node.slice] if dotted(node.value) in {"PAGES", "STEPS"} else []
+    return [node.left] if {dotted(side) for side in node.comparators} & {"PAGES", "STEPS"} else []
+
+
 def test_nothing_prints() -> None:
     found = [
         f"{name}:{node.lineno}"

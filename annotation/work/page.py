@@ -38,7 +38,7 @@ from judgments.studies.generation.hand_changes import state_of_hand_changes
 from judgments.studies.operations import change_item, take_back_change
 from judgments.studies.pages import Context, StudySection, was_opened
 from judgments.studies.step_form import add_operation, take_refusal
-from judgments.studies.study_page import page_of_open_study, study_page
+from judgments.studies.study_page import PAGES, study_page
 
 PAGE_SIZE = 100  # invitations per page
 MAX_SHOWN = 50  # newest assignments of a HIT
@@ -63,8 +63,8 @@ TEXT_LABELS = {
 def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     design = design_of(study)
     backend = backend_of(study)
-    # the forms to run the study are here, unless a feature has another page for an open study
-    shows_run_forms = page_of_open_study() == "workers"
+    # the forms to run the study are here, unless a feature has another page for them
+    shows_run_forms = not any(page.has_run_forms for page in PAGES.values())
     invitations = Invitation.objects.filter(study=study).select_related("worker")
     page = Paginator(invitations, PAGE_SIZE).get_page(request.GET.get("page"))
     assignment_counts = Assignment.objects.filter(study=study).aggregate(

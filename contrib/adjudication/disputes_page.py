@@ -9,7 +9,7 @@ from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 from rest_framework.reverse import reverse
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
@@ -54,7 +54,14 @@ class DisputeForm(forms.Form):
     )
 
 
-@study_page("disputes", "Disputes", order=55, has_tab=can_be_adjudicated, section=StudySection.FINDINGS)
+@study_page(
+    "disputes",
+    "Disputes",
+    order=55,
+    has_tab=can_be_adjudicated,
+    section=StudySection.FINDINGS,
+    results_label=gettext_noop("Disputed items"),
+)
 def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     form = DisputeForm(request.GET if "show" in request.GET else {"show": "close"})
     choices = form.cleaned_data if form.is_valid() else {"show": "close", "unit": ""}

@@ -4,6 +4,7 @@ from typing import Any
 
 from common.environment import Environment
 from config.features import Feature
+from judgments.jobs.registry import HEAVY, JobKind
 
 
 class ArchivesConfig(Feature):
@@ -22,6 +23,9 @@ class ArchivesConfig(Feature):
     }
     enums = {"ArchivePlace": "contrib.archives.models.Deposit.Archive"}
     integrity_checks = ("contrib.archives.integrity.find_deposit_problems",)
+    jobs = {
+        "publish_release": JobKind("contrib.archives.handlers.deposit_release", HEAVY, scope="exports"),
+    }
 
     @classmethod
     def settings(cls, env: Environment) -> dict[str, Any]:
@@ -36,9 +40,3 @@ class ArchivesConfig(Feature):
             # Seconds until an archive lists a record that was created by a call without a response.
             "PUBLISHING_SETTLE_SECONDS": env.float("PUBLISHING_SETTLE_SECONDS", default=60.0),
         }
-
-    def start(self) -> None:
-        from judgments.jobs.registry import HEAVY, register
-
-        # ``scope`` is what a token needs to read the job by HTTP.
-        register("publish_release", "contrib.archives.handlers.deposit_release", queue=HEAVY, scope="exports")

@@ -1,6 +1,7 @@
 """Declare what the feature “bounds” adds to the platform."""
 
 from config.features import Feature
+from judgments.jobs.registry import HEAVY, JobKind
 
 
 class BoundsConfig(Feature):
@@ -16,9 +17,6 @@ class BoundsConfig(Feature):
             )
         }
     }
-
-    def start(self) -> None:
-        from judgments.jobs.registry import HEAVY, register
-
-        # ``scope`` is what a token needs to read the job by HTTP.
-        register("leave_one_out", "contrib.bounds.handlers.leave_one_out", queue=HEAVY, scope="reports")
+    jobs = {
+        "leave_one_out": JobKind("contrib.bounds.handlers.leave_one_out", HEAVY, scope="reports"),
+    }

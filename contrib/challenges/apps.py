@@ -4,6 +4,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.features import lazy_function
 from config.features import Feature
+from judgments.jobs.registry import HEAVY, INTERACTIVE, READING, JobKind
 
 
 class ChallengesConfig(Feature):
@@ -20,6 +21,23 @@ class ChallengesConfig(Feature):
         "submissions:write": "submit captions to challenges",
     }
     enums = {"SubmissionState": "contrib.challenges.models.Submission.State"}
+    jobs = {
+        "submit_captions": JobKind(
+            "contrib.challenges.handlers.submit_captions",
+            READING,
+            _("Submission to a challenge"),
+            scope="submissions",
+        ),
+        "score_submission": JobKind(
+            "contrib.challenges.handlers.score_submission", HEAVY, scope="submissions", is_essential=True
+        ),
+        "rank_submissions": JobKind(
+            "contrib.challenges.handlers.rank_submissions",
+            INTERACTIVE,
+            scope="submissions",
+            is_essential=True,
+        ),
+    }
 
     def ready(self) -> None:
         super().ready()
@@ -29,14 +47,3 @@ class ChallengesConfig(Feature):
         # because nothing else refers to the function.
         refuse = lazy_function("contrib.challenges.challenges.keep_references_hidden")
         pre_share.connect(refuse, weak=False)
-
-    def start(self) -> None:
-        from judgments.jobs.registry import HEAVY, INTERACTIVE, READING, register
-
-        for kind, queue, is_essential in (  # essential jobs cannot be cancelled
-            ("submit_captions", READING, False),
-            ("score_submission", HEAVY, True),
-            ("rank_submissions", INTERACTIVE, True),
-        ):
-            path = f"contrib.challenges.handlers.{kind}"
-            register(kind, path, queue=queue, scope="submissions", is_essential=is_essential)

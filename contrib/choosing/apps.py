@@ -1,6 +1,9 @@
 """Declare what the feature “choosing” adds to the platform: pages, calls, commands and jobs that sample items."""
 
+from django.utils.translation import gettext_lazy as _
+
 from config.features import Feature
+from judgments.jobs.registry import HEAVY, INTERACTIVE, JobKind
 
 
 class ChoosingConfig(Feature):
@@ -24,11 +27,15 @@ class ChoosingConfig(Feature):
             )
         },
     }
-
-    def start(self) -> None:
-        from judgments.jobs.registry import HEAVY, INTERACTIVE, register
-
-        handlers = "contrib.choosing.handlers"
-        register("select_items", f"{handlers}.select_items", queue=INTERACTIVE, scope="studies")
-        register("weigh_back", f"{handlers}.weigh_back", queue=INTERACTIVE, scope="reports")
-        register("choice_savings", f"{handlers}.choice_savings", queue=HEAVY, scope="reports")
+    jobs = {
+        "select_items": JobKind("contrib.choosing.handlers.select_items", INTERACTIVE, _("Choice of items")),
+        "weigh_back": JobKind(
+            "contrib.choosing.handlers.weigh_back", INTERACTIVE, _("Estimates for all items"), scope="reports"
+        ),
+        "choice_savings": JobKind(
+            "contrib.choosing.handlers.choice_savings",
+            HEAVY,
+            _("Measurement of savings by item selection"),
+            scope="reports",
+        ),
+    }

@@ -1,6 +1,9 @@
 """Declare what the feature “comparing” adds to the platform: comparisons of metrics, studies, files and releases."""
 
+from django.utils.translation import gettext_lazy as _
+
 from config.features import Feature
+from judgments.jobs.registry import INTERACTIVE, JobKind
 
 
 class ComparingConfig(Feature):
@@ -25,19 +28,17 @@ class ComparingConfig(Feature):
             )
         },
     }
-
-    def start(self) -> None:
-        from judgments.jobs.registry import INTERACTIVE, register
-
-        register(
-            "compare_metrics",
+    jobs = {
+        "compare_metrics": JobKind(
             "contrib.comparing.handlers.compare_metrics_of_study",
-            queue=INTERACTIVE,
+            INTERACTIVE,
+            _("Comparison of two metrics"),
             scope="reports",
-        )
-        register(
-            "compare_releases",
+        ),
+        "compare_releases": JobKind(
             "contrib.comparing.handlers.compare_releases_of_study",
-            queue=INTERACTIVE,
+            INTERACTIVE,
+            _("Comparison of releases"),
             scope="exports",
-        )
+        ),
+    }

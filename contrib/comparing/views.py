@@ -176,7 +176,14 @@ def _metric_comparison_context(request: HttpRequest, study: Study) -> Context:
     }
 
 
-add_page_part(PagePart(METRICS_PAGE, "evaluation/two_metrics.html", _metric_comparison_context))
+add_page_part(
+    PagePart(
+        METRICS_PAGE,
+        "evaluation/two_metrics.html",
+        _metric_comparison_context,
+        label=gettext_noop("Comparison of two metrics"),
+    )
+)
 
 
 add_operation(start_metric_comparison, label="Compare", leads_to=lambda study: "metrics")

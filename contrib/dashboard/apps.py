@@ -1,18 +1,26 @@
 """Declare what the feature “dashboard” adds to the platform: a page, a call and a job."""
 
+from django.utils.translation import gettext_lazy as _
+
 from common.features import lazy_function
 from config.features import Feature
+from judgments.jobs.registry import INTERACTIVE, JobKind
 
 
 class DashboardConfig(Feature):
     name = "contrib.dashboard"
     pages = ("contrib.dashboard.views",)
     calls = "contrib.dashboard.calls"
-
-    def start(self) -> None:
-        from judgments.jobs.registry import INTERACTIVE, register
-
-        register("board", "contrib.dashboard.handlers.make_snapshot", queue=INTERACTIVE, scope="reports")
+    additions = {"evaluation/parts/launch_next.html": "launch-next"}
+    jobs = {
+        "board": JobKind(
+            "contrib.dashboard.handlers.make_snapshot",
+            INTERACTIVE,
+            _("Results for the dashboard"),
+            scope="reports",
+            is_automatic=True,
+        ),
+    }
 
     def connect_always(self) -> None:  # also if the feature is off now, since stored snapshots remain
         from annotation.models.privacy import person_erased

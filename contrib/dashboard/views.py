@@ -35,7 +35,16 @@ STANDING_WORDS = {
 }
 
 
-@study_page("board", "Dashboard", order=1, has_tab=has_dashboard, section=StudySection.LIVE)
+@study_page(
+    "board",
+    "Dashboard",
+    order=1,
+    has_tab=has_dashboard,
+    section=StudySection.LIVE,
+    main_for=lambda study: study.state == Study.State.OPEN,
+    main_label=gettext_noop("Open the dashboard"),
+    has_run_forms=True,
+)
 @require_safe
 def show_dashboard(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     mark = _refresh_if_stale(study)

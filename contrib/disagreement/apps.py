@@ -1,7 +1,10 @@
 """Declare what the feature “disagreement” adds to the platform: a page, calls, commands and a job about soft labels."""
 
+from django.utils.translation import gettext_lazy as _
+
 from common.features import lazy_function
 from config.features import Feature
+from judgments.jobs.registry import READING, JobKind
 
 
 class DisagreementConfig(Feature):
@@ -23,16 +26,13 @@ class DisagreementConfig(Feature):
             ),
         }
     }
-
-    def start(self) -> None:
-        from judgments.jobs.registry import READING, register
-
-        register(
-            "import_predictions",
+    jobs = {
+        "import_predictions": JobKind(
             "contrib.disagreement.handlers.import_prediction_upload",
-            queue=READING,
-            scope="studies",
-        )
+            READING,
+            _("Import of predicted distributions"),
+        ),
+    }
 
     def connect_always(self) -> None:
         from annotation.models.privacy import ids_forgotten

@@ -41,7 +41,12 @@ ATTRIBUTE_LABELS = {"country": gettext_noop("Country"), "source": gettext_noop("
 
 
 @study_page(
-    "soft-labels", order=55, has_tab=has_soft_labels, section=StudySection.FINDINGS, parent_page="results"
+    "soft-labels",
+    order=54,
+    has_tab=has_soft_labels,
+    section=StudySection.FINDINGS,
+    parent_page="results",
+    results_label=gettext_noop("How much people disagree"),
 )
 @require_safe
 def show_disagreement(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

@@ -10,7 +10,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_noop, ngettext
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.amounts import DASH, coefficient, percent, percent_number
@@ -46,7 +46,14 @@ class ErrorAnalysisForm(forms.Form):
             )  # fmt: skip
 
 
-@study_page("closer", "Error analysis", order=52, has_tab=can_be_evaluated, section=StudySection.FINDINGS)
+@study_page(
+    "closer",
+    "Error analysis",
+    order=52,
+    has_tab=can_be_evaluated,
+    section=StudySection.FINDINGS,
+    results_label=gettext_noop("Where metrics and people disagree"),
+)
 def show_disagreements(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     compares_pairs = KINDS[study.protocol].compares_pairs
     analysis = newest_evaluation(study)

@@ -7,3 +7,7 @@ class FollowUpConfig(Feature):
     name = "contrib.follow_up"
     pages = ("contrib.follow_up.page",)
     calls = "contrib.follow_up.calls"
+    additions = {
+        "evaluation/parts/choose_known.html": "draft-controls",
+        "evaluation/parts/new_items.html": "winner",
+    }

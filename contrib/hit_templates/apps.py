@@ -1,6 +1,9 @@
 """Declare what “hit_templates” adds. The command has its name for `manage.py`, what it imports, and its class."""
 
+from django.utils.translation import gettext_lazy as _
+
 from config.features import Feature
+from judgments.jobs.registry import READING, JobKind
 
 
 class HITTemplatesConfig(Feature):
@@ -16,13 +19,11 @@ class HITTemplatesConfig(Feature):
             )
         }
     }
-
-    def start(self) -> None:
-        from judgments.jobs.registry import READING, register
-
-        register(
-            "import_template",
+    jobs = {
+        "import_template": JobKind(
             "contrib.hit_templates.handlers.import_template_upload",
-            queue=READING,
+            READING,
+            _("Import of a HIT template"),
             upload_page="admin:judgments_study_start_bring-template",
-        )
+        ),
+    }

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
+
 from common.environment import Environment
 from common.features import lazy_function
 from config.features import Feature
+from judgments.jobs.registry import HEAVY, JobKind
 
 
 class JudgesConfig(Feature):
@@ -41,6 +44,15 @@ class JudgesConfig(Feature):
             ),
         }
     }
+    jobs = {
+        "ask_judge": JobKind("contrib.judges.handlers.ask_judge", HEAVY, _("Asking a model")),
+        "compare_judges": JobKind(
+            "contrib.judges.handlers.compare_judges",
+            HEAVY,
+            _("Comparison of judges with people"),
+            scope="reports",
+        ),
+    }
 
     @classmethod
     def settings(cls, env: Environment) -> dict[str, Any]:
@@ -49,14 +61,6 @@ class JudgesConfig(Feature):
             "JUDGE_API_KEY": env.str("JUDGE_API_KEY", default=""),
             "JUDGE_BACKOFF_SECONDS": env.float("JUDGE_BACKOFF_SECONDS", default=0.5),
         }
-
-    def start(self) -> None:
-        from judgments.jobs.registry import HEAVY, register
-
-        handlers = "contrib.judges.handlers"
-        # API tokens with the scope may see the results
-        register("ask_judge", f"{handlers}.ask_judge", queue=HEAVY, scope="studies")
-        register("compare_judges", f"{handlers}.compare_judges", queue=HEAVY, scope="reports")
 
     def connect_always(self) -> None:
         from judgments.models.studies import reasons_against_discarding

@@ -1,6 +1,9 @@
 """Declare what the feature “judgment_imports” adds to the platform."""
 
+from django.utils.translation import gettext_lazy as _
+
 from config.features import Feature
+from judgments.jobs.registry import READING, JobKind
 
 
 class JudgmentImportsConfig(Feature):
@@ -25,13 +28,12 @@ class JudgmentImportsConfig(Feature):
             )
         }
     }
-
-    def start(self) -> None:
-        from judgments.jobs.registry import READING, register
-
-        register(
-            "import_judgments",
+    jobs = {
+        "import_judgments": JobKind(
             "contrib.judgment_imports.handlers.import_judgment_upload",
-            queue=READING,
-            scope="judgments",  # of the API tokens that may see its result
-        )
+            READING,
+            _("Import of judgments"),
+            scope="judgments",
+            creates_study=True,
+        ),
+    }

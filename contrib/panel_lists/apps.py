@@ -1,6 +1,9 @@
 """Declare what the feature “panel_lists” adds to the platform."""
 
+from django.utils.translation import gettext_lazy as _
+
 from config.features import Feature
+from judgments.jobs.registry import READING, JobKind
 
 
 class PanelListsConfig(Feature):
@@ -16,9 +19,11 @@ class PanelListsConfig(Feature):
             )
         }
     }
-
-    def start(self) -> None:
-        from judgments.jobs.registry import READING, register
-
-        handler = "contrib.panel_lists.handlers.read_panel_list"
-        register("read_panel_list", handler, queue=READING, scope="workers")  # of tokens that may see the job
+    jobs = {
+        "read_panel_list": JobKind(
+            "contrib.panel_lists.handlers.read_panel_list",
+            READING,
+            _("Check of a participant list from a panel"),
+            scope="workers",
+        ),
+    }

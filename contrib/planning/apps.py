@@ -1,6 +1,9 @@
 """Declare what the feature “planning” adds to the platform."""
 
+from django.utils.translation import gettext_lazy as _
+
 from config.features import Feature
+from judgments.jobs.registry import HEAVY, JobKind
 
 
 class PlanningConfig(Feature):
@@ -19,9 +22,8 @@ class PlanningConfig(Feature):
         }
     }
     commands_without_data = ("plan_power",)  # it works in a folder without an installation
-
-    def start(self) -> None:
-        from judgments.jobs.registry import HEAVY, register
-
-        # ``scope`` is what a token needs to read the job by HTTP.
-        register("plan_power", "contrib.planning.handlers.plan_power", queue=HEAVY, scope="reports")
+    jobs = {
+        "plan_power": JobKind(
+            "contrib.planning.handlers.plan_power", HEAVY, _("Planning of pairs and votes"), scope="reports"
+        ),
+    }

@@ -1,6 +1,9 @@
 """Declare what the feature “rehearsals” adds to the platform."""
 
+from django.utils.translation import gettext_lazy as _
+
 from config.features import Feature
+from judgments.jobs.registry import HEAVY, JobKind
 
 
 class RehearsalsConfig(Feature):
@@ -16,9 +19,24 @@ class RehearsalsConfig(Feature):
             )
         }
     }
-
-    def start(self) -> None:
-        from judgments.jobs.registry import HEAVY, register
-
-        # ``scope`` is what a token needs to read the job by HTTP.
-        register("rehearse", "contrib.rehearsals.handlers.rehearse", queue=HEAVY, scope="studies")
+    additions = {
+        "evaluation/parts/design_saving.html": "design-saving",
+        "evaluation/parts/design_launch.html": "design-launch",
+    }
+    jobs = {
+        "rehearse": JobKind(
+            "contrib.rehearsals.handlers.rehearse",
+            HEAVY,
+            _("Rehearsal"),
+            result_labels={
+                "hits": _("pages of work completed"),
+                "returned": _("pages of work returned"),
+                "hours": _("simulated hours of work"),
+                "recovered": _("share of right answers that the consensus found"),
+                "undecided": _("items with a tie"),
+                "controls_careful": _("share of check questions that careful participants answered right"),
+                "controls_spammers": _("share of check questions that spammers answered right"),
+            },
+            shares=frozenset({"recovered", "undecided", "controls_careful", "controls_spammers"}),
+        ),
+    }

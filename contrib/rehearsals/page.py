@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext_noop
 
 from contrib.rehearsals.checklist import power_rows_of
 from contrib.rehearsals.copies import ORIGINAL_NOTE, original_of_copy, rehearsals_of
@@ -43,6 +44,8 @@ def _shows_rehearsals(study: Study) -> bool:
     has_tab=_shows_rehearsals,
     section=StudySection.FINDINGS,
     section_before_opening=StudySection.LAUNCH,
+    main_for=lambda study: study.simulated and not was_opened(study),  # a copy before its job opens it
+    main_label=gettext_noop("See the rehearsal"),
 )
 def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Show the copies of a study and the newest result. For a copy, show its own result."""
@@ -98,6 +101,7 @@ add_operation(
     label="Rehearse a copy",
     requires="judgments.add_study",
     result_page="rehearsal",
+    design_page="rehearsal",
 )
 add_operation(
     delete_rehearsal, label="Delete this rehearsal", show_result=_redirect_from_deleted, inline=True

@@ -7,6 +7,7 @@ class ReplaysConfig(Feature):
     name = "contrib.replays"
     pages = ("contrib.replays.page",)
     calls = "contrib.replays.calls"
+    additions = {"replays/trial.html": "rules", "replays/button.html": "rule-form"}
     commands = {
         "Studies": {
             "study detect": (

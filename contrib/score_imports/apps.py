@@ -1,6 +1,9 @@
 """Declare what the feature “score_imports” adds to the platform."""
 
+from django.utils.translation import gettext_lazy as _
+
 from config.features import Feature
+from judgments.jobs.registry import READING, JobKind
 
 
 class ScoreImportsConfig(Feature):
@@ -18,9 +21,8 @@ class ScoreImportsConfig(Feature):
             )
         }
     }
-
-    def start(self) -> None:
-        from judgments.jobs.registry import READING, register
-
-        handler = "contrib.score_imports.handlers.import_scores"
-        register("import_scores", handler, queue=READING, scope="studies")  # of tokens that may see the job
+    jobs = {
+        "import_scores": JobKind(
+            "contrib.score_imports.handlers.import_scores", READING, _("Import of scores")
+        ),
+    }

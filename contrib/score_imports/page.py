@@ -6,6 +6,7 @@ from pathlib import Path
 
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from common.errors import QuorumError
 from contrib.score_imports.parameters import ImportScoresRequest, pop_mapping
@@ -36,7 +37,14 @@ def _imported_metrics_context(request: HttpRequest, study: Study) -> Context:
     }
 
 
-add_page_part(PagePart(METRICS_PAGE, "evaluation/imported_scores.html", _imported_metrics_context))
+add_page_part(
+    PagePart(
+        METRICS_PAGE,
+        "evaluation/imported_scores.html",
+        _imported_metrics_context,
+        label=gettext_noop("imported scores"),
+    )
+)
 
 
 def _import_scores(request: HttpRequest, study: Study) -> None:

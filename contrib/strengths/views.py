@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext, pgettext, pgettext_lazy
+from django.utils.translation import gettext, gettext_noop, pgettext, pgettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from contrib.strengths.pairs import is_biased
@@ -49,7 +49,12 @@ def _has_ranking_page(study: Study) -> bool:
 
 
 @study_page(
-    "ranking", order=53, has_tab=_has_ranking_page, section=StudySection.FINDINGS, parent_page="results"
+    "ranking",
+    order=53,
+    has_tab=_has_ranking_page,
+    section=StudySection.FINDINGS,
+    parent_page="results",
+    results_label=gettext_noop("Ranking of the systems"),
 )
 def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     options: dict[str, Any] = {"model": DEFAULT_MODEL, "control": NO_CONTROL, "order_effect": False}

@@ -8,6 +8,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext_noop
 
 from common.downloads import file_download
 from common.errors import ObjectNotFound
@@ -27,8 +28,12 @@ from judgments.studies.study_page import study_page
 MAX_UNFOLDED_ROWS = 25  # tables with more rows are folded
 MAX_COPIED_ROWS = 60  # tables with more rows cannot be copied, only downloaded
 
+LINK_LABEL = gettext_noop("Report: figures, tables, methods")
 
-@study_page("report", "Report", order=60, section=StudySection.FINDINGS, help="reports.md")
+
+@study_page(
+    "report", "Report", order=60, section=StudySection.FINDINGS, help="reports.md", results_label=LINK_LABEL
+)
 def show_report(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     analysis = Analysis.objects.newest(study, Analysis.Kind.REPORT)
     context |= {"report": analysis, "link": full_link(request, study), "parts": optional_parts().values()}

@@ -22,8 +22,8 @@ from judgments.access.dataset_roles import has_role
 from judgments.access.rights import PERMISSIONS, Right, has_right
 from judgments.access.tokens import scope_allows
 from judgments.access.visible_rows import DATASET_MODELS, visible_rows
+from judgments.jobs.registry import study_creating_kinds
 from judgments.models import ApiToken, Dataset, DatasetRole, Job, Study, StudyRole
-from judgments.models.jobs import JUDGMENT_IMPORT_KIND
 from judgments.operations import operation_of
 
 
@@ -200,6 +200,6 @@ def may_retry(user: User, job: Job) -> bool:
 def _study_of(job: Job) -> Study | None:
     """Return the study that the job is about, if there is one."""
     # an import creates its study; a study that has the slug already is another one
-    if job.kind == JUDGMENT_IMPORT_KIND:
+    if job.kind in study_creating_kinds():
         return None
     return Study.objects.filter(slug=job.args.get("study", "")).first()

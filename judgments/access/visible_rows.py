@@ -8,8 +8,9 @@ from django.contrib.auth.models import User
 from django.db.models import Model, Q, QuerySet
 
 from judgments.access.rights import Person
+from judgments.jobs.registry import study_creating_kinds
 from judgments.models import Caption, Dataset, DatasetRole, Item, Job, Output, Study, System
-from judgments.models.jobs import JUDGMENT_IMPORT_KIND, of_studies
+from judgments.models.jobs import of_studies
 
 M = TypeVar("M", bound=Model)
 
@@ -97,7 +98,7 @@ def personal_jobs(user: User) -> Q:
     A job of a study is not personal, since it shall be visible only as long as the person has a role in the study. An
     import of judgments is personal, although its arguments name a study: the one that it creates.
     """
-    return Q(created_by=user.pk) & (Q(args__study__isnull=True) | Q(kind=JUDGMENT_IMPORT_KIND))
+    return Q(created_by=user.pk) & (Q(args__study__isnull=True) | Q(kind__in=study_creating_kinds()))
 
 
 def _visible_jobs(user: Person) -> Q:

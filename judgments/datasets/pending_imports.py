@@ -16,7 +16,7 @@ from judgments.datasets.table_columns import TABLE_USES, UploadTable, has_title,
 from judgments.datasets.uploads import job_file, open_upload
 from judgments.importers import TABLE_FORMATS, ImportProblem, read_layouts
 from judgments.importers.problems import ImportProblems
-from judgments.jobs.registry import registered_job_kinds
+from judgments.jobs.registry import job_kinds
 from judgments.models import Job
 from judgments.studies.studies import find_dataset
 
@@ -33,7 +33,7 @@ def find_pending_import(upload: str) -> dict[str, Any] | None:
         content: dict[str, Any] = load_json(job_file(upload).read_text())
     except (FileNotFoundError, ValueError):
         return None
-    return content if content.get("kind") in registered_job_kinds() else None  # its feature may be off
+    return content if content.get("kind") in job_kinds else None  # its feature may be off
 
 
 def store_pending_import(kind: str, args: Mapping[str, Any], table: UploadTable) -> None:

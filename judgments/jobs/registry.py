@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from django.utils.functional import Promise
 
 # of short jobs, of imports of files, of calls to crowds, and of long jobs
 INTERACTIVE, READING, CROWD, HEAVY = QUEUES = ("interactive", "reading", "crowd", "heavy")
 
 job_kinds: dict[str, JobKind] = {}
+_known_kinds: dict[
+    str, JobKind
+] = {}  # also those of features that are off, of which old jobs are still listed
 _periodic_tasks: list[PeriodicTask] = []
 
 
@@ -28,16 +33,29 @@ class JobKind:
     Attributes:
         handler: the dotted path of `handler(run, **args) -> dict | None`, which returns the job's result.
         queue: one of ``QUEUES``.
+        title: what pages call a job of the kind; "" for the kind's name in words.
         scope: the scope that a token needs, with the verb "read", to see the kind's results.
+        result_labels: labels of entries of the result, if they are not just their names in words.
+        shares: entries of the result that pages show in percent.
         is_essential: whether other work depends on the job. It then cannot be cancelled and is exempt from limits.
+        is_automatic: whether jobs start while a page is open, so that pages do not list them.
+        creates_study: whether the argument "study" is the slug of the study that the job creates.
         upload_page: the URL name of the page to upload the job's file again; "" for the page that adds a dataset.
     """
 
     handler: str
     queue: str
-    scope: str
+    title: str | Promise = ""
+    scope: str = "studies"
+    result_labels: Mapping[str, str | Promise] = field(default_factory=dict)
+    shares: frozenset[str] = frozenset()
     is_essential: bool = False
+    is_automatic: bool = False
+    creates_study: bool = False
     upload_page: str = ""
+
+
+UNKNOWN_KIND = JobKind(handler="", queue="")
 
 
 @dataclass(frozen=True)
@@ -56,30 +74,18 @@ class PeriodicTask:
         return task_name(self.function.rpartition(".")[2])
 
 
-def register(
-    kind: str,
-    handler: str,
-    *,
-    queue: str,
-    scope: str = "studies",
-    is_essential: bool = False,
-    upload_page: str = "",
-) -> None:
-    """Register a kind of job. The arguments are the fields of a ``JobKind``.
+def register(kinds: Mapping[str, JobKind], *, is_on: bool = True) -> None:
+    """Register kinds of jobs by name. Jobs of a feature that is off are described, but do not run.
 
     Raises:
-        ValueError: the kind is registered with another handler.
+        ValueError: a kind is registered with another handler.
     """
-    new_kind = JobKind(
-        handler=handler, queue=queue, scope=scope, is_essential=is_essential, upload_page=upload_page
-    )
-    job_kind = job_kinds.setdefault(kind, new_kind)
-    if job_kind.handler != handler:
-        raise ValueError(f"Job kind {kind!r} is registered twice: {job_kind.handler} and {handler}.")
-
-
-def registered_job_kinds() -> dict[str, JobKind]:
-    return dict(job_kinds)
+    for name, kind in kinds.items():
+        known = _known_kinds.setdefault(name, kind)
+        if known.handler != kind.handler:
+            raise ValueError(f"Job kind {name!r} is registered twice: {known.handler} and {kind.handler}.")
+        if is_on:
+            job_kinds[name] = kind
 
 
 def schedule(function: str, *, every: Callable[[], float], queue: str = INTERACTIVE) -> None:
@@ -91,14 +97,28 @@ def periodic_tasks() -> tuple[PeriodicTask, ...]:
     return tuple(_periodic_tasks)
 
 
+def known_kind(kind: str) -> JobKind:
+    """Return a kind, even if its feature is off; one without words if no app has it."""
+    return _known_kinds.get(kind, UNKNOWN_KIND)
+
+
+def automatic_kinds() -> list[str]:
+    """Return the names of automatic kinds, even of features that are off, as such a job may still be queued."""
+    return [name for name, kind in _known_kinds.items() if kind.is_automatic]
+
+
+def study_creating_kinds() -> list[str]:
+    """Return the names of the kinds that create a study, even of features that are off."""
+    return [name for name, kind in _known_kinds.items() if kind.creates_study]
+
+
 def scope_of_kind(kind: str) -> str:
-    return job_kinds[kind].scope if kind in job_kinds else "studies"
+    return job_kinds.get(kind, UNKNOWN_KIND).scope
 
 
 def upload_page_of(kind: str) -> str:
-    job_kind = job_kinds.get(kind)
-    return (job_kind and job_kind.upload_page) or "admin:judgments_dataset_add"
+    return job_kinds.get(kind, UNKNOWN_KIND).upload_page or "admin:judgments_dataset_add"
 
 
 def is_essential_kind(kind: str) -> bool:
-    return kind in job_kinds and job_kinds[kind].is_essential
+    return job_kinds.get(kind, UNKNOWN_KIND).is_essential

@@ -9,54 +9,8 @@ from django.utils.translation import gettext
 
 from common import amounts
 from judgments.importers.notes import QUIRK_NOTES
+from judgments.jobs.registry import JobKind, known_kind
 from judgments.models import Job
-
-JOB_TITLES = {
-    "compile": "Compiling metrics and statistics (only once)",
-    "understand_upload": "Check of an upload",
-    "import_dataset": "Import of a dataset",
-    "import_candidates": "Import of candidates",
-    "import_rankings": "Import of rankings",
-    "import_scores": "Import of scores",
-    "import_predictions": "Import of predicted distributions",
-    "import_template": "Import of a HIT template",
-    "import_judgments": "Import of judgments",
-    "scale_pictures": "Scaling of pictures",
-    "generate_hits": "Generating pages of work",
-    "rehearse": "Rehearsal",
-    "sync_crowd": "Comparison with the crowd",
-    "aggregate": "Consensus and agreement",
-    "evaluate": "Comparison of metrics with the consensus",
-    "export": "Export",
-    "plan_power": "Planning of pairs and votes",
-    "ask_judge": "Asking a model",
-    "compare_judges": "Comparison of judges with people",
-    "board": "Results for the dashboard",
-    "figures": "Results for a study's pages",
-    "verify_release": "Verification of a release",
-    "compare_metrics": "Comparison of two metrics",
-    "compare_releases": "Comparison of releases",
-    "select_items": "Choice of items",
-    "weigh_back": "Estimates for all items",
-    "choice_savings": "Measurement of savings by item selection",
-    "read_panel_list": "Check of a participant list from a panel",
-    "submit_captions": "Submission to a challenge",
-    "finish_erasure": "Removal of files that name an erased participant",
-    "end_retention": "Removal of participants' identities",
-}
-
-RESULT_LABELS = {
-    "hits": "pages of work completed",
-    "returned": "pages of work returned",
-    "hours": "simulated hours of work",
-    "recovered": "share of right answers that the consensus found",
-    "undecided": "items with a tie",
-    "controls_careful": "share of check questions that careful participants answered right",
-    "controls_spammers": "share of check questions that spammers answered right",
-}
-
-# results that are shares; they are shown in percent
-SHARES = {"recovered", "undecided", "controls_careful", "controls_spammers"}
 
 QUEUE_TITLES = {
     "interactive": "short jobs",
@@ -72,7 +26,7 @@ HIDDEN_ENTRIES = {"what", "analysis", "created"}
 
 
 def describe_work(job: Job) -> str:
-    return gettext(JOB_TITLES.get(job.kind, job.kind.replace("_", " ").capitalize()))
+    return str(known_kind(job.kind).title) or gettext(job.kind.replace("_", " ").capitalize())
 
 
 def describe_job_queue(job: Job, position: int | None = None) -> str:
@@ -88,9 +42,10 @@ def describe_result(job: Job) -> list[tuple[str, str]]:
     """Return the entries of a job's result that pages show, as pairs of label and value."""
     if not isinstance(job.result, dict):
         return []
+    kind = known_kind(job.kind)
     entries = {**job.result, **(job.result.get("counts") or {})}  # imports have their numbers under "counts"
     pairs = [
-        (_describe_name(name), _describe_value(name, value))
+        (_describe_name(name, kind), _describe_value(name, value, kind))
         for name, value in entries.items()
         if name not in HIDDEN_ENTRIES and value not in (None, "") and not isinstance(value, dict | list)
     ]
@@ -99,16 +54,16 @@ def describe_result(job: Job) -> list[tuple[str, str]]:
     return pairs
 
 
-def _describe_name(name: str) -> str:
+def _describe_name(name: str, kind: JobKind) -> str:
     if name.startswith(CAPTIONS_PREFIX):
         return gettext("captions of %(system)s") % {"system": name.removeprefix(CAPTIONS_PREFIX)}
-    return gettext(RESULT_LABELS.get(name, name.replace("_", " ")))
+    return str(kind.result_labels.get(name, "")) or gettext(name.replace("_", " "))
 
 
-def _describe_value(name: str, value: Any) -> str:
+def _describe_value(name: str, value: Any, kind: JobKind) -> str:
     if isinstance(value, bool):
         return gettext("yes") if value else gettext("no")
-    if name in SHARES:
+    if name in kind.shares:
         return amounts.percent(value)
     if isinstance(value, float):
         return amounts.thousands(round(value, 2))

@@ -11,16 +11,11 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from common.rows.figures import FiguresField
+from judgments.jobs.registry import automatic_kinds, study_creating_kinds
 from judgments.models.fields import account_key
 from judgments.models.studies import Study
 
-JUDGMENT_IMPORT_KIND = "import_judgments"  # the kind of job that imports judgments as a new study
-
 DELETED_STUDY_KEY = "deleted_study"  # the key of ``Job.args`` that replaces "study" when the study is deleted
-
-# Kinds of jobs that start automatically while a page is open, so pages do not list them. They include the kind of a
-# feature, since one of its jobs may still be queued after the feature was turned off.
-AUTOMATIC_KINDS = frozenset({"board", "figures"})
 
 
 def of_studies(*slugs: str) -> Q:
@@ -29,7 +24,7 @@ def of_studies(*slugs: str) -> Q:
     An unfinished import of judgments is left out: its slug is that of the study that it will create, and a study that
     already has this slug is another study.
     """
-    has_study = ~Q(kind=JUDGMENT_IMPORT_KIND) | Q(state=Job.State.DONE)
+    has_study = ~Q(kind__in=study_creating_kinds()) | Q(state=Job.State.DONE)
     return has_study & Q(args__study__in=slugs)
 
 
@@ -38,6 +33,10 @@ class JobQuerySet(models.QuerySet["Job"]):
         """Return the queued jobs that may start now, from the oldest."""
         is_due = Q(sent_at=None) | Q(sent_at__lte=Now())
         return self.filter(is_due, state=Job.State.QUEUED).order_by("pk")
+
+    def listed(self) -> JobQuerySet:
+        """Return the jobs that pages list: those that did not start automatically while a page was open."""
+        return self.exclude(kind__in=automatic_kinds())
 
     def under_way(self) -> JobQuerySet:
         return self.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING])

@@ -23,7 +23,7 @@ from judgments.models import (
     SystemPair,
     Unit,
 )
-from judgments.models.jobs import AUTOMATIC_KINDS, of_studies
+from judgments.models.jobs import of_studies
 from judgments.models.studies import pages_discarded, reasons_against_discarding
 from judgments.studies.designs import is_registered
 from judgments.studies.studies import lock_study
@@ -73,7 +73,7 @@ def why_not_discarded(study: Study) -> str:
             )
             % names
         )
-    running_jobs = Job.objects.under_way().filter(of_studies(study.slug)).exclude(kind__in=AUTOMATIC_KINDS)
+    running_jobs = Job.objects.under_way().listed().filter(of_studies(study.slug))
     if running_jobs.exists():
         return gettext("A job of study %(slug)r is running; try again when it has finished.") % names
     return ""

@@ -17,7 +17,7 @@ from judgments.admin.addresses import preview_address
 from judgments.admin.base import signed_in
 from judgments.cached_figures import newest_figures_job
 from judgments.models import Job, Study
-from judgments.models.jobs import AUTOMATIC_KINDS, of_studies
+from judgments.models.jobs import of_studies
 from judgments.studies.designs import design_of, kind_of
 from judgments.studies.pages import Context, StudySection, StudyStep
 from judgments.studies.study_page import PAGE_PARTS, PAGES, STEPS, first_page, study_page_address
@@ -146,7 +146,7 @@ def primary_step(steps: Sequence[StudyStep], study: Study, active: str) -> Study
 def jobs_to_show(study: Study) -> list[Job]:
     """Return the newest job of each kind if it is queued or running, or if it failed."""
     jobs_by_kind: dict[str, Job] = {}
-    for job in Job.objects.filter(of_studies(study.slug)).exclude(kind__in=AUTOMATIC_KINDS)[:MAX_JOBS]:
+    for job in Job.objects.listed().filter(of_studies(study.slug))[:MAX_JOBS]:
         jobs_by_kind.setdefault(job.kind, job)
     return [job for job in jobs_by_kind.values() if job.is_under_way or job.error]
 

@@ -17,9 +17,7 @@ from judgments.access.visible_rows import has_visible_study, may_view, visible_r
 from judgments.admin.base import BoundedPaginator
 from judgments.admin.columns import count_rows_by_key
 from judgments.models import HIT, Dataset, Job, Study
-from judgments.models.jobs import AUTOMATIC_KINDS
-from judgments.studies.pages import was_opened
-from judgments.studies.study_page import PAGES, first_page, study_page_address
+from judgments.studies.study_page import first_page, main_page, study_page_address
 
 PAGE_SIZE = 20
 FINISHED_STATES = ("submitted", "approved", "rejected")  # of assignments, whose model this app cannot import
@@ -113,15 +111,15 @@ def next_action(study: Study, tasks: Sequence[OpenTask], rights: Collection[str]
     """Return the most urgent task as an action or, if there is none, the main page for the study's state."""
     if tasks:
         return NextAction(tasks[0].button, tasks[0].link, urgent=True)
-    if study.simulated and not was_opened(study) and "rehearsal" in PAGES:  # a copy before its job opens it
-        return NextAction(gettext("See the rehearsal"), first_page(study))
+    if page := main_page(study):
+        return NextAction(gettext(page.main_label), first_page(study))
     may_change = Right.CHANGE in rights
     if study.state == Study.State.DRAFT:
         label = gettext("Continue the design") if may_change else gettext("View the design")
     elif study.state == Study.State.GENERATED:
         label = gettext("Launch the study") if may_change else gettext("View the checklist")
     elif study.state == Study.State.OPEN:
-        label = gettext("Open the dashboard")
+        label = gettext("View the participants")
     else:
         label = gettext("View the results")
     return NextAction(label, first_page(study))
@@ -161,7 +159,7 @@ def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
             "may_add_dataset": user.has_perm("judgments.add_dataset"),
         }
     if user.is_active and user.is_staff:
-        running_jobs = Job.objects.under_way().exclude(kind__in=AUTOMATIC_KINDS)
+        running_jobs = Job.objects.under_way().listed()
         context["jobs"] = list(visible_rows(running_jobs, user)[:PAGE_SIZE])
     return context
 

@@ -80,6 +80,11 @@ class StudyPage:
         section_before_opening: the section of the page until the study is opened, if it is another one.
         parent_page: for a page without a tab, the page whose tab is marked as current.
         help: the documentation page about the page, possibly with an anchor; if empty, that of its feature.
+        main_for: a function that returns whether the page is the first one that is shown for a study. Without such a
+            page, it is one of the platform, by the study's state.
+        main_label: the text of the link to a study in the list of studies, if this is its first page.
+        has_run_forms: whether the page has the forms to run an open study, which "Participants" shows otherwise.
+        results_label: the text of the link to the page from the results; "" for the labels of its parts, or no link.
     """
 
     name: str
@@ -92,6 +97,10 @@ class StudyPage:
     section_before_opening: StudySection | None = None
     parent_page: str = ""
     help: str = ""
+    main_for: Callable[[Study], bool] = never_shown
+    main_label: str = ""
+    has_run_forms: bool = False
+    results_label: str = ""
 
     def section_in(self, study: Study) -> StudySection:
         if self.section_before_opening is not None and not was_opened(study):
@@ -134,6 +143,8 @@ class StudyStep:
         form: the form for ``{% step_form %}``; None if a template has the form.
         refusal_address: a function that gets the study and a key of its design, and returns the address at which an
             error about the key is shown. If it is None, the error is shown at the top of the page.
+        design_page: the page of the step, if a button of the design's form saves the design and then carries out the
+            step; "" otherwise.
     """
 
     name: str
@@ -149,6 +160,7 @@ class StudyStep:
     inline: bool = False
     form: StepForm | None = None
     refusal_address: Callable[[Study, str], str] | None = None
+    design_page: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +204,10 @@ class PagePart:
 
     Attributes:
         template: the template of the addition, which gets the result of ``facts`` as ``part``.
+        label: words about the addition in the link to the page from the results, beginning as within a sentence.
     """
 
     page: str
     template: str
     facts: Callable[[HttpRequest, Study], Any]
+    label: str = ""

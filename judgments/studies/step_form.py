@@ -72,6 +72,7 @@ def add_operation(
     inline: bool | None = None,
     message: str = "",
     refusal_address: Callable[[Study, str], str] | None = None,
+    design_page: str = "",
     show_result: Callable[[HttpRequest, Study, Outcome], HttpResponse] | None = None,
 ) -> None:
     """Offer an operation on a study's pages as a step. ``StudyStep`` explains the arguments that are missing here.
@@ -120,6 +121,7 @@ def add_operation(
             job=operation.job,
             inline=bool(field_names) if inline is None else inline,
             refusal_address=refusal_address,
+            design_page=design_page,
             form=form,
         )
     )

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import reverse
+from django.utils.text import capfirst
+from django.utils.translation import gettext
 
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
-from judgments.studies.pages import Context, PagePart, PlanPart, StartPage, StudyPage, StudyStep, was_opened
+from judgments.studies.pages import Context, PagePart, PlanPart, StartPage, StudyPage, StudyStep
 
 if TYPE_CHECKING:
     from judgments.studies.generation.plans import StudyPlan
@@ -25,6 +27,7 @@ STEPS: dict[str, StudyStep] = {}
 START_PAGES: dict[str, StartPage] = {}  # those to which the page "New study" has links
 PLAN_PARTS: list[PlanPart] = []
 PAGE_PARTS: list[PagePart] = []
+MAIN_PAGES = {"draft": "change", "generated": "launch", "open": "workers"}  # the platform's, by state
 
 
 def study_page(name: str, label: str = "", **options: Any) -> Callable[[StudyView], StudyView]:
@@ -59,22 +62,23 @@ def parts_of_plan(design: StudyDesign, plan: StudyPlan) -> list[dict[str, Any]]:
     return [{"template": part.template, "facts": part.facts(design, plan.hits, items)} for part in PLAN_PARTS]
 
 
+def label_of_link(page: StudyPage) -> str:
+    """Return the text of the link to a page from the results; "" if there is none."""
+    part_labels = [gettext(part.label) for part in PAGE_PARTS if part.page == page.name and part.label]
+    return gettext(page.results_label) if page.results_label else capfirst(", ".join(part_labels))
+
+
 def study_page_address(study: Study, name: str) -> str:
     return reverse(f"admin:judgments_study_{name}", args=[study.pk])
 
 
-def page_of_open_study() -> str:
-    """Return the name of the main page of an open study: the dashboard or, without that feature, "Participants"."""
-    return "board" if "board" in PAGES else "workers"
+def main_page(study: Study) -> StudyPage | None:
+    """Return a feature's page that is shown first for a study; None if it is the platform's, by the study's state."""
+    return next((page for page in PAGES.values() if page.main_for(study)), None)
 
 
 def first_page(study: Study) -> str:
-    """Return the address of the page that is shown first for a study, by its state."""
-    if study.simulated and not was_opened(study) and "rehearsal" in PAGES:
-        return study_page_address(study, "rehearsal")
-    names = {
-        Study.State.DRAFT.value: "change",
-        Study.State.GENERATED.value: "launch",
-        Study.State.OPEN.value: page_of_open_study(),
-    }
-    return study_page_address(study, names.get(study.state, "results"))
+    """Return the address of the page that is shown first for a study."""
+    if page := main_page(study):
+        return study_page_address(study, page.name)
+    return study_page_address(study, MAIN_PAGES.get(study.state, "results"))

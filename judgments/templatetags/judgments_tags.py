@@ -16,6 +16,7 @@ from rest_framework import serializers
 
 from common import amounts
 from common.amounts import DASH
+from common.features import declared_by_features
 from common.texts import text_or_placeholder
 from judgments.jobs.words import describe_note, describe_work
 from judgments.models import Study
@@ -110,6 +111,14 @@ register.filter("hours", amounts.spell_hours)
 register.filter("describe_note", describe_note)
 register.filter("readable", text_or_placeholder)
 register.filter("describe_work", describe_work)
+
+
+@register.simple_tag(takes_context=True)
+def additions(context: RequestContext, place: str) -> SafeString:
+    """Render the templates that features add at a place of a page (``Feature.additions``), in the page's context."""
+    templates = [name for name, own_place in declared_by_features("additions").items() if own_place == place]
+    engine = template.Engine.get_default()
+    return SafeString("\n".join(engine.get_template(name).render(context).strip() for name in templates))
 
 
 @register.inclusion_tag("judgments/parts/step_form.html", takes_context=True)

@@ -100,6 +100,19 @@ def test_metrics_are_held_against_people_with_interval_and_n(study: Study, desig
     assert "bleu-1|" in words(response)
 
 
+def test_links_lead_to_further_pages_in_the_order_of_their_tabs(study: Study, designer: Client) -> None:
+    links = designer.get(address(study)).context["page_links"]
+    assert [link["label"] for link in links] == [
+        "Where metrics and people disagree",
+        "Comparison of two metrics, imported scores",
+        "Ranking of the systems",
+        "How much people disagree",
+        "Disputed items",
+        "Report: figures, tables, methods",
+    ]
+    assert links[1]["url"] == page(study, "metrics")
+
+
 def test_a_worker_below_the_threshold_is_shown_as_set_aside_with_the_reason(
     study: Study, designer: Client
 ) -> None:

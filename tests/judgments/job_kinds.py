@@ -203,9 +203,9 @@ def register_all() -> None:
         search_without_end,
     ):
         kind = handler.__name__.replace("_", "-")
-        registry.register(kind, f"{__name__}.{handler.__name__}", queue=registry.HEAVY)
+        registry.register({kind: registry.JobKind(f"{__name__}.{handler.__name__}", registry.HEAVY)})
         tasks.add_job_task(kind, registry.HEAVY)
-    registry.register("read-file", f"{__name__}.note_process", queue=registry.READING)
+    registry.register({"read-file": registry.JobKind(f"{__name__}.note_process", registry.READING)})
     tasks.add_job_task("read-file", registry.READING)
 
 

@@ -324,7 +324,7 @@ def test_of_twenty_calls_at_once_one_starts_the_job_and_no_account_gets_more_tha
 def test_the_same_call_twice_starts_one_job_of_any_kind() -> None:
     study, by_kind = make_study(opened=False), {}
     assert get_resolver().url_patterns  # every operation is declared where its address is
-    for kind in registry.registered_job_kinds():
+    for kind in registry.job_kinds:
         operation = operation_of(kind)
         if operation is not None and operation.once != "never":
             by_kind[kind] = replace(operation, check=None, prepare=None)

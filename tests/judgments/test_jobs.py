@@ -88,27 +88,25 @@ def test_a_kind_that_nobody_registered_is_refused_with_the_known_ones() -> None:
 
 def test_a_kind_cannot_be_registered_for_two_handlers() -> None:
     with refuses(ValueError, "make-groups"):
-        registry.register("make-groups", "somewhere.else", queue=registry.CROWD, scope="people")
+        registry.register({"make-groups": registry.JobKind("somewhere.else", registry.CROWD)})
     assert registry.scope_of_kind("make-groups") == "studies"
 
 
 def test_every_kind_of_long_work_leads_to_a_function() -> None:
-    assert set(registry.registered_job_kinds()) >= {
+    assert set(registry.job_kinds) >= {
         "import_dataset",
         "generate_hits",
         "rehearse",
         "aggregate",
         "export",
     }
-    for kind in registry.registered_job_kinds().values():
+    for kind in registry.job_kinds.values():
         assert callable(import_string(kind.handler))
         assert kind.queue in registry.QUEUES
 
 
 def test_uploads_are_read_apart_from_what_people_wait_for() -> None:
-    reading = {
-        name for name, kind in registry.registered_job_kinds().items() if kind.queue == registry.READING
-    }
+    reading = {name for name, kind in registry.job_kinds.items() if kind.queue == registry.READING}
     assert reading >= {
         "understand_upload",
         "import_dataset",
@@ -126,7 +124,7 @@ def test_uploads_are_read_apart_from_what_people_wait_for() -> None:
 
 
 def test_celery_knows_every_kind_of_job_and_every_round_by_its_name_and_queue() -> None:
-    for name, kind in registry.registered_job_kinds().items():
+    for name, kind in registry.job_kinds.items():
         assert f"quorum.{name}" in app.tasks
         assert app.amqp.router.route({}, f"quorum.{name}")["queue"].name == kind.queue
     for scheduled in registry.periodic_tasks():

@@ -18,7 +18,7 @@ from judgments.admin.base import signed_in
 from judgments.models import Study
 from judgments.studies.pages import Context, StudySection, was_opened
 from judgments.studies.step_form import add_operation
-from judgments.studies.study_page import page_of_open_study, study_page
+from judgments.studies.study_page import study_page
 
 
 @study_page(
@@ -52,7 +52,6 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "sent_by": _(backend.title) if backend.sends_people else "",
         "has_panel": has_panel(study),
         "needs_invitation": design.access.join == "invited" and not backend.sends_people,
-        "runs_on_dashboard": page_of_open_study() == "board",  # if the page "Dashboard" exists
     }
     return TemplateResponse(request, "admin/annotation/study_launch.html", context)
 

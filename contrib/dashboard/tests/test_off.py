@@ -63,6 +63,7 @@ def installation(installations: Installations) -> Iterator[Installation]:
 def test_an_open_study_is_run_on_the_page_of_its_participants(installation: Installation) -> None:
     answer = installation.reply_of(VISIT)
     assert "/workers/" in answer["home"]
+    assert "View the participants" in answer["home"]
     assert answer["board"] == [302, 404]  # the admin leads unknown addresses of a study to its form
     for page in ("home", "launch", "refused", "paused"):
         assert "/board/" not in answer[page]

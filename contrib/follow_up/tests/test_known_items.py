@@ -92,6 +92,8 @@ def test_the_page_offers_them_to_designers_alone(django_assert_max_num_queries: 
     do = reverse("admin:judgments_study_do", args=[draft.pk, "take-known"])
     assert stranger.post(do, {"chosen": "1"}).status_code == 302
     designer = signed_in(User.objects.create_superuser("designer"))
+    controls = designer.get(reverse("admin:judgments_study_controls", args=[draft.pk])).content.decode()
+    assert f'<a href="{address}">Choose known items</a>' in controls
     shown = designer.get(address).content.decode()
     ticks = shown.count('name="chosen"')
     assert ticks >= 3

@@ -4,7 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from contrib.rehearsals.apps import RehearsalsConfig
 from tests.installations import Installation, Installations
+
+REHEARSE = RehearsalsConfig.jobs["rehearse"]
 
 USED = """
 from contrib.rehearsals.copies import copy_for_rehearsal
@@ -27,11 +30,12 @@ django.setup()
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
-from judgments.models import Study
+from judgments.models import Job, Study
 
 rosa = User.objects.create_superuser("rosa", password="a long enough password")
 browser = Client()
 browser.force_login(rosa)
+job = Job.objects.filter(kind="rehearse", state="done").get()
 study, draft, copy = (Study.objects.get(slug=f"planned{end}") for end in ("", "-rehearsal-1", "-rehearsal-2"))
 
 
@@ -47,6 +51,8 @@ answer = {
     "launch": page(study, "launch"),
     "results": page(copy, "results"),
     "file": file.getvalue(),
+    "jobs": browser.get("/admin/judgments/job/").content.decode(),
+    "job": browser.get(f"/admin/judgments/job/{job.pk}/change/").content.decode(),
     "addresses": [
         browser.get(f"/admin/judgments/study/{copy.pk}/rehearsal/").status_code,
         browser.get("/api/rehearsals/").status_code,
@@ -78,5 +84,7 @@ def test_a_study_that_was_rehearsed_goes_on_without_rehearsals(installation: Ins
             assert words not in shown
     assert "Rehearsal" not in answer["launch"]
     assert 'protocol = "pairwise"' in answer["file"]
+    assert f">{REHEARSE.title}</a>" in answer["jobs"]
+    assert str(REHEARSE.result_labels["recovered"]) in answer["job"]
     assert answer["addresses"] == [302, 404, 404]  # the admin leads unknown addresses of a study to its form
     assert answer["deleted"] == [True, True]

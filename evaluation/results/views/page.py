@@ -12,7 +12,6 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
 from annotation.models.assignments import FINISHED_STATES
@@ -55,7 +54,7 @@ from judgments.kinds import KINDS
 from judgments.models import Job, Study
 from judgments.studies.pages import Context, StepForm, StudySection, StudyStep, never_shown, was_opened
 from judgments.studies.step_form import add_operation, read_posted_parameters
-from judgments.studies.study_page import PAGES, add_step, study_page, study_page_address
+from judgments.studies.study_page import PAGES, add_step, label_of_link, study_page, study_page_address
 
 ANSWER_PARTS_SHOWN = 10  # parts of the consensus on an item with open answers
 WORKERS_SHOWN = 200
@@ -63,20 +62,6 @@ PROBLEM_REPORTS_SHOWN = 5
 ASSIGNMENTS_SHOWN = 5  # pages of work in progress
 UNITS_SHOWN = 8  # items with open answers
 EXTREME_CAPTIONS_SHOWN = 5  # captions with the highest scores, and with the lowest
-# Labels of the links to further pages, by the page's name.
-LINKED_PAGES = {
-    "closer": gettext_noop("Where metrics and people disagree"),
-    "metrics": gettext_noop("Imported scores"),
-    "ranking": gettext_noop("Ranking of the systems"),
-    "soft-labels": gettext_noop("How much people disagree"),
-    "disputes": gettext_noop("Disputed items"),
-    "report": gettext_noop("Report: figures, tables, methods"),
-}
-# Labels of the link to the page "Metrics", by the steps that features add to it.
-METRICS_LABELS = {
-    ("compare-metrics", "import-scores"): gettext_noop("Comparison of two metrics, imported scores"),
-    ("compare-metrics",): gettext_noop("Comparison of two metrics"),
-}
 
 
 def _answer_rows(study: Study) -> list[dict[str, Any]]:
@@ -194,16 +179,10 @@ def _newest_analyses(study: Study) -> tuple[Analysis | None, Analysis | None]:
 
 def _links_to_pages(study: Study, context: Context) -> list[dict[str, str]]:
     """Return labels and addresses of further pages that the study has and the person may open."""
-    steps = tuple(name for name in ("compare-metrics", "import-scores") if name in context["steps"])
-    labels = dict(LINKED_PAGES)
-    if steps in METRICS_LABELS:
-        labels["metrics"] = METRICS_LABELS[steps]
     return [
-        {"label": _(label), "url": study_page_address(study, name)}
-        for name, label in labels.items()
-        if name in PAGES  # the feature of a page may be switched off
-        and PAGES[name].has_tab(study)
-        and PAGES[name].permission in context["rights"]
+        {"label": label, "url": study_page_address(study, page.name)}
+        for page in sorted(PAGES.values(), key=lambda page: (page.order, page.name))
+        if (label := label_of_link(page)) and page.has_tab(study) and page.permission in context["rights"]
     ]
 
 

@@ -23,7 +23,7 @@ from judgments.design.editing.preset_titles import preset_titles
 from judgments.design.editing.previews import find_preview, store_preview
 from judgments.design.editing.views.description import SectionSettings, describe_design
 from judgments.design.editing.views.numbers import numbers_address, numbers_context
-from judgments.design.editing.views.saving import PREVIEW_BUTTONS, REHEARSAL, is_save, show_next, store_design
+from judgments.design.editing.views.saving import PREVIEW_BUTTONS, is_save, show_next, store_design
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS, Preset
 from judgments.design.reading.study_files import dump_toml
@@ -31,7 +31,6 @@ from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.kinds.base import with_wording
 from judgments.models import Dataset, Study
-from judgments.studies.study_page import STEPS
 
 # Positions of visible fields in their step, by HTML name. Fields without an entry come first.
 UNFOLDED_ORDER = {"judgments_per_unit": 1, "captions_per_image": 1, "crowd-budget_cents": 2}
@@ -78,7 +77,6 @@ class EditorPage:
             "preview_address": preview_address(self.preview_key),
             "numbers_address": numbers_address(self.preview_key),
             "settings": self.settings,
-            "can_rehearse": REHEARSAL in STEPS,
             **self.numbers,
         }
 

@@ -18,12 +18,10 @@ from judgments.design.editing.form.fields import html_name
 from judgments.design.editing.form.labels import replace_keys_by_labels
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
-from judgments.studies.study_page import PAGES, STEPS, study_page_address
+from judgments.studies.pages import StudyStep
+from judgments.studies.study_page import STEPS, study_page_address
 
-# the pages that may come next, by button; the first that exists is shown
-NEXT_PAGES = {"launch": ("launch", "hits")}
 PREVIEW_BUTTONS = ("_look", "_apply", "_fit")  # buttons that show the form again
-REHEARSAL = "rehearse"  # a step that a feature adds
 
 
 def is_save(request: HttpRequest) -> bool:
@@ -49,23 +47,21 @@ def show_next(request: HttpRequest, study: Study) -> HttpResponse:
     """Redirect to the page, or to the step of the form, that the pressed button names."""
     messages.success(request, gettext("The design of “%(name)s” is saved.") % {"name": study.name})
     destination = request.POST.get("_to", "")
-    if destination == REHEARSAL and REHEARSAL in STEPS:
-        return _start_rehearsal(request, study)
-    if destination in NEXT_PAGES:
-        page = next(name for name in NEXT_PAGES[destination] if name in PAGES)
-        return redirect(study_page_address(study, page))
+    if destination in STEPS and STEPS[destination].design_page:
+        return _start_step(request, study, STEPS[destination])
+    if destination == "launch":
+        return redirect(study_page_address(study, destination))
     # the anchor of a step of the form, such as s-quality, or of the preview
     fragment = f"#{destination}" if re.fullmatch(r"s-[a-z]+|panes", destination) else ""
     return redirect(study_page_address(study, "change") + fragment)
 
 
-def _start_rehearsal(request: HttpRequest, study: Study) -> HttpResponse:
-    """Start a rehearsal with the default crowd and the design's seed; the launch page shows its progress."""
-    step = STEPS[REHEARSAL]
+def _start_step(request: HttpRequest, study: Study, step: StudyStep) -> HttpResponse:
+    """Start a step's job with its defaults and the design's seed; the launch page shows its progress."""
     if step.permission in rights_of(request.user, study) and signed_in(request).has_perm(step.requires):
         try:
-            step.run(request, study)  # the form of the design has only `seed` of the step's parameters
+            step.run(request, study)  # the form of the design has at most `seed` of the step's parameters
         except QuorumError as error:
             messages.error(request, str(error))
-            return redirect(study_page_address(study, "rehearsal"))
+            return redirect(study_page_address(study, step.design_page))
     return redirect(study_page_address(study, "launch"))
