@@ -17,8 +17,8 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
 from contrib.hit_templates.answers import initial_answer
-from contrib.hit_templates.elements import FIELD, VOID_ELEMENTS, Element
 from contrib.hit_templates.html.cleaning import clean_filled_page
+from contrib.hit_templates.html.elements import FIELD, VOID_ELEMENTS, Element
 from contrib.hit_templates.questions import TOLERANCE_ATTRIBUTE, FormQuestion
 from contrib.hit_templates.reading import TemplateForm
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 
 from common.errors import DataConflict
-from contrib.hit_templates.elements import fields_in
 from contrib.hit_templates.expected_answers import (
     ExpectedAnswerProblem,
     expected_answer_columns,
     read_expected_answers,
 )
 from contrib.hit_templates.filling import PICTURE_COLUMN, filled_questions
+from contrib.hit_templates.html.elements import fields_in
 from contrib.hit_templates.kind import HITTemplate
 from contrib.hit_templates.reading import TemplateForm, TemplateProblem, read_template
 from judgments.access.study_log import note_event

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from contrib.hit_templates.elements import FIELD, Element, walk_elements
+from contrib.hit_templates.html.elements import FIELD, Element, walk_elements
 from contrib.hit_templates.html.labels import ControlLabels
 
 Shape = Literal["choice", "several", "number", "text", "fixed"]

@@ -12,9 +12,9 @@ from functools import lru_cache
 from html.parser import HTMLParser
 
 from common.errors import QuorumError
-from contrib.hit_templates.elements import VOID_ELEMENTS, Element, fields_in, walk_elements
 from contrib.hit_templates.html.cleaning import LANDMARKS, clean_page
 from contrib.hit_templates.html.crowd_elements import ELEMENT_BUILDERS, name_radio_group
+from contrib.hit_templates.html.elements import VOID_ELEMENTS, Element, fields_in, walk_elements
 from contrib.hit_templates.html.omissions import describe_omissions
 from contrib.hit_templates.questions import FormQuestion, find_questions
 

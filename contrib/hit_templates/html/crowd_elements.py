@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 from django.utils.translation import gettext_noop
 
-from contrib.hit_templates.elements import FIELD, Element
+from contrib.hit_templates.html.elements import FIELD, Element
 
 # Our own texts (``built_in``), which are translated when they are shown.
 INSTRUCTIONS = gettext_noop("Instructions")

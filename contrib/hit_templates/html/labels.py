@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contrib.hit_templates.elements import Element, inner_text
+from contrib.hit_templates.html.elements import Element, inner_text
 
 
 class ControlLabels:

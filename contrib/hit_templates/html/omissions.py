@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from html.parser import HTMLParser
 
-from contrib.hit_templates.elements import FIELD
 from contrib.hit_templates.html.cleaning import ALLOWED_ELEMENTS, LANDMARKS
 from contrib.hit_templates.html.crowd_elements import ELEMENT_BUILDERS
+from contrib.hit_templates.html.elements import FIELD
 
 # Elements that no sentence mentions, since participants lose nothing without them.
 STRUCTURE = {"html", "head", "body", "form", "title", "font", "noscript", "template"}
