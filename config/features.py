@@ -48,6 +48,7 @@ class Feature(AppConfig):
         jobs: kinds of jobs by name. While the feature is off, they do not run, but jobs from before are listed.
         calls: module of the URLs of its HTTP interface, below /api/.
         kinds: paths of classes of kinds of HIT (``judgments.kinds.base.Kind``).
+        rehearsals: paths of classes of simulated answers of kinds. Other features read them.
         presets: names of presets of study files. A preset is a file NAME.toml in the feature's folder ``presets``.
         crowd_offers: paths of descriptions of crowds for designs (``judgments.design.crowds.CrowdOffer``).
         crowds: paths of classes of crowds (``annotation.crowds.base.CrowdBackend``).
@@ -106,6 +107,7 @@ class Feature(AppConfig):
     jobs: ClassVar[Mapping[str, JobKind]] = {}
     calls: ClassVar[str] = ""
     kinds: ClassVar[tuple[str, ...]] = ()
+    rehearsals: ClassVar[tuple[str, ...]] = ()
     presets: ClassVar[tuple[str, ...]] = ()
     crowd_offers: ClassVar[tuple[str, ...]] = ()
     crowds: ClassVar[tuple[str, ...]] = ()

@@ -1,4 +1,4 @@
-"""The answers to a list of captions: their consensus, their form in files, simulated ones, and the order on the page.
+"""The answers to a list of captions: their consensus, their form in files, and the order on the page.
 
 An answer names the two ends of a ranking by the positions of captions, from 1, as {"best": 2, "worst": 4}. It has only
 the best if the design does not ask for the worst.
@@ -12,15 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from judgments.drawing.draws import shuffle
-from judgments.drawing.keys import content_key
 from judgments.kinds.base import (
     BEST,
     ENDS,
     WORST,
     AnswerFileFormat,
     OpenAggregation,
-    Rehearsal,
     ShownContent,
     Sides,
 )
@@ -113,46 +110,6 @@ class CaptionIds(AnswerFileFormat):
 def matches_expected_ends(answer: Mapping[str, int], expected: Mapping[str, int]) -> bool:
     """Return whether the answer has the expected best and worst caption. Only one of them may be expected."""
     return all(answer[end] == position for end, position in expected.items())
-
-
-class BestWorstRehearsal(Rehearsal):
-    def __init__(self, ends: Sequence[str] = ENDS) -> None:
-        self.ends = ends  # the keys of simulated answers: both of ENDS, or only BEST
-
-    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, int]:
-        """Return the positions of the captions with the highest and the lowest worth.
-
-        The worth of a caption is a number derived from its id, so it is the same in all units. If workers choose only
-        the best caption, draw it by Luce's model from the qualities of the captions: the highest of the qualities after
-        noise of the Gumbel distribution is added.
-        """
-        worths: list[float] = [int(content_key("worth", option["key"]), 16) for option in options_of(unit)]
-        # A rehearsal gives the quality of each caption, from 1 to 4. Tests give none; then the worths decide.
-        if WORST not in self.ends and len(qualities) == len(worths):
-            worths = (np.array(qualities) + rng.gumbel(size=len(worths))).tolist()
-        truth = {BEST: worths.index(max(worths)) + 1, WORST: worths.index(min(worths)) + 1}
-        return {end: truth[end] for end in self.ends}
-
-    def draw_answer(
-        self, unit: Any, truth: Mapping[str, int], *, right: bool | None, rng: np.random.Generator
-    ) -> dict[str, int]:
-        """Return the right answer, an answer with a wrong best or worst, or a random answer if ``right`` is None."""
-        positions = shuffle(range(1, len(options_of(unit)) + 1), rng)
-        answer = {} if right is None else dict(truth)
-        if right is False:
-            wrong_end = shuffle(sorted(answer), rng)[0]
-            answer[wrong_end] = _first_unused(positions, answer)
-        for end in self.ends:  # the truth of a control item may name only one end
-            if end not in answer:
-                answer[end] = _first_unused(positions, answer)
-        return answer
-
-    def matches(self, consensus: Consensus, truth: Mapping[str, int]) -> bool:
-        return matches_expected_ends(consensus.answer, truth)
-
-
-def _first_unused(positions: Sequence[int], answer: Mapping[str, int]) -> int:
-    return next(position for position in positions if position not in answer.values())
 
 
 def options_of(unit: Any) -> Sequence[Mapping[str, str]]:

@@ -13,7 +13,6 @@ from django.utils.translation import gettext_lazy as _
 
 from common.errors import DesignError
 from contrib.best_worst.answers import (
-    BestWorstRehearsal,
     CaptionIds,
     MostFrequentEnds,
     OptionOrder,
@@ -67,7 +66,7 @@ class BestWorst(OpenKind):
     results = BestWorstScores()
     comparison = MetricComparison(per_image=True)
     exchange = CaptionIds()
-    rehearsal: BestWorstRehearsal = BestWorstRehearsal()
+    ends: Sequence[str] = ENDS  # the keys of answers: both, or only the best
     content = ShownOptions
     names_best = True
     min_options = 3
@@ -86,7 +85,7 @@ class BestWorst(OpenKind):
         kind.page = replace(
             self.page, template="annotation/kinds/best_of.html", keys=((("1", "…"), kind.wording.keys[0]),)
         )
-        kind.rehearsal = BestWorstRehearsal((BEST,))  # its ends are those of all answers with this setting
+        kind.ends = (BEST,)
         return kind
 
     def extend_setting(self, setting: str | None, answer: Any) -> str:
@@ -241,7 +240,7 @@ class BestWorst(OpenKind):
 
     def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> dict[str, int]:
         # Answers of a file or of a model are checked without a design. `with_setting` sets the ends that they need.
-        asks_worst = WORST in self.rehearsal.ends if design is None else design.answers.worst
+        asks_worst = WORST in self.ends if design is None else design.answers.worst
         ends = ENDS if asks_worst else (BEST,)
         size = len(options_of(unit))
         requirement = (
@@ -259,7 +258,7 @@ class BestWorst(OpenKind):
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, int] | None:
         """Read ``u<position>-best`` and, if workers choose the worst, ``u<position>-worst``. They must differ."""
-        ends = self.rehearsal.ends  # see `with_setting`
+        ends = self.ends  # see `with_setting`
         numbers = [str(form.get(f"u{position}-{end}", "")) for end in ends]
         # Refuse long numbers before `int` parses them. Positions have one digit.
         if not all(number.isascii() and number.isdigit() and len(number) < 4 for number in numbers):

@@ -7,6 +7,7 @@ class ErrorSpansConfig(Feature):
     name = "contrib.error_spans"
     questions = ("MQM", "ESA", "mark errors in a translation")
     kinds = ("contrib.error_spans.kind.spans.SpanAnnotation",)
+    rehearsals = ("contrib.error_spans.kind.rehearsal.SpanRehearsal",)
     presets = ("kocmi-2024-esa", "freitag-2021-mqm")
     formats = ("contrib.error_spans.formats.SPANS",)
     pages = ("contrib.error_spans.views",)

@@ -9,6 +9,7 @@ from judgments.jobs.registry import READING, JobKind
 class HITTemplatesConfig(Feature):
     name = "contrib.hit_templates"
     kinds = ("contrib.hit_templates.kind.HITTemplate",)
+    rehearsals = ("contrib.hit_templates.rehearsal.TemplateRehearsal",)
     pages = ("contrib.hit_templates.page",)
     commands = {
         "Studies": {

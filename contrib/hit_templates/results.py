@@ -33,7 +33,7 @@ class TemplateKind(Protocol):
 
 
 class TemplatePart:
-    """A mixin for the parts of the kind (aggregation, results, rehearsal, answer files), which need its questions."""
+    """A mixin for the parts of the kind (aggregation, results, answer files), which need its questions."""
 
     def __init__(self, kind: TemplateKind) -> None:
         self._kind = kind

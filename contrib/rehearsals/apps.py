@@ -8,6 +8,15 @@ from judgments.jobs.registry import HEAVY, JobKind
 
 class RehearsalsConfig(Feature):
     name = "contrib.rehearsals"
+    rehearsals = (
+        "contrib.rehearsals.answers.pairs.PairRehearsal",
+        "contrib.rehearsals.answers.pairs.TripletRehearsal",
+        "contrib.rehearsals.answers.ratings.RelevanceRehearsal",
+        "contrib.rehearsals.answers.ratings.ScaleRehearsal",
+        "contrib.rehearsals.answers.captions.CaptionRehearsal",
+        "contrib.rehearsals.answers.keywords.KeywordRehearsal",
+        "contrib.rehearsals.answers.links.GroundingRehearsal",
+    )
     pages = ("contrib.rehearsals.page", "contrib.rehearsals.checklist")
     calls = "contrib.rehearsals.calls"
     commands = {

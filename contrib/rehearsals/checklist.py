@@ -12,6 +12,7 @@ from annotation.crowds.opening import add_opening_warning
 from annotation.launch.views.launch import ChecklistItem, Launch, Readiness
 from annotation.launch.views.points import add_check, add_launch_jobs
 from common.amounts import coefficient, percent, thousands
+from contrib.rehearsals.answers.base import find_rehearsal
 from contrib.rehearsals.copies import rehearsals_of
 from evaluation.models import Analysis
 from evaluation.presentation.content import join_names
@@ -29,7 +30,7 @@ MIN_POWER = 0.5
 
 def _rehearsal_points(launch: Launch) -> Iterable[ChecklistItem]:
     """Yield the point of the launch checklist about the newest rehearsal."""
-    if kind_of(launch.study).rehearsal is None or launch.study.simulated:
+    if find_rehearsal(kind_of(launch.study)) is None or launch.study.simulated:
         return
     rehearsal = _newest_visible(launch.study, launch.user)
     if rehearsal is None:

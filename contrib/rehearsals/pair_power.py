@@ -15,7 +15,7 @@ import numpy as np
 
 from common.amounts import as_json
 from contrib.rehearsals.pairs import PairFindings
-from judgments.kinds import KINDS
+from contrib.rehearsals.simulation.truths import rehearsal_of
 from judgments.models import Study, Unit
 from judgments.studies.designs import design_of
 from quorum.statistics.power import (
@@ -100,7 +100,7 @@ def simulate_power(study: Study, findings: PairFindings, seed: int) -> list[dict
 def _comparisons_of_systems(study: Study, findings: PairFindings) -> Iterator[PowerComparison]:
     """Yield a comparison of the two systems that met most often, for each difference."""
     meetings = Counter(tuple(sorted(names)) for names in findings.compared_systems.values())
-    if meetings and KINDS[study.protocol].better_system_wins:  # not in triplets, where people's texts win
+    if meetings and rehearsal_of(study).better_system_wins:  # not in triplets, where people's texts win
         # Prefer two systems to a system and people's texts, then those that met most often.
         first, second = pair = max(
             meetings, key=lambda names: ("people" not in names, meetings[names], names)

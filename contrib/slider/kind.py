@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext
 
-from judgments.design.numbers import ends_of, plain_number
+from judgments.design.numbers import ends_of
 from judgments.design.scale import Scale
 from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.kinds.base import (
@@ -25,7 +24,7 @@ from judgments.kinds.base import (
     Results,
 )
 from judgments.kinds.consensus import nan_as_none
-from judgments.kinds.graded import Graded, MeanGrade, ScaleRehearsal, inner_point_names
+from judgments.kinds.graded import Graded, MeanGrade, inner_point_names
 from quorum.statistics.aggregation import standardised_mean
 
 if TYPE_CHECKING:
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
 
 RECOVERY_TOLERANCE = 0.1  # largest distance of a right answer from the expected one, as a share of the scale
-TRUTH_SPREAD = 0.12  # share of the scale over which a rehearsal's true answers get e times less probable
-MAX_MISTAKE = 0.3  # largest distance of a mistake from the right range, as a share of the scale
 ROUNDING = 1e-9  # more than the rounding error of the difference of two answers
 
 
@@ -79,22 +76,6 @@ class WithinTolerance:
         return abs(answer - low) <= self.tolerance + ROUNDING
 
 
-class SliderRehearsal(ScaleRehearsal):
-    """The rehearsal of a slider, on which mistakes are of limited size."""
-
-    def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> float:
-        """Draw wrong answers outside the right range, at a distance of at most ``MAX_MISTAKE`` of the scale."""
-        if right is not False:  # True, or None: the worker is careless
-            return super().draw_answer(unit, truth, right=right, rng=rng)
-        right_indices = [index for index, value in enumerate(self.values) if self.is_right(value, truth)]
-        distance = int(rng.integers(1, max(1, round(MAX_MISTAKE * (len(self.values) - 1))) + 1))
-        indices = (min(right_indices) - distance, max(right_indices) + distance)
-        wrong_values = [self.values[index] for index in indices if 0 <= index < len(self.values)]
-        if not wrong_values:  # the right range reaches too near to both ends
-            return super().draw_answer(unit, truth, right=right, rng=rng)
-        return plain_number(rng.choice(wrong_values))
-
-
 class Slider(Graded):
     name = "slider"
     wordings = WORDINGS[name]
@@ -122,7 +103,6 @@ class Slider(Graded):
     comparison = MetricComparison(cuts=tuple(float(cut) for cut in range(90, 0, -10)), per_image=True)
     relevance = RelevanceScale.of_means(scale)
     is_within_tolerance = WithinTolerance(RECOVERY_TOLERANCE * 100)
-    rehearsal = SliderRehearsal(scale, TRUTH_SPREAD, is_within_tolerance)
 
     def scale_problem(self, scale: Scale) -> str:
         if len(scale) > 2:
@@ -155,7 +135,6 @@ class Slider(Graded):
         cuts = (scale.low + scale.length * tenths / 10 for tenths in range(9, 0, -1))  # for kappa
         self.comparison = replace(self.comparison, cuts=tuple(cuts))
         self.is_within_tolerance = WithinTolerance(RECOVERY_TOLERANCE * scale.length)
-        self.rehearsal = SliderRehearsal(scale, TRUTH_SPREAD, self.is_within_tolerance)
 
     def is_right(self, answer: float, expected: Any) -> bool:
         return self.is_within_tolerance(answer, expected)

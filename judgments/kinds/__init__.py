@@ -9,7 +9,6 @@ from judgments.kinds.base import (
     Kind,
     KindResults,
     OpenKind,
-    Rehearsal,
     RelevanceScale,
 )
 from judgments.kinds.caption import CaptionWriting
@@ -82,7 +81,6 @@ __all__ = [
     "Kind",
     "KindResults",
     "OpenKind",
-    "Rehearsal",
     "RelevanceScale",
     "UnavailableKind",
     "installed_kind",

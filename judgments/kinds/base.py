@@ -1,14 +1,13 @@
 """The base class of protocols (kinds of HIT), and the classes of its parts.
 
 Each part serves one group of callers: ``page`` and ``sides`` serve the worker's page, ``aggregation`` and ``results``
-the consensus, ``comparison`` and ``relevance`` the metrics, ``exchange`` exports and imports, and ``rehearsal`` the
-simulated workers. Other packages use these parts and do not compare names of kinds.
+the consensus, ``comparison`` and ``relevance`` the metrics, and ``exchange`` exports and imports. Other packages use
+these parts and do not compare names of kinds.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
@@ -20,7 +19,7 @@ import numpy.typing as npt
 from django.utils.translation import gettext
 from pydantic import BaseModel, ConfigDict
 
-from judgments.design.numbers import display_number, number_text, plain_number
+from judgments.design.numbers import display_number, number_text
 from judgments.design.scale import Scale
 from judgments.design.wordings import Wording
 from judgments.drawing.controls.makers import ControlMakers, ControlSlot, KnownItem
@@ -323,22 +322,6 @@ class AnswerFileFormat:
         return {}
 
 
-class Rehearsal(ABC):
-    """The answers of simulated workers."""
-
-    @abstractmethod
-    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> Any:
-        """Draw the true answer to a unit. ``qualities`` are the qualities of its candidates, from 1 to 4."""
-
-    @abstractmethod
-    def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> Any:
-        """Draw an answer that is right, wrong, or random if ``right`` is None."""
-
-    @abstractmethod
-    def matches(self, consensus: Consensus, truth: Any) -> bool:
-        """Return whether the consensus recovers the truth."""
-
-
 class ErrorMarks(ABC):
     """The functions of a kind whose answers mark errors in the unit's first text."""
 
@@ -407,10 +390,6 @@ class Kind(ABC):
         min_options: the smallest number of systems whose captions a unit shows together.
         content: the pydantic model of a unit's content, to check imported units.
 
-    Attributes of rehearsal:
-        better_system_wins: whether systems differ in quality, and the better one of a pair tends to win. Otherwise they
-            are equally good, and in a pair of a person's and a system's caption, the person's tends to win.
-
     Attributes of export:
         specific_formats: export formats for this kind only.
     """
@@ -448,9 +427,6 @@ class Kind(ABC):
     system_content: ClassVar[str] = ""
     min_options: ClassVar[int] = 0
     content: ClassVar[type[ShownContent]] = ShownContent
-
-    better_system_wins: ClassVar[bool] = False
-    rehearsal: Rehearsal | None = None
 
     specific_formats: ClassVar[tuple[str, ...]] = ()
     exchange: AnswerFileFormat = AnswerFileFormat()
@@ -695,46 +671,6 @@ class OpenKind(Kind):
     comparison = MetricComparison(
         refusal="its answers are open; docs/evaluation.md says what to use instead."
     )
-
-
-class ChoiceRehearsal(Rehearsal):
-    """The rehearsal of a kind whose answers are numbers.
-
-    Attributes:
-        probabilities: a function that maps the qualities of candidates to the probability of each of ``values``.
-        is_right: a function that compares an answer with the true answer.
-    """
-
-    def __init__(
-        self,
-        values: Sequence[float],
-        probabilities: Callable[[Sequence[float]], list[float]],
-        is_right: Callable[[Any, Any], bool],
-    ) -> None:
-        self.values, self.probabilities, self.is_right = values, probabilities, is_right
-
-    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> float:
-        return plain_number(rng.choice(self.values, p=self.probabilities(qualities)))
-
-    def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> float:
-        """Draw a random answer from all values, and a wrong answer from the wrong values nearest to the truth."""
-        if right is None:
-            return plain_number(rng.choice(self.values))
-        right_values = [value for value in self.values if self.is_right(value, truth)]
-        wrong_values = [value for value in self.values if value not in right_values]
-        if right or not wrong_values:
-            return plain_number(rng.choice(right_values))
-        distances = [min(abs(wrong_value - value) for value in right_values) for wrong_value in wrong_values]
-        nearest_wrong_values = [
-            value
-            for value, distance in zip(wrong_values, distances, strict=True)
-            if distance == min(distances)
-        ]
-        return plain_number(rng.choice(nearest_wrong_values))
-
-    def matches(self, consensus: Consensus, truth: Any) -> bool:
-        """Return whether the consensus is right. A mean counts as the nearest grade, or the lower of two."""
-        return consensus.value is not None and self.is_right(math.ceil(consensus.value - 0.5), truth)
 
 
 def answer_cell(answer: object) -> str:

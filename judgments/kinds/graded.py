@@ -5,11 +5,10 @@ A study can have another scale (``Graded.on_scale``). H13 is Hodosh et al. 2013.
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,11 +21,9 @@ from judgments.kinds.base import (
     Aggregation,
     Answers,
     Choice,
-    ChoiceRehearsal,
     Kind,
     MetricComparison,
     Page,
-    Rehearsal,
     RelevanceScale,
     Units,
     with_wording,
@@ -93,41 +90,6 @@ def is_in_range(answer: float, expected: Any) -> bool:
     return low <= answer <= high
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleAnswerProbabilities:
-    """A function that returns the probability of each point of a scale, by the quality of the only caption.
-
-    The probability falls with the distance of the point from the quality. Quality 1 is the lowest point, and quality 4
-    is the highest.
-
-    Attributes:
-        spread: the distance, as a fraction of the scale, over which the probability falls by a factor of e.
-    """
-
-    scale: Scale
-    spread: float
-
-    def __call__(self, qualities: Sequence[float]) -> list[float]:
-        low, length = self.scale.low, self.scale.length
-        centre = low + (qualities[0] - 1) / 3 * length
-        weights = [math.exp(-abs(point - centre) / (self.spread * length)) for point in self.scale.points]
-        return [weight / sum(weights) for weight in weights]
-
-
-class ScaleRehearsal(ChoiceRehearsal):
-    """The rehearsal of a kind with a scale, whose consensus is a mean."""
-
-    def __init__(self, scale: Scale, spread: float, is_right: Callable[[Any, Any], bool]) -> None:
-        super().__init__(scale.points, ScaleAnswerProbabilities(scale, spread), is_right)
-        self.scale = scale
-
-    def matches(self, consensus: Consensus, truth: Any) -> bool:
-        """Return whether the point nearest to the mean is right."""
-        if consensus.value is None:
-            return False
-        return self.is_right(self.values[self.scale.steps_to(consensus.value)], truth)
-
-
 def inner_point_names(scale: Scale, names: Mapping[str, str]) -> list[str]:
     """Return the points with a name that are not an end of the scale. ``names`` has the names by points as texts."""
     return [name for name in names if float(name) not in (scale.low, scale.high)]
@@ -162,7 +124,6 @@ class Graded(ImageCaptionKind):
     aggregation = MeanGrade(values)
     comparison = MetricComparison(cuts=GRADE_THRESHOLDS)  # least means of good captions, for kappa
     relevance = RelevanceScale.of_means(scale)
-    rehearsal: Rehearsal = ScaleRehearsal(scale, 1 / 3, is_in_range)
     study_scale: Scale | None = None  # the scale of a study that does not use the kind's usual scale
     point_names: Mapping[str, str] = {}  # labels of the points of ``study_scale``, by the points as texts
 
@@ -210,7 +171,7 @@ class Graded(ImageCaptionKind):
         return kind
 
     def adapt_to_scale(self, scale: Scale) -> None:
-        """Change this kind, in place, to the choices, votes and simulated answers of a scale."""
+        """Change this kind, in place, to the choices and votes of a scale."""
         self.choices = tuple(
             Choice(point, self.point_names.get(number_text(point), number_text(point)), key)
             for point, key in zip(scale.points, keyboard_keys_of(scale.points), strict=True)
@@ -218,7 +179,6 @@ class Graded(ImageCaptionKind):
         self.page = replace(self.page, template="annotation/kinds/scale.html")
         self.aggregation = MeanGrade(scale.points)
         self.comparison = replace(self.comparison, cuts=scale.points[:0:-1])  # all but the lowest, descending
-        self.rehearsal = ScaleRehearsal(scale, 1 / 3, is_in_range)
 
     @property
     def poles(self) -> tuple[str, str]:

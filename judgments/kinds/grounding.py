@@ -30,7 +30,6 @@ from judgments.kinds.base import (
     OpenAggregation,
     OpenKind,
     Page,
-    Rehearsal,
     Results,
     ShownContent,
 )
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 
 Links = dict[int, str]  # the id of the box to which a word is linked, by the number of the word
 RANDOM_DRAWS = 20  # number of draws of random boxes for each description, to estimate the floor
-OMISSION_PROBABILITY = 0.1  # probability that a careful simulated worker overlooks a link
 
 
 class MajorityOfLinks(OpenAggregation):
@@ -85,7 +83,7 @@ class MajorityOfLinks(OpenAggregation):
         """Return the number of each word's box, from 1; 0 for a word without a box."""
         numbers = {box["id"]: float(number) for number, box in enumerate(unit.content["boxes"], start=1)}
         links = links_by_word(answer)
-        return {str(word): numbers.get(links.get(word, ""), 0.0) for word in _linkable_words(unit)}
+        return {str(word): numbers.get(links.get(word, ""), 0.0) for word in linkable_words(unit)}
 
 
 class NamedBoxes(Results):
@@ -180,50 +178,6 @@ def _floor_figures(
     }
 
 
-class GroundingRehearsal(Rehearsal):
-    def draw_truth(
-        self, unit: Any, qualities: Sequence[float], rng: np.random.Generator
-    ) -> list[dict[str, Any]]:
-        """Link words that are labels to their boxes. Link half of the other boxes to random words."""
-        links = labels_in_caption(unit.first.text, unit.content["boxes"])
-        unlinked_words = [word for word in _linkable_words(unit) if word not in links]
-        for box in unit.content["boxes"]:
-            if box["id"] not in links.values() and unlinked_words and rng.random() < 0.5:
-                links[unlinked_words.pop(int(rng.integers(len(unlinked_words))))] = box["id"]
-        return links_as_answer(links)
-
-    def draw_answer(
-        self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
-    ) -> list[dict[str, Any]]:
-        """Draw links.
-
-        If ``right`` is true, these are the true links, of which some that are not labels are left out (but none of a
-        control item). If it is false, one link is missing or wrong. If it is None, the links are random.
-        """
-        linkable_words, boxes = _linkable_words(unit), [box["id"] for box in unit.content["boxes"]]
-        links = links_by_word(truth)
-        if right is None:
-            drawn_words = rng.permutation(len(linkable_words))[: int(rng.integers(0, 4))].tolist()
-            links = {linkable_words[index]: boxes[int(rng.integers(len(boxes)))] for index in drawn_words}
-        elif right:
-            labels = links if unit.control else labels_in_caption(unit.first.text, unit.content["boxes"])
-            kept_words = [word for word in links if word in labels or rng.random() >= OMISSION_PROBABILITY]
-            links = {word: links[word] for word in kept_words}
-        elif links:
-            word = shuffle(sorted(links), rng)[0]
-            other_boxes = [box for box in boxes if box != links[word]]
-            if other_boxes and rng.random() < 0.5:
-                links[word] = other_boxes[int(rng.integers(len(other_boxes)))]
-            else:
-                del links[word]
-        elif linkable_words:
-            links = {linkable_words[int(rng.integers(len(linkable_words)))]: boxes[0]}
-        return links_as_answer(links)
-
-    def matches(self, consensus: Consensus, truth: Any) -> bool:
-        return consensus.answer == truth
-
-
 class Box(ShownContent):
     id: str
     label: str
@@ -257,7 +211,6 @@ class Grounding(OpenKind):
         )
     )
     specific_formats = ("grounding",)
-    rehearsal = GroundingRehearsal()
     required_item_content = ("boxes",)
     system_content = "boxes"  # what systems can name for an image, to be scored against what people name
     specific_keys = ("sampling.references",)
@@ -424,5 +377,5 @@ def _boxes_of_image(image: Image) -> list[dict[str, Any]]:
     return [dict(box) for box in image.boxes]
 
 
-def _linkable_words(unit: Any) -> list[int]:
+def linkable_words(unit: Any) -> list[int]:
     return [word for word, token in enumerate(unit.first.text.split()) if trim_punctuation(token)]

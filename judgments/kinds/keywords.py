@@ -30,7 +30,6 @@ from judgments.kinds.base import (
     OpenKind,
     Page,
     RefusedAnswer,
-    Rehearsal,
     Results,
     ShownContent,
     sort_by_count,
@@ -57,10 +56,8 @@ KEYWORD_SEPARATOR = re.compile(r"[;\n\r]|,(?!\d)")
 # Messages to the worker, which both the page's script and the server show.
 WORD_NOT_IN_TEXT = gettext_lazy("“%(word)s” does not occur in the text.")
 PHRASE_NOT_OFFERED = gettext_lazy("“%(word)s” is not among the phrases below. Add its words one by one.")
-RECOVERY_F1 = 0.8  # least F1 with which a rehearsal's keywords match the truth
 RESAMPLES = 1000  # number of bootstrap resamples
 NO_COMMON_UNIT = "No item has two judgments, so participants cannot be compared."
-OMISSION_PROBABILITY = 0.15  # probability that a careful simulated worker omits a keyword
 
 
 class NoKeyword(RefusedAnswer):
@@ -173,41 +170,6 @@ def _agreement_between_units(answers: Mapping[int, Sequence[Collection[str]]]) -
     return float(np.mean(means))
 
 
-class KeywordRehearsal(Rehearsal):
-    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> list[str]:
-        """Draw three to six words that are not stop words, and up to two collocations."""
-        stop_words = _stop_words()
-        candidates = [
-            word for word in dict.fromkeys(words_of(unit.content["text"])) if word not in stop_words
-        ]
-        collocations = list(unit.content["collocations"])
-        words = _draw_keywords(candidates or words_of(unit.content["text"]), int(rng.integers(3, 7)), rng)
-        return words + _draw_keywords(collocations, int(rng.integers(0, 3)), rng)
-
-    def draw_answer(
-        self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
-    ) -> list[str]:
-        """Draw keywords.
-
-        If ``right`` is true, these are the true keywords, some of which are left out. If it is false, the second
-        half is replaced by two other words. If it is None, they are random words of the text.
-        """
-        candidates = list(dict.fromkeys(words_of(unit.content["text"])))
-        if right is None:
-            return _draw_keywords(candidates, int(rng.integers(1, 5)), rng)
-        if right:
-            kept_keywords = [keyword for keyword in truth if rng.random() >= OMISSION_PROBABILITY]
-            return kept_keywords or list(truth[:1])
-        other_words = [word for word in candidates if word not in truth]
-        return list(truth[: len(truth) // 2]) + _draw_keywords(other_words or candidates, 2, rng)
-
-    def matches(self, consensus: Consensus, truth: Any) -> bool:
-        """Return whether the keywords of the majority have an F1 (``f1``) of ``RECOVERY_F1`` or more."""
-        majority = {keyword for keyword, count in (consensus.answer or {}).items() if 2 * count > consensus.n}
-        true_keywords = {normalise_phrase(phrase) for phrase in truth}
-        return 2 * len(majority & true_keywords) >= RECOVERY_F1 * (len(majority) + len(true_keywords))
-
-
 class ShownText(ShownContent):
     text: str
     collocations: list[str]
@@ -235,7 +197,6 @@ class Keywords(OpenKind):
         )
     )
     specific_formats = ("keywords",)
-    rehearsal = KeywordRehearsal()
     required_item_content = ("texts",)
     system_content = "keywords"  # what systems can name for an image, to be scored against what people name
     specific_keys = ("keywords.titles", "keywords.longest")
@@ -370,8 +331,3 @@ def sum_by_stem(counts: Mapping[str, int]) -> dict[str, int]:
 @lru_cache(maxsize=256)  # every save checks the answers of a form, which are about few texts
 def _words_in(text: str) -> frozenset[str]:
     return frozenset(vocabulary(text))
-
-
-def _draw_keywords(pool: Collection[str], count: int, rng: np.random.Generator) -> list[str]:
-    keywords = list(pool)
-    return [keywords[index] for index in rng.permutation(len(keywords))[:count].tolist()]

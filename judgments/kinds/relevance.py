@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +20,6 @@ from judgments.kinds.base import (
     Aggregation,
     Answers,
     Choice,
-    ChoiceRehearsal,
     MetricComparison,
     Page,
     RelevanceScale,
@@ -62,15 +59,6 @@ class TwoThirdsMajority(Aggregation):
         return relevance_range(yes=values.count(1), no=values.count(0), remaining=remaining)
 
 
-def relevance_probabilities(qualities: Sequence[float]) -> list[float]:
-    """Return the probabilities of no and yes, by the logistic function of the only quality, the caption's.
-
-    Both are 0.5 at the middle quality, 2.5 of 1 to 4. At the lowest quality, the probability of yes is 0.05.
-    """
-    yes_probability = 1 / (1 + math.exp(2 * (2.5 - qualities[0])))
-    return [1 - yes_probability, yes_probability]
-
-
 class Relevance(ImageCaptionKind):
     """Workers judge groups of captions of an image. The answer 1 means that the caption describes the image."""
 
@@ -86,7 +74,6 @@ class Relevance(ImageCaptionKind):
     aggregation = TwoThirdsMajority()
     comparison = MetricComparison(cuts=(0.33, 0.66, 1.0))  # shares of yes: one, two or all of three (H13)
     relevance = RelevanceScale(is_relevant=lambda value: value == 1, least_share=2 / 3)
-    rehearsal = ChoiceRehearsal((0, 1), relevance_probabilities, is_right=operator.eq)
     right_caption_answer, wrong_caption_answer = 1, 0
 
     def defaults_for(self, study_file: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from annotation.models import Assignment, Judgment, Worker
 from annotation.work.answers.revisions import revise_judgments
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import save_answers, submit_assignment
+from contrib.rehearsals.answers.captions import CARELESS_CAPTIONS
 from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from contrib.rehearsals.simulation.run import rehearse
-from judgments.kinds.caption import CARELESS_CAPTIONS
 from judgments.models import Study
 from tests.annotation.casting import joined, with_person
 from tests.annotation.leasing import claimed

@@ -1,9 +1,7 @@
 """Caption writing as a kind: what is generated, which answers are taken, what they say together."""
 
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from common.errors import DesignError
@@ -12,7 +10,7 @@ from judgments.design.reading.presets import PRESETS
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Material
 from judgments.kinds import KINDS
-from judgments.kinds.caption import CARELESS_CAPTIONS, CaptionWriting, fold_text
+from judgments.kinds.caption import fold_text
 from judgments.kinds.caption_rules.spelling import misspellings
 from tests.judgments.material import made_up
 from tests.refusals import refuses
@@ -153,36 +151,6 @@ def test_the_presets_say_what_the_papers_ask_for(name: str, writers: int, words:
     assert (design.protocol, design.judgments_per_unit, design.language) == ("caption", writers, "en")
     assert all(word in design.instructions for word in words)
     assert "units_per_hit" in PRESETS[name].ours
-
-
-def rehearsed(right: bool | None, references: list[str], times: int = 40) -> list[str]:
-    unit = SimpleNamespace()
-    rng = np.random.default_rng(1)
-    return [
-        CaptionWriting.rehearsal.draw_answer(unit, references, right=right, rng=rng) for _ in range(times)
-    ]
-
-
-def test_simulated_people_write_what_the_server_takes() -> None:
-    references = [
-        "A dog is running in the snow .",
-        "dogs racing",
-        "Hi. Two sentences here.",
-        "A man on a bike and a boy .",
-    ]
-    for right in (True, False, None):
-        assert all(check(text) == text for text in rehearsed(right, references))
-    assert set(rehearsed(None, references)) <= set(CARELESS_CAPTIONS)
-    assert len(set(rehearsed(True, references))) > 4
-    assert all(check(text) for text in rehearsed(True, []))
-
-
-def test_a_rehearsal_tells_captions_of_the_image_from_copied_ones() -> None:
-    references = ["Two dogs run through the snow .", "Brown dogs play in snow ."]
-    careful = KIND.aggregation.consensus([1] * 40, rehearsed(True, references))[1]
-    careless = KIND.aggregation.consensus([1] * 40, rehearsed(None, references))[1]
-    assert CaptionWriting.rehearsal.matches(careful, references)
-    assert not CaptionWriting.rehearsal.matches(careless, references)
 
 
 def test_two_captions_are_the_same_whatever_their_case_and_punctuation() -> None:

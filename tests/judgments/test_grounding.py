@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from common.errors import DesignError
@@ -10,7 +9,6 @@ from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
-from judgments.kinds.grounding import Grounding
 from tests.judgments.material import units_of
 from tests.refusals import refuses
 
@@ -175,19 +173,3 @@ def test_what_is_shown_tells_neither_expected_links_nor_synsets():
     assert set(shown) == {"image", "caption", "words", "boxes"}
     assert shown["boxes"][2]["label"] == "woman"
     assert shown["words"][13] == {"index": 13, "text": ".", "linked": False}
-
-
-@pytest.mark.parametrize("control", [False, True])
-def test_a_simulated_crowd_gives_what_the_page_would_take(control):
-    rng = np.random.default_rng(5)
-    one = unit(control=control)
-    truth = PRINTED if control else Grounding.rehearsal.draw_truth(one, [4.0], rng)
-    assert GROUNDING.clean_answer(truth, unit=one, design=design()) == truth
-    for right in (True, False, None):
-        for _ in range(30):
-            given = Grounding.rehearsal.draw_answer(one, truth, right=right, rng=rng)
-            assert GROUNDING.clean_answer(given, unit=one, design=design()) == given
-            if right is not None and control:
-                assert GROUNDING.is_right(given, truth) is right
-    careful = [Grounding.rehearsal.draw_answer(one, truth, right=True, rng=rng) for _ in range(15)]
-    assert Grounding.rehearsal.matches(GROUNDING.aggregation.consensus([1] * 15, careful)[1], truth)

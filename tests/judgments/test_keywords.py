@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from common.errors import DesignError
@@ -10,7 +9,7 @@ from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Batch, Image, Material, UnitSpec
 from judgments.kinds import KINDS
-from judgments.kinds.keywords import Keywords, sum_by_stem
+from judgments.kinds.keywords import sum_by_stem
 
 KEYWORDS = KINDS["keywords"]
 NEWS = (
@@ -134,19 +133,6 @@ def test_one_stem_is_merged_in_a_view_so_that_a_count_may_exceed_the_annotators(
 def test_agreement_is_measured_on_every_word_of_the_text_and_every_phrase():
     codes = KEYWORDS.aggregation.codes(unit("Red tanks in Red Square ."), ["tanks", "Red Square"])
     assert codes == {"red": 0, "tanks": 1, "in": 0, "square": 0, "red square": 1}
-
-
-def test_a_simulated_crowd_gives_what_the_page_would_take():
-    rng = np.random.default_rng(5)
-    truth = Keywords.rehearsal.draw_truth(unit(), [], rng)
-    for right in (True, False, None):
-        for _ in range(30):
-            given = Keywords.rehearsal.draw_answer(unit(), truth, right=right, rng=rng)
-            assert KEYWORDS.clean_answer(given, unit=unit(), design=design()) == given
-    careful = [Keywords.rehearsal.draw_answer(unit(), truth, right=True, rng=rng) for _ in range(15)]
-    assert Keywords.rehearsal.matches(KEYWORDS.aggregation.consensus([1] * 15, careful)[1], truth)
-    wrong = [Keywords.rehearsal.draw_answer(unit(), truth, right=False, rng=rng) for _ in range(15)]
-    assert not Keywords.rehearsal.matches(KEYWORDS.aggregation.consensus([1] * 15, wrong)[1], truth)
 
 
 def test_a_word_with_a_joiner_is_a_keyword_of_the_text_that_holds_it():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from common.errors import DesignError
-from contrib.best_worst.kind import BestWorst
+from contrib.best_worst.rehearsal import BestWorstRehearsal
 from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
@@ -208,20 +208,18 @@ def test_a_control_expects_one_end_and_leaves_the_other_open() -> None:
 
 
 def test_a_rehearsal_answers_right_wrong_and_at_random() -> None:
-    rng, unit = np.random.default_rng(3), unit_of()
-    truth = BestWorst.rehearsal.draw_truth(unit, [], rng)
-    assert BestWorst.rehearsal.draw_truth(unit, [], rng) == truth, (
+    rng, unit, rehearsal = np.random.default_rng(3), unit_of(), BestWorstRehearsal(KIND)
+    truth = rehearsal.draw_truth(unit, [], rng)
+    assert rehearsal.draw_truth(unit, [], rng) == truth, (
         "a caption's worth goes with its id, not with the draw"
     )
     for _ in range(50):
-        assert KIND.is_right(BestWorst.rehearsal.draw_answer(unit, truth, right=True, rng=rng), truth)
-        wrong = BestWorst.rehearsal.draw_answer(unit, truth, right=False, rng=rng)
+        assert KIND.is_right(rehearsal.draw_answer(unit, truth, right=True, rng=rng), truth)
+        wrong = rehearsal.draw_answer(unit, truth, right=False, rng=rng)
         assert not KIND.is_right(wrong, truth)
         assert KIND.clean_answer(wrong, unit=unit, design=design_of()) == wrong
         assert not KIND.is_right(
-            BestWorst.rehearsal.draw_answer(unit, {"worst": 3}, right=False, rng=rng), {"worst": 3}
+            rehearsal.draw_answer(unit, {"worst": 3}, right=False, rng=rng), {"worst": 3}
         )
-    careless = Counter(
-        BestWorst.rehearsal.draw_answer(unit, truth, right=None, rng=rng)["best"] for _ in range(400)
-    )
+    careless = Counter(rehearsal.draw_answer(unit, truth, right=None, rng=rng)["best"] for _ in range(400))
     assert min(careless[place] for place in range(1, 5)) > 60

@@ -18,8 +18,8 @@ from contrib.error_spans.kind.answers import (
     character_f1,
     sort_spans,
 )
-from contrib.error_spans.kind.options import SpanOptions
-from judgments.kinds.base import Rehearsal
+from contrib.error_spans.kind.spans import SpanAnnotation
+from contrib.rehearsals.answers.base import Rehearsal
 from judgments.kinds.consensus import Consensus
 
 RECOVERY_TOLERANCE = 10  # points by which a consensus may differ from the true score and still recover it
@@ -28,10 +28,7 @@ MISS_CHANCE, MOVE_CHANCE, INVENTION_CHANCE = 0.15, 0.2, 0.1
 
 
 class SpanRehearsal(Rehearsal):
-    """Simulated workers of a study whose design has these options."""
-
-    def __init__(self, options: SpanOptions) -> None:
-        self.options = options
+    kind_class = SpanAnnotation
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, Any]:
         """Draw the true answer. A text of lower quality has more errors and a lower score.
@@ -68,7 +65,7 @@ class SpanRehearsal(Rehearsal):
             return self._make_answer(spans, score)
         distance = float(rng.integers(SCORE_TOLERANCE + 1, 41))
         wrong_spans = [span for span in random_spans if not character_f1([span], truth["spans"])]
-        is_right_without_spans = not truth["spans"] and not self.options.score
+        is_right_without_spans = not truth["spans"] and not self.kind.options.score
         if not wrong_spans and is_right_without_spans:
             wrong_spans = [span for span in [self._draw_span(text, rng)] if span]
         wrong_score = score - distance if score > distance else score + distance
@@ -94,12 +91,12 @@ class SpanRehearsal(Rehearsal):
     def matches(self, consensus: Consensus, truth: Any) -> bool:
         if consensus.value is None:
             return False
-        if self.options.score:
+        if self.kind.options.score:
             return abs(consensus.value - truth["score"]) <= RECOVERY_TOLERANCE
         return character_f1(consensus.answer["spans"], truth["spans"]) >= MIN_F1
 
     def _make_answer(self, spans: Sequence[Mapping[str, Any]], score: float) -> dict[str, Any]:
-        score_field = {"score": min(100, max(0, round(score)))} if self.options.score else {}
+        score_field = {"score": min(100, max(0, round(score)))} if self.kind.options.score else {}
         return {"spans": sort_spans(spans), **score_field}
 
     def _draw_span(self, text: str, rng: np.random.Generator) -> dict[str, Any]:
@@ -113,7 +110,7 @@ class SpanRehearsal(Rehearsal):
 
     def _draw_marks(self, rng: np.random.Generator) -> dict[str, str]:
         """Draw a severity and, if the study has categories, a category."""
-        options = self.options
+        options = self.kind.options
         marks = {SEVERITY: options.severities[int(rng.integers(len(options.severities)))]}
         if options.categories:
             name, _label = options.categories[int(rng.integers(len(options.categories)))]

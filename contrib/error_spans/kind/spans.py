@@ -37,7 +37,6 @@ from contrib.error_spans.kind.marks import SpanMarks
 from contrib.error_spans.kind.mqm import MQM
 from contrib.error_spans.kind.options import SpanOptions
 from contrib.error_spans.kind.packing import pack_groups
-from contrib.error_spans.kind.rehearsal import SpanRehearsal
 from contrib.error_spans.kind.screens import with_control_screens
 from judgments.design.wordings import CAPTION, WORDINGS, read_wordings
 from judgments.drawing.controls.dealing import ControlDealer
@@ -118,7 +117,6 @@ class SpanAnnotation(OpenKind):
 
     def __init__(self, options: SpanOptions | None = None) -> None:
         self.options = options or SpanOptions()
-        self.rehearsal = SpanRehearsal(self.options)
         mqm = MQM.with_weights(self.options.weights)
         self.aggregation, self.results = MajorityOfCharacters(mqm), SpanResults(mqm)
         self.marks = SpanMarks(self.options, mqm)

@@ -14,6 +14,7 @@ from common.errors import DesignError
 from common.texts import word_bounds
 from contrib.error_spans.kind.answers import character_f1
 from contrib.error_spans.kind.mqm import MQM
+from contrib.error_spans.kind.rehearsal import SpanRehearsal
 from contrib.error_spans.kind.spans import SpanAnnotation
 from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign
@@ -478,33 +479,31 @@ def test_a_check_question_is_damage_that_must_be_marked_or_an_item_again(control
 def test_a_simulated_crowd_gives_what_the_page_would_take(asked: dict[str, Any], expected: Any) -> None:
     rng, kind, plan = np.random.default_rng(5), of(**asked), design(spans=asked)
     one = unit(control=expected is not None, expected=expected)
-    assert kind.rehearsal is not None
-    truth = expected or kind.rehearsal.draw_truth(one, [2.0], rng)
+    rehearsal = SpanRehearsal(kind)
+    truth = expected or rehearsal.draw_truth(one, [2.0], rng)
     answers: dict[Any, list[Any]] = {True: [], False: [], None: []}
     for right, given in answers.items():
         for _ in range(40):
-            answer = kind.rehearsal.draw_answer(one, truth, right=right, rng=rng)
+            answer = rehearsal.draw_answer(one, truth, right=right, rng=rng)
             assert kind.clean_answer(answer, unit=one, design=plan) == answer
             if expected and right is not None:
                 assert kind.is_right(answer, expected) is right
             given.append(answer)
     if not expected:
         found = kind.aggregation.consensus([1] * 40, answers[True])[1]
-        assert kind.rehearsal.matches(found, truth)
-    assert not kind.rehearsal.draw_truth(unit(""), [1.0], rng)["spans"]
-    assert not kind.rehearsal.draw_truth(one, [4.5], rng)["spans"]  # of the best system
+        assert rehearsal.matches(found, truth)
+    assert not rehearsal.draw_truth(unit(""), [1.0], rng)["spans"]
+    assert not rehearsal.draw_truth(one, [4.5], rng)["spans"]  # of the best system
 
 
 def test_a_simulated_wrong_answer_marks_something_where_nothing_is_to_be_marked() -> None:
-    rehearsal, rng = of(score=False).rehearsal, np.random.default_rng(5)
-    assert rehearsal is not None
+    rehearsal, rng = SpanRehearsal(of(score=False)), np.random.default_rng(5)
     answers = [rehearsal.draw_answer(unit(), {"spans": []}, right=False, rng=rng)["spans"] for _ in range(40)]
     assert all(answers)
 
 
 def test_a_careful_reader_misses_a_few_errors_and_ends_a_few_at_one_of_the_next_words() -> None:
-    rehearsal = KINDS["spans"].rehearsal
-    assert rehearsal is not None
+    rehearsal = SpanRehearsal(KINDS["spans"])
     text = "one two three four five six seven eight nine ten"
     ends = [index for index, letter in enumerate(f"{text} ") if letter == " "]
     marked: dict[str, Any] = {"start": text.index("three"), "end": ends[2], "severity": "minor"}

@@ -9,6 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from contrib.hit_templates.kind import HITTemplate
+from contrib.hit_templates.rehearsal import TemplateRehearsal
 from evaluation.data.export.exporting import export_judgments
 from evaluation.results.aggregation import aggregate_study
 from judgments.kinds import KINDS
@@ -155,6 +156,5 @@ def test_a_number_without_an_upper_bound_can_match_the_truth() -> None:
     found = Consensus(
         n=1, share=None, margin=None, tie=False, votes={}, answer={"age": {"n": 1, "mean": 30.0}}
     )
-    assert kind.rehearsal is not None
-    assert kind.rehearsal.matches(found, {"age": 35})
-    assert not kind.rehearsal.matches(found, {"age": 60})
+    assert TemplateRehearsal(kind).matches(found, {"age": 35})
+    assert not TemplateRehearsal(kind).matches(found, {"age": 60})

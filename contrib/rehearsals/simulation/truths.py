@@ -9,10 +9,10 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from common.errors import WrongState
+from contrib.rehearsals.answers.base import Rehearsal, find_rehearsal
 from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.drawing.controls.makers import REPEATED
 from judgments.drawing.draws import rng_for, shuffle
-from judgments.kinds import Rehearsal
 from judgments.models import Caption, Output, Study, System, Unit
 from judgments.models.datasets import OutputQuerySet
 from judgments.studies.designs import design_of, kind_of
@@ -26,7 +26,7 @@ GRADED_SYSTEM_OFFSET = 0.5
 
 def rehearsal_of(study: Study) -> Rehearsal:
     """Return how the study's kind is rehearsed. Raise WrongState if it has no simulated answers."""
-    rehearsal = kind_of(study).rehearsal
+    rehearsal = find_rehearsal(kind_of(study))
     if rehearsal is None:
         raise WrongState(
             _("Study %(slug)r cannot be rehearsed: its protocol has no simulated answers.")
@@ -47,7 +47,7 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     # If workers choose the worst caption, too, the kind draws the truth without qualities.
     names_only_best = kind.names_best and not design_of(study).answers.worst
     max_offset = 0.0
-    if kind.better_system_wins or names_only_best:
+    if rehearsal.better_system_wins or names_only_best:
         max_offset = SYSTEM_OFFSET
     elif kind.judges_one_caption:
         max_offset = GRADED_SYSTEM_OFFSET
@@ -55,7 +55,7 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     is_human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
     outputs = Output.objects.annotations().filter(system__dataset=study.dataset)
     # units of these kinds have no pair of systems, so the systems are found by the texts that they gave
-    finds_systems_by_text = system_offsets and not kind.better_system_wins
+    finds_systems_by_text = system_offsets and not rehearsal.better_system_wins
     text_offsets = _offsets_of_texts(outputs, system_offsets) if finds_systems_by_text else {}
     output_rows = outputs.values_list("item_id", "caption_id", "system_id")
     machine_captions = {(item, caption) for item, caption, system in output_rows if not is_human[system]}

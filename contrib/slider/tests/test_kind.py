@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from contrib.slider.kind import Slider
+from contrib.slider.rehearsal import SliderRehearsal
 from judgments.design.reading.checking import make_design
 from judgments.kinds import KINDS, IncludedJudgment
 from tests.judgments.material import batch_of, made_up, units_of
 
 KIND = KINDS["slider"]
+REHEARSAL = SliderRehearsal(KIND)
 
 
 class Row:
@@ -77,20 +79,18 @@ def test_relevance_in_qrels_is_the_nearest_whole_number() -> None:
 
 def test_a_rehearsal_leans_the_way_captions_are_good() -> None:
     rng = np.random.default_rng(2)
-    good, bad = (
-        [Slider.rehearsal.draw_truth(None, [quality], rng) for _ in range(300)] for quality in (3.7, 1.2)
-    )
+    good, bad = ([REHEARSAL.draw_truth(None, [quality], rng) for _ in range(300)] for quality in (3.7, 1.2))
     assert np.mean(good) > 75
     assert np.mean(bad) < 25
     for truth in ("70-100", "0-30", 55):
         for _ in range(50):
-            assert KIND.is_right(Slider.rehearsal.draw_answer(None, truth, right=True, rng=rng), truth)
-            wrong = Slider.rehearsal.draw_answer(None, truth, right=False, rng=rng)
+            assert KIND.is_right(REHEARSAL.draw_answer(None, truth, right=True, rng=rng), truth)
+            wrong = REHEARSAL.draw_answer(None, truth, right=False, rng=rng)
             assert wrong in KIND.values
             assert not KIND.is_right(wrong, truth)
 
 
 def test_the_mean_recovers_a_truth_nearby() -> None:
     found = KIND.aggregation.consensus([1, 1], [50, 60])[1]
-    assert Slider.rehearsal.matches(found, 60)
-    assert not Slider.rehearsal.matches(found, 80)
+    assert REHEARSAL.matches(found, 60)
+    assert not REHEARSAL.matches(found, 80)

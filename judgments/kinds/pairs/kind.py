@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,7 +19,7 @@ from judgments.drawing.hits import count_hits_with_an_image_twice
 from judgments.drawing.material import LARGEST_PAGE, Batch, Group, Image, Material, Pair, Text, UnitSpec
 from judgments.drawing.pairs.drawing import count_pairs, draw_pairs, system_names
 from judgments.drawing.pairs.published import pairs_left_out
-from judgments.kinds.base import Choice, ChoiceKind, ChoiceRehearsal, Kind, with_wording
+from judgments.kinds.base import Choice, ChoiceKind, Kind, with_wording
 from judgments.kinds.pairs.answers import (
     BY_FAR,
     CONFIDENCE_CHOICES,
@@ -40,10 +39,8 @@ from quorum.statistics.aggregation.pair_answers import (
     NO_DIFFERENCE,
     SECOND,
     SURE,
-    answer_probabilities,
     is_same_side,
     side_of,
-    side_probabilities,
 )
 
 if TYPE_CHECKING:
@@ -70,11 +67,9 @@ class PairChoiceKind(ChoiceKind):
     values: tuple[int, ...] = (FIRST, SECOND)
     two_sided = True
     compares_pairs = True
-    better_system_wins = True  # in rehearsals, with the higher chance
     choices: tuple[Choice, ...] = (Choice(FIRST, "B", "1"), Choice(SECOND, "C", "2"))
     sides = TwoSides()
     aggregation = Majority()
-    rehearsal = ChoiceRehearsal((FIRST, SECOND), side_probabilities, is_same_side)
     specific_keys = (*(f"answers.{name}" for name in FURTHER_ANSWERS), "arena.pages", "arena.even")
     control_references: ClassVar[int] = 1  # references that a control item needs
     further_answers: tuple[str, ...] = ()  # members of FURTHER_ANSWERS that the design allows
@@ -127,8 +122,6 @@ class PairChoiceKind(ChoiceKind):
         levels = CONFIDENCES if kind.confidences else (0,)
         kind.values = tuple(SURE * level + int(choice.value) for choice in kind.choices for level in levels)
         kind.aggregation = Majority(kind.outcomes)
-        probabilities = partial(answer_probabilities, kind.values)
-        kind.rehearsal = ChoiceRehearsal(kind.values, probabilities, is_same_side)
         answer_keys = [choice.key for choice in kind.choices]
         if kind.has_side_buttons:
             answer_keys += [choice.letter for choice in self.choices]

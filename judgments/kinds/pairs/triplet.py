@@ -23,7 +23,6 @@ class Triplet(PairChoiceKind):
         "seconds_per_unit": 6.0,
     }
     page = Page("annotation/kinds/triplet.html", letters=("A", "B", "C"), shows_picture=False)
-    better_system_wins = False  # in a rehearsal, the sentence by people wins
     control_references = 2  # sentence A, and another one, which is shown beside its damaged copy
 
     def units_of(self, pair: Pair, seed: int, references_by_key: dict[str, Text]) -> list[UnitSpec]:

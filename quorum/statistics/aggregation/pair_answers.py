@@ -7,8 +7,6 @@ better, with confidence 2. Without degree and confidence, answers are 1 and 2, a
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +31,6 @@ ALL_ANSWERS = tuple(
     for confidence in (0, *CONFIDENCES)
     for side in (FIRST, SECOND, NO_DIFFERENCE, NEITHER, MUCH + FIRST, MUCH + SECOND)
 )
-SIMULATED_TIES = 0.4  # nu of Davidson's model, which says how often simulated people see no difference
 
 
 def side_of(answer: int) -> int:
@@ -80,31 +77,3 @@ def confidences_of(answers: ArrayLike) -> Floats:
 def is_same_side(answer: Any, expected: Any) -> bool:
     """Return whether two answers choose the same side; False if one is no whole number, such as a text in a file."""
     return isinstance(expected, int) and isinstance(answer, int) and side_of(answer) == side_of(expected)
-
-
-def side_probabilities(qualities: Sequence[float]) -> list[float]:
-    """Return the probability that a simulated person chooses each side, by the logistic function of the difference.
-
-    Qualities are from 1 to 4. So the best text wins against the worst with probability 0.95.
-    """
-    first = 1 / (1 + math.exp(qualities[1] - qualities[0]))
-    return [first, 1 - first]
-
-
-def answer_probabilities(answers: Sequence[int], qualities: Sequence[float]) -> list[float]:
-    """Return the probability that a simulated person gives each of these answers, by Davidson's model.
-
-    "Neither" is as probable as a quarter of "no difference". "Much better" gains twice as much from the difference in
-    quality as "better" does.
-    """
-    # The confidence of an answer does not change its probability, so leave that digit out.
-    weights = [_answer_weight(answer % SURE, qualities[0] - qualities[1]) for answer in answers]
-    return [weight / sum(weights) for weight in weights]
-
-
-def _answer_weight(answer: int, difference: float) -> float:
-    """Return a number in proportion to the probability of an answer without its confidence."""
-    if answer in (NO_DIFFERENCE, NEITHER):
-        return SIMULATED_TIES if answer == NO_DIFFERENCE else SIMULATED_TIES / 4
-    sign = 1 if side_of(answer) == FIRST else -1
-    return math.exp(sign * difference * (1 if answer >= MUCH else 0.5))
