@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_right
 
 from django.utils.translation import gettext
 
@@ -19,13 +18,9 @@ WORD = re.compile(
 
 def one_text(text: str) -> str:
     """Return a text in normal form, to compare it: LF line ends, composed letters, and no blanks at the ends."""
-    return _normalize(text).strip()
-
-
-def _normalize(text: str) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+    return (text if text.isascii() else unicodedata.normalize("NFC", text)).strip()
 
 
 def is_empty(text: str) -> bool:
@@ -60,18 +55,3 @@ def _excerpt(text: str, position: int) -> str:
     before = "…" if start > 0 else ""
     after = "…" if end < len(text) else ""
     return repr(f"{before}{text[start:end]}{after}")
-
-
-def move_offset(offset: int, text: str, other_text: str) -> int:
-    """Return the offset in ``other_text`` that corresponds to one in ``text``. Both are forms of the same text."""
-    normal_offset = _normal_offset(text, offset)
-    # Offsets in the normal form never fall as those in `other_text` rise. So binary search finds the last offset in
-    # `other_text` whose offset in the normal form is not greater, and normalises few beginnings of `other_text`.
-    other_offsets = range(len(other_text.rstrip()) + 1)
-    position = bisect_right(other_offsets, normal_offset, key=lambda index: _normal_offset(other_text, index))
-    return max(0, position - 1)
-
-
-def _normal_offset(text: str, offset: int) -> int:
-    """Return the offset in the normal form of a text that corresponds to an offset in the text."""
-    return len(_normalize(text[:offset]).lstrip())

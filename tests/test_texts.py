@@ -1,12 +1,8 @@
 """One text has several writings, which are compared in one form and quoted where they part."""
 
-import unicodedata
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from common.texts import is_empty, move_offset, one_text, quote_difference
+from common.texts import is_empty, one_text, quote_difference
 
 
 @pytest.mark.parametrize(
@@ -42,24 +38,6 @@ def test_a_text_has_one_form(written: str, text: str) -> None:
 )
 def test_two_texts_are_quoted_where_they_part(one: str, other: str, words: str) -> None:
     assert " and ".join(quote_difference(one, other)) == words
-
-
-LETTERS = st.text(alphabet="aé\u0301ö o\n", max_size=12)
-
-
-def writings(text: str) -> list[str]:
-    composed, parts = unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text)
-    return [composed, parts, f"  {parts} ", f"\n{composed}\r\n", composed.replace("\n", "\r\n")]
-
-
-@given(text=LETTERS.map(one_text).filter(lambda text: text and not unicodedata.combining(text[0])))
-@settings(max_examples=60, deadline=None)
-def test_a_mark_covers_the_same_letters_in_every_writing(text: str) -> None:
-    for start in range(len(text)):
-        for end in range(start + 1, len(text) + 1):
-            for other in writings(text):
-                marked = other[move_offset(start, text, other) : move_offset(end, text, other)]
-                assert one_text(f"|{marked}|") == one_text(f"|{text[start:end]}|")
 
 
 @pytest.mark.parametrize("text", ["", " \t\n", "​", "‏‎", "\u2066\u2069"])

@@ -7,12 +7,13 @@ model to mark errors.
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from common.incoming.json_documents import load_json
-from common.texts import move_offset
+from common.texts import one_text
 from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITY, START, Span, character_f1
 from contrib.error_spans.kind.mqm import MqmScheme
 from contrib.error_spans.kind.options import SpanOptions
@@ -77,3 +78,18 @@ def _moved_span(span: Span, written_text: str, stored_text: str) -> dict[str, An
     start, end = (move_offset(span[name], written_text, stored_text) for name in (START, END))
     start = min(start, len(stored_text.rstrip()) - 1)
     return {**span, START: start, END: max(end, start + 1)}
+
+
+def move_offset(offset: int, text: str, other_text: str) -> int:
+    """Return the offset in ``other_text`` that corresponds to one in ``text``. Both are forms of the same text."""
+    normal_offset = _normal_offset(text, offset)
+    # Offsets in the normal form never fall as those in `other_text` rise. So binary search finds the last offset in
+    # `other_text` whose offset in the normal form is not greater, and normalises few beginnings of `other_text`.
+    other_offsets = range(len(other_text.rstrip()) + 1)
+    position = bisect_right(other_offsets, normal_offset, key=lambda index: _normal_offset(other_text, index))
+    return max(0, position - 1)
+
+
+def _normal_offset(text: str, offset: int) -> int:
+    """Return the offset in the normal form of a text that corresponds to an offset in the text."""
+    return len(one_text(f"{text[:offset]}|")) - 1  # the bar keeps the blanks before it
