@@ -84,6 +84,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, feature in settings.FEATURES.items():
         text = (ROOT / "contrib" / name / "README.md").read_text(encoding="utf-8")
         files.append(File.generated(config, f"contrib/{name}.md", content=text.replace("../../docs/", "../")))
+        for picture in (ROOT / "contrib" / name).glob("*.png"):
+            files.append(File.generated(config, f"contrib/{picture.name}", abs_src_path=str(picture)))
         pages |= {page: import_string(function) for page, function in feature.reference.items()}
         config.extra["questions"][f"contrib/{name}.md"] = feature.questions
         pages_of_features += [f"contrib/{name}.md", *(f"reference/{page}.md" for page in feature.reference)]

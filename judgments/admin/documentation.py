@@ -37,9 +37,10 @@ def documents() -> dict[str, Path]:
         if path.suffix in (".md", ".png", ".svg")
     }
     for name in settings.FEATURES:
-        path = settings.BASE_DIR / "contrib" / name / "README.md"
-        if path.exists():
-            paths[f"contrib/{name}.md"] = path
+        folder = settings.BASE_DIR / "contrib" / name
+        if (folder / "README.md").exists():
+            paths[f"contrib/{name}.md"] = folder / "README.md"
+        paths |= {f"contrib/{path.name}": path for path in folder.glob("*.png")}
     return paths
 
 
