@@ -70,7 +70,14 @@ def has_numeric_answers(study: Study) -> bool:
     return not KINDS[study.protocol].is_open
 
 
-@study_page("compare", "Compare", order=54, has_tab=has_numeric_answers, section=StudySection.FINDINGS)
+@study_page(
+    "compare",
+    "Compare",
+    order=54,
+    has_tab=has_numeric_answers,
+    section=StudySection.FINDINGS,
+    style="css/comparing.css",
+)
 @require_safe
 def show_study_comparison(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     visible_studies = comparable_studies(study, Study.objects.visible_to(request.user))

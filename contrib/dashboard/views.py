@@ -44,6 +44,7 @@ STANDING_WORDS = {
     main_for=lambda study: study.state == Study.State.OPEN,
     main_label=gettext_noop("Open the dashboard"),
     has_run_forms=True,
+    style="css/dashboard.css",
 )
 @require_safe
 def show_dashboard(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

@@ -53,6 +53,7 @@ class ErrorAnalysisForm(forms.Form):
     has_tab=can_be_evaluated,
     section=StudySection.FINDINGS,
     results_label=gettext_noop("Where metrics and people disagree"),
+    style="css/closer.css",
 )
 def show_disagreements(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     compares_pairs = KINDS[study.protocol].compares_pairs
@@ -152,7 +153,7 @@ def _format_score(value: float) -> str:
     return "< .001" if would_look_like_zero else coefficient(value, 3)
 
 
-@study_page("closer-look", order=53, parent_page="closer")
+@study_page("closer-look", order=53, parent_page="closer", style="css/closer.css")
 def show_inspection(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     try:
         inspection = read_inspection(study, request.GET.get("id", "")[:80])

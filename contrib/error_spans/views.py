@@ -51,7 +51,14 @@ class SystemPairForm(forms.Form):
             )
 
 
-@study_page("errors", "Errors by system", order=51, has_tab=marks_errors, section=StudySection.FINDINGS)
+@study_page(
+    "errors",
+    "Errors by system",
+    order=51,
+    has_tab=marks_errors,
+    section=StudySection.FINDINGS,
+    style="css/errors.css",
+)
 def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     if not marks_errors(study):
         raise Http404

@@ -80,6 +80,7 @@ class HITTemplate(OpenKind):
     page = Page(
         "annotation/kinds/template.html",
         script="js/kinds/template.js",
+        style="css/kinds/template.css",
         keys=(
             (("1", "…", "9"), _("choose a button, if the form has one row of buttons")),
             (("Tab",), _("go to the next field")),

@@ -36,6 +36,7 @@ MAX_EARLIER_PLANS = 20
     order=15,
     has_tab=lambda study: not was_opened(study) and KINDS[study.protocol].compares_pairs,
     section=StudySection.DESIGN,
+    style="css/planning.css",
 )
 def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     plan, refusal = Analysis.objects.newest(study, Analysis.Kind.PLAN), take_refusal(request, study)

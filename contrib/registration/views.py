@@ -51,6 +51,7 @@ def _has_registration_page(study: Study) -> bool:
     has_tab=_has_registration_page,
     section=StudySection.FINDINGS,
     section_before_opening=StudySection.LAUNCH,
+    style="css/registration.css",
 )
 def show_registration(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     registration = Registration.objects.filter(study=study).select_related("registered_by").first()

@@ -55,6 +55,7 @@ def _has_ranking_page(study: Study) -> bool:
     section=StudySection.FINDINGS,
     parent_page="results",
     results_label=gettext_noop("Ranking of the systems"),
+    style="css/strengths.css",
 )
 def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     options: dict[str, Any] = {"model": DEFAULT_MODEL, "control": NO_CONTROL, "order_effect": False}

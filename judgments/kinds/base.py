@@ -145,6 +145,7 @@ class Page:
     Attributes:
         template: the path of the page's template below templates/.
         script: the path of the page's script below static/ (docs/adding-a-kind.md).
+        style: the path of a stylesheet below static/, which is loaded after app.css.
         guide: a template that is shown after the instructions.
         keys: help about keyboard keys, as pairs of keys and words, such as ``(("←", "→"), "decrease or increase")``;
             () to show the keys of the choices.
@@ -156,6 +157,7 @@ class Page:
 
     template: str
     script: str = ""
+    style: str = ""
     guide: str = ""
     keys: tuple[tuple[tuple[Any, ...], Any], ...] = ()
     letters: tuple[str, ...] = ()

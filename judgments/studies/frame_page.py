@@ -67,6 +67,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
         "may_delete": may_delete,
         "shows_menu": len(other_steps) + may_preview + may_delete > 1,  # a single action is a button
         "active_page": active,
+        "page_style": PAGES[active].style,
         "preview_link": preview_address(study),
         "rights": rights,
         "may_review": Right.REVIEW in rights,

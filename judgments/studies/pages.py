@@ -79,6 +79,7 @@ class StudyPage:
         permission: the right that a person needs to see the page.
         section_before_opening: the section of the page until the study is opened, if it is another one.
         parent_page: for a page without a tab, the page whose tab is marked as current.
+        style: the path of the page's own stylesheet below static/.
         help: the documentation page about the page, possibly with an anchor; if empty, that of its feature.
         main_for: a function that returns whether the page is the first one that is shown for a study. Without such a
             page, it is one of the platform, by the study's state.
@@ -96,6 +97,7 @@ class StudyPage:
     section: StudySection = StudySection.SHARE
     section_before_opening: StudySection | None = None
     parent_page: str = ""
+    style: str = ""
     help: str = ""
     main_for: Callable[[Study], bool] = never_shown
     main_label: str = ""

@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.translation import get_supported_language_variant, override
@@ -213,7 +214,9 @@ def _render_inlined(context: dict[str, Any]) -> str:
     document = BETWEEN_TAGS.sub(">\n<", document)  # drop blank lines and indentation
     document = KEY_HINTS.sub("", document)
     head, body = document.split("</head>", 1)
-    return f"{head}<style>{styles_for(document, _read_style_sheet())}</style>\n</head>{body}"
+    names = ("css/app.css", context["kind"].page.style, "css/crowds/mturk_page.css")
+    sheet = "".join(_read_static_file(name) for name in names if name)
+    return f"{head}<style>{styles_for(document, sheet)}</style>\n</head>{body}"
 
 
 @cache
@@ -224,10 +227,6 @@ def _read_script() -> str:
 
 
 @cache
-def _read_style_sheet() -> str:
-    return "".join(_read_static_file(f"css/{name}.css") for name in ("app", "crowds/mturk_page"))
-
-
 def _read_static_file(name: str) -> str:
-    # from the source folder, since collected files have other names
-    return (Path(settings.BASE_DIR) / "static" / name).read_text(encoding="utf-8")
+    # the source file, since collected files have other names
+    return Path(str(finders.find(name))).read_text(encoding="utf-8")

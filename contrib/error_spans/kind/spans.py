@@ -97,6 +97,7 @@ class SpanAnnotation(OpenKind):
     page = Page(
         "annotation/kinds/spans.html",
         script="js/kinds/spans.js",
+        style="css/kinds/spans.css",
         keys=(
             (("←", "→"), _("choose a word")),
             ((_("Shift ←"), _("Shift →")), _("choose more or fewer words")),
