@@ -59,7 +59,7 @@ from evaluation.models import Release
 from tests.annotation.casting import joined
 from tests.annotation.sourcing import side_by_side
 from tests.studies import make_study
-from tests.templating import make_template_study
+from contrib.hit_templates.tests.templating import make_template_study
 
 account = User.objects.create_superuser("ada", password="a long enough password")
 type(get_or_create_pending_device(account)).objects.update(confirmed=True)

@@ -22,6 +22,7 @@ from annotation.work.sheet.texts import translated_text
 from common.errors import DesignError
 from contrib.demo import FOLDER
 from contrib.demo.management import OPEN_STUDIES
+from contrib.hit_templates.tests.templating import TONE, make_template_study
 from contrib.quiz.attempts.content import content_of, translate_content
 from contrib.quiz.attempts.explanations import labelled_texts
 from contrib.quiz.attempts.taking import start_attempt
@@ -45,7 +46,6 @@ from tests.annotation.scenes import make_scenes
 from tests.crowd import first_answers
 from tests.marks import long_except
 from tests.refusals import refuses
-from tests.templating import TONE, make_template_study
 
 pytestmark = pytest.mark.django_db
 

@@ -15,6 +15,7 @@ from annotation.privacy.consent import consent_version
 from annotation.work.sheet.hidden_line import HIDDEN_WORDS, hidden_word
 from annotation.work.submissions import save_answers
 from common.errors import DesignError
+from contrib.hit_templates.tests.templating import make_template_study
 from judgments.design.reading.checking import make_design
 from judgments.models import Caption, Item, Output, Study, System
 from tests.annotation.calling import accept, is_problem, patch
@@ -25,7 +26,6 @@ from tests.annotation.scenes import make_scenes
 from tests.annotation.writing import BOTH, PASTED, TEXTS, write, writing_study
 from tests.marks import long_except
 from tests.refusals import refuses
-from tests.templating import make_template_study
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,7 @@ from judgments.models import Caption, Item, Output, System
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.scenes import make_scenes
 from tests.annotation.sourcing import ARABIC, make_texts
-from tests.templating import make_template_study
+from contrib.hit_templates.tests.templating import make_template_study
 
 dataset = make_dataset(images=12)
 for protocol in ("triplet", "pairwise", "relevance", "graded"):

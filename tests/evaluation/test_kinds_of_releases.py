@@ -9,6 +9,7 @@ from zipfile import ZipFile
 import pytest
 
 from common.amounts import as_json
+from contrib.hit_templates.tests.templating import make_template_study
 from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from contrib.rehearsals.simulation.run import rehearse
 from evaluation.data.releases.settings import ReleaseSettings
@@ -26,7 +27,6 @@ from tests.evaluation.reporting import contents, released, rewritten
 from tests.evaluation.test_scales import better_and_worse
 from tests.plots import undrawn
 from tests.studies import make_dataset, make_study
-from tests.templating import make_template_study
 
 pytestmark = pytest.mark.django_db
 

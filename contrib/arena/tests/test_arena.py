@@ -22,6 +22,7 @@ from annotation.work.slots.release import return_assignment
 from annotation.work.submissions import submit_and_claim, submit_assignment
 from annotation.work.system_pairs import counts_for_pair, recount_system_pairs, tally_answers
 from common.errors import DesignError
+from contrib.arena.tests.arenas import arena
 from contrib.arena.tests.drawing_again import draw_page_again
 from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from contrib.rehearsals.simulation.run import rehearse
@@ -31,7 +32,6 @@ from judgments.models import DrawState, HITUnit, Study, SystemPair
 from judgments.studies.designs import design_of
 from judgments.studies.generation.hits import generate_hits
 from judgments.studies.generation.plans import plan_study
-from tests.annotation.arenas import arena
 from tests.annotation.casting import joined
 from tests.annotation.crowds.panels import ADA, do_page, pages, session, start
 from tests.annotation.leasing import claimed

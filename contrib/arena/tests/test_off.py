@@ -12,13 +12,13 @@ from annotation.privacy.erasing import erase_person
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_and_claim
 from common.errors import FeatureIsOff
+from contrib.arena.tests.arenas import arena
 from evaluation.data.integrity import check_integrity
 from judgments.design.editing.fitting import fit_to_dataset
 from judgments.design.editing.form.values import starting_values
 from judgments.models import Study, SystemPair
 from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import delete_study, mark_open
-from tests.annotation.arenas import arena
 from tests.annotation.casting import joined
 from tests.annotation.leasing import answers_of, claimed
 from tests.evaluation.reporting import exported

@@ -12,6 +12,7 @@ from django.test import Client
 from common.errors import DesignError, WrongState
 from contrib.choosing.loading import judged_population, population_of_draft
 from contrib.choosing.population import Population
+from contrib.choosing.tests.chosen_items import METRICS, choose, draft, judged, pairs_draft
 from contrib.choosing.weighing import WeightedEstimator, compute_weighted_estimates, estimate_pairs
 from evaluation.data.judgment_sets.study_signatures import uncommon_fields
 from evaluation.reports.storage import build_report
@@ -22,7 +23,6 @@ from judgments.design.reading.study_files import read_toml, write_toml
 from judgments.jobs.claims import run_job
 from judgments.studies.designs import design_of
 from judgments.studies.generation.hits import generate_hits
-from tests.evaluation.chosen_items import METRICS, choose, draft, judged, pairs_draft
 from tests.refusals import refuses
 from tests.studies import make_study
 

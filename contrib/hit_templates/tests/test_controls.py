@@ -24,6 +24,7 @@ from contrib.hit_templates.expected_answers import (
 from contrib.hit_templates.filling import fill_page, filled_questions
 from contrib.hit_templates.importing import check_template
 from contrib.hit_templates.reading import read_template
+from contrib.hit_templates.tests.templating import TONE, inputs_file, make_template_study
 from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from contrib.rehearsals.simulation.run import rehearse
 from evaluation.data.judgment_sets.loaders import control_records_of
@@ -34,7 +35,6 @@ from judgments.studies.generation.hits import generate_hits
 from tests.annotation.calling import accept, submit
 from tests.judgments.desk import page, words
 from tests.studies import make_worker
-from tests.templating import TONE, inputs_file, make_template_study
 
 ASKED = """<p>${text}</p>
 <label><input type="radio" name="tone" value="pos" required> Good</label>

@@ -13,7 +13,7 @@ from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from contrib.rehearsals.simulation.run import rehearse
 from tests.annotation.calling import accept, submit
 from tests.studies import make_worker
-from tests.templating import make_template_study
+from contrib.hit_templates.tests.templating import make_template_study
 
 rehearse(study=make_template_study(Path(mkdtemp()), slug="done"), crowd=RehearsalCrowd(workers=3, drop_outs=0))
 make_template_study(Path(mkdtemp()), slug="draft", opened=False)

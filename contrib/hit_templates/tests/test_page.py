@@ -11,9 +11,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from PIL import Image
 
+from contrib.hit_templates.tests.templating import TONE
 from judgments.models import Dataset, Item, Study
 from judgments.studies.designs import design_of
-from tests.templating import TONE
 
 pytestmark = pytest.mark.django_db
 

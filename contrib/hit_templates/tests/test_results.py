@@ -10,6 +10,7 @@ from django.core.management import call_command
 
 from contrib.hit_templates.kind import HITTemplate
 from contrib.hit_templates.rehearsal import TemplateRehearsal
+from contrib.hit_templates.tests.templating import TONE, make_template_study
 from evaluation.data.export.exporting import export_judgments
 from evaluation.results.aggregation import aggregate_study
 from judgments.kinds import KINDS
@@ -19,7 +20,6 @@ from judgments.studies.studies import mark_closed
 from tests.annotation.calling import accept, submit
 from tests.judgments.desk import page
 from tests.studies import make_worker
-from tests.templating import TONE, make_template_study
 
 pytestmark = pytest.mark.django_db
 

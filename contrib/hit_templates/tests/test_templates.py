@@ -11,9 +11,9 @@ from contrib.hit_templates.answers import answer_of_form, checked_answer, initia
 from contrib.hit_templates.filling import fill_page, filled_questions
 from contrib.hit_templates.html.cleaning import clean_filled_page
 from contrib.hit_templates.reading import TemplateProblem, read_template
+from contrib.hit_templates.tests.templating import TONE
 from judgments.kinds.base import RefusedAnswer
 from tests.refusals import assert_names
-from tests.templating import TONE
 
 CELLS = {"id": "a1", "text": "Wunderbar & <schön>"}
 FIELD = '<input name="x" type="text">'

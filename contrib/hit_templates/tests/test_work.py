@@ -14,6 +14,7 @@ from annotation.work.sheet.units import units_of_hit
 from common.errors import DataConflict, DesignError
 from contrib.hit_templates.importing import check_template, import_template
 from contrib.hit_templates.reading import TemplateProblem
+from contrib.hit_templates.tests.templating import ROWS, TONE, inputs_file, make_template_study
 from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from contrib.rehearsals.simulation.run import rehearse
 from judgments.importers import ImportProblem
@@ -27,7 +28,6 @@ from tests.annotation.posting import submit, work_of
 from tests.fakes.mturk.questions import answers_document
 from tests.refusals import refuses
 from tests.studies import make_worker
-from tests.templating import ROWS, TONE, inputs_file, make_template_study
 
 pytestmark = pytest.mark.django_db
 

@@ -31,6 +31,7 @@ from contrib.judges.models import Judge, JudgeAnswer
 from contrib.judges.operations import start_judge_run as ask_operation
 from contrib.judges.prompts import ChatPrompt, instructions_of, picture_url_of, read_reply
 from contrib.judges.results.comparison import compare_judges_with_people, sizes_of_curve, store_comparison
+from contrib.judges.tests.chat import HANG_UP, KEY, NO_CHOICES, NO_JSON, FakeChat, fake_chat
 from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from contrib.rehearsals.simulation.run import rehearse
 from evaluation.errors import EvaluationError
@@ -44,7 +45,6 @@ from judgments.studies.designs import design_of, kind_of
 from judgments.studies.discarding import discard_hits
 from judgments.studies.generation.hits import generate_hits
 from tests.doors import signed_in
-from tests.fakes.chat import HANG_UP, KEY, NO_CHOICES, NO_JSON, FakeChat, fake_chat
 from tests.marks import long_except
 from tests.refusals import refuses
 from tests.studies import make_dataset, make_study

@@ -17,6 +17,7 @@ from contrib.judges.importing import store_answers
 from contrib.judges.models import JudgeAnswer
 from contrib.judges.prompts import MAX_MARKS_TOKENS, instructions_of, read_reply
 from contrib.judges.results.comparison import compare_judges_with_people
+from contrib.judges.tests.chat import KEY, FakeChat, fake_chat
 from contrib.judges.views import can_have_judges
 from evaluation.errors import EvaluationError
 from judgments.models import HIT, Output, System
@@ -24,7 +25,6 @@ from judgments.studies.designs import design_of, kind_of
 from quorum.statistics.judges import alternative_annotator_test
 from tests.doors import signed_in
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
-from tests.fakes.chat import KEY, FakeChat, fake_chat
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db

@@ -11,6 +11,8 @@ from django.utils.translation import override
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Judgment
+from contrib.arena.tests.arenas import arena
+from contrib.choosing.tests.chosen_items import METRICS, choose, judged, pairs_draft
 from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from contrib.rehearsals.simulation.run import rehearse
 from contrib.strengths.strengths import cached_strengths, strengths_of
@@ -22,8 +24,6 @@ from evaluation.presentation.content import Estimate
 from evaluation.reports.storage import build_report
 from judgments.models import CandidatePair, HITUnit, Study
 from quorum.statistics.aggregation import preference_strengths
-from tests.annotation.arenas import arena
-from tests.evaluation.chosen_items import METRICS, choose, judged, pairs_draft
 from tests.evaluation.reporting import exported
 from tests.studies import make_study
 
