@@ -23,17 +23,8 @@ CATALOGUE = ROOT / "tests" / "sentences.txt"
 FILE_HEADER = "What errors say. `python -m scripts.sentences` writes this file; read what it changes.\n"
 # Folders whose constants are reasons for undefined figures.
 NUMERIC_FOLDERS = ("quorum/metrics/", "quorum/statistics/")
-# Functions and classes that raise or report errors, in addition to the exceptions in the code.
-REPORTING_CALLS = {
-    "CommandError",
-    "Error",
-    "ValidationError",
-    "Warning",
-    "add_error",
-    "error",
-    "exit",
-    "problem",
-}
+# Functions and classes that raise or report errors, beside the exceptions in the code and functions with `expected`.
+REPORTERS = {"CommandError", "Error", "ValidationError", "Warning", "add_error", "error", "exit", "problem"}
 Scope = ast.Module | ast.FunctionDef  # where names are assigned
 Values = Mapping[str, list[ast.expr]]  # the expressions that are assigned to each name
 
@@ -54,9 +45,15 @@ def catalogue() -> str:
 
 
 def error_names(trees: Iterable[ast.Module]) -> set[str]:
-    """Return the names of exceptions, of their subclasses in the code, and of functions that report errors."""
-    classes = [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
-    names = REPORTING_CALLS | {name for name in dir(builtins) if name.endswith("Error")} | {"Exception"}
+    """Return the names of exceptions, of their subclasses in the code, and of functions that report errors.
+
+    Functions with an argument `expected` are among them.
+    """
+    definitions = [node for tree in trees for node in tree.body]
+    classes = [node for node in definitions if isinstance(node, ast.ClassDef)]
+    functions = [node for node in definitions if isinstance(node, ast.FunctionDef)]
+    readers = {f.name for f in functions if "expected" in [argument.arg for argument in f.args.args]}
+    names = REPORTERS | readers | {"Exception", *(name for name in dir(builtins) if name.endswith("Error"))}
     # Each round finds the subclasses of the classes that the round before found.
     while new_names := {cls.name for cls in classes if names & set(map(last_name, cls.bases))} - names:
         names |= new_names
@@ -80,12 +77,15 @@ def sentences(
         error_class = node.name
     if isinstance(node, ast.FunctionDef):
         scopes = (*scopes, node)
+        for argument, value in zip(reversed(node.args.args), reversed(node.args.defaults), strict=False):
+            if argument.arg == "expected" and isinstance(value, ast.Constant) and " " in str(value.value):
+                yield node.name, str(value.value)
     call = node.exc if isinstance(node, ast.Raise) else node
     if isinstance(call, ast.Call):
         name = last_name(call.func)
         if name == "__init__":  # super().__init__ in a class of errors
             name = error_class
-        if name in errors or isinstance(node, ast.Raise):
+        if isinstance(node, ast.Raise) or name in errors or "expected" in [k.arg for k in call.keywords]:
             message = message_of(call, scopes)
             if message:
                 yield name, message
@@ -97,36 +97,36 @@ def sentences(
 
 def message_of(call: ast.Call, scopes: tuple[Scope, ...]) -> str:
     """Return the texts with a space among the arguments of a call, separated by bars; "" if there are none."""
-    values: dict[str, list[ast.expr]] = {}
-    for scope in scopes:
-        values.update(assigned_values(scope))
-    texts: list[str] = []
-    for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
-        texts += [text.strip() for text in literals(argument, values)]
-    return " | ".join(text.replace("\n", "\\n") for text in texts if " " in text)
+    values = {name: assigned for scope in scopes for name, assigned in assigned_values(scope).items()}
+    arguments = (*call.args, *(keyword.value for keyword in call.keywords))
+    texts = [text.strip() for argument in arguments for text in literals(argument, values)]
+    return " | ".join(text.replace("\n", "\\n") for text in dict.fromkeys(texts) if " " in text)
 
 
 def reasons(tree: ast.Module) -> Iterator[tuple[str, str]]:
     """Yield the constants of a numeric module that say why a figure is undefined, as (name, sentence)."""
     for name, values in assigned_values(tree).items():
-        if isinstance(values[0], ast.Constant) and str(values[0].value).count(" ") > 1 and name.isupper():
+        if name.isupper() and isinstance(values[0], ast.Constant) and str(values[0].value).count(" ") > 1:
             yield name, str(values[0].value)
 
 
 @cache
 def assigned_values(scope: Scope) -> Values:
-    """Return the values that a module or function assigns to names, by name."""
+    """Return the values that a module or function assigns to names, and what functions return, by name."""
     values_by_name: dict[str, list[ast.expr]] = {}
     for node in scope.body if isinstance(scope, ast.Module) else ast.walk(scope):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             values_by_name.setdefault(node.targets[0].id, []).append(node.value)
+        elif isinstance(node, ast.FunctionDef) and isinstance(scope, ast.Module):
+            returns = [part.value for part in ast.walk(node) if isinstance(part, ast.Return) and part.value]
+            values_by_name[node.name] = returns
     return values_by_name
 
 
 def literals(node: ast.AST, values: Values) -> Iterator[str]:
     """Yield the texts in an expression, and those in the values of its names.
 
-    Names in these values are not followed, so that the recursion ends.
+    A name is followed once, so that the recursion ends.
     """
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
@@ -137,9 +137,12 @@ def literals(node: ast.AST, values: Values) -> Iterator[str]:
             for part in node.values
         ]
         yield "".join(map(str, parts))
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name):
+                yield from literals(part.value, values)
     elif isinstance(node, ast.Name):
         for value in values.get(node.id, ()):
-            yield from literals(value, {})
+            yield from literals(value, {name: v for name, v in values.items() if name != node.id})
     else:
         for child in ast.iter_child_nodes(node):
             yield from literals(child, values)
