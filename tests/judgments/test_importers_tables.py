@@ -8,7 +8,7 @@ import pytest
 
 from judgments.importers import ImportProblem, open_candidates, open_dataset, open_judgments
 from judgments.importers.records.rows import CandidateRow, ReferenceRow
-from tests.judgments.files import refusal, written
+from tests.judgments.files import assert_refused, refusal, written
 from tests.refusals import assert_names, refuses
 
 
@@ -22,10 +22,6 @@ def dataset_refusal(folder: Path, text: str, name: str = "d.csv") -> str:
 
 def candidates(folder: Path, text: str, name: str = "c.csv") -> list[CandidateRow]:
     return list(open_candidates(name.rsplit(".", 1)[1], written(folder, name, text)).candidates())
-
-
-def candidates_refusal(folder: Path, text: str, name: str = "c.csv") -> str:
-    return refusal(open_candidates(name.rsplit(".", 1)[1], written(folder, name, text)).candidates())
 
 
 def test_captions_without_ids_are_numbered_within_their_image(tmp_path):
@@ -71,136 +67,90 @@ def test_old_mac_line_ends_are_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "line", "column", "values"),
     [
-        ("", "d.csv, line 1: found no header, expected a header with image, caption."),
-        (
-            "a.jpg,A dog\nb.jpg,A cat\n",
-            'd.csv, line 1: found the first line "a.jpg,A dog", expected a header with image, caption.',
-        ),
-        (
-            "image,captoin\na.jpg,A dog\n",
-            "d.csv, line 1: found the unknown column \"captoin\", expected 'caption' perhaps.",
-        ),
-        (
-            "image,words\na.jpg,A dog\n",
-            "d.csv, line 1, caption: found no such field, expected it in every record.",
-        ),
-        (
-            "image,caption,image\na,b,c\n",
-            "d.csv, line 1, image: found this column twice in the header, expected every column once.",
-        ),
-        ("image,caption\n", "d.csv: found no captions, expected at least one record."),
-        (
-            "image,caption\na.jpg,A dog, running\n",
-            "d.csv, line 2: found 3 cells, expected 2 as in the header (a text that holds ',' needs quotes).",
-        ),
-        (
-            "image,caption\na.jpg\n",
-            "d.csv, line 2: found 1 cell, expected 2 as in the header (a text that holds ',' needs quotes).",
-        ),
-        (
-            'image,caption\na.jpg,"A dog\nb.jpg,A cat\n',
-            "d.csv, line 2: found a quotation mark that is never closed, expected a CSV record.",
-        ),
+        ("", 1, None, ["no header", "image, caption"]),
+        ("a.jpg,A dog\nb.jpg,A cat\n", 1, None, ['"a.jpg,A dog"', "image, caption"]),
+        ("image,captoin\na.jpg,A dog\n", 1, None, ['"captoin"', "'caption'"]),
+        ("image,words\na.jpg,A dog\n", 1, "caption", ["no such field", "every record"]),
+        ("image,caption,image\na,b,c\n", 1, "image", ["column twice", "column once"]),
+        ("image,caption\n", None, None, ["no captions", "at least one record"]),
+        ("image,caption\na.jpg,A dog, running\n", 2, None, ["3 cells", 2, "','"]),
+        ("image,caption\na.jpg\n", 2, None, ["1 cell", 2, "','"]),
+        ('image,caption\na.jpg,"A dog\nb.jpg,A cat\n', 2, None, ["a quotation mark", "never closed", "CSV"]),
         (
             'image,caption\na.jpg,"A dog" runs\n',
-            "d.csv, line 2: found text behind a closing quotation mark (a quotation mark inside a cell is "
-            "written twice), expected a CSV record.",
+            2,
+            None,
+            ["a closing quotation mark", "written twice", "CSV"],
         ),
-        (
-            'image,caption\na.jpg,"' + "x" * 140_000 + '"\n',
-            "d.csv, line 2: found a cell of more than 131,072 characters, perhaps a quotation mark that is "
-            "never closed, expected a CSV record.",
-        ),
+        ('image,caption\na.jpg,"' + "x" * 140_000 + '"\n', 2, None, ["131,072", "never closed", "CSV"]),
         (
             "image,caption,caption_id\na.jpg,A dog,1\na.jpg,A cat,1\n",
-            'd.csv, line 3, caption_id: found "1" a second time, expected every id once, or again with the '
-            "same image and text.",
+            3,
+            "caption_id",
+            ['"1"', "second time", "same image and text"],
         ),
-        (
-            "image,caption,split\na.jpg,A dog,dev\na.jpg,A cat,test\n",
-            'd.csv, line 3, split: found "test", expected "dev" as before for this image.',
-        ),
+        ("image,caption,split\na.jpg,A dog,dev\na.jpg,A cat,test\n", 3, "split", ['"test"', '"dev"']),
         (
             "image,text,text_title\na.jpg,A text,One\na.jpg,A text,Two\n",
-            "d.csv, line 3, text_title: found something else than before, expected the same as in the image's "
-            "first record.",
+            3,
+            "text_title",
+            ["else than before", "first record"],
         ),
-        (
-            "image,caption,text_title\na.jpg,A dog,One\n",
-            'd.csv, line 2, text_title: found "One", expected a text beside its title.',
-        ),
-        (
-            "image,caption,split\na.jpg,A dog,the test part\n",
-            'd.csv, line 2, split: found "the test part", expected a word such as train, dev or test (at most '
-            "20 letters).",
-        ),
+        ("image,caption,text_title\na.jpg,A dog,One\n", 2, "text_title", ['"One"', "beside its title"]),
+        ("image,caption,split\na.jpg,A dog,the test part\n", 2, "split", ['"the test part"', "train", 20]),
         (
             "image,caption,url\na.jpg,A dog,javascript:alert(1)\n",
-            'd.csv, line 2, url: found "javascript:alert(1)", expected an address that begins with http:// '
-            "or https://.",
+            2,
+            "url",
+            ['"javascript:alert(1)"', "http://", "https://"],
         ),
         (
             "image,caption\n../../secret.jpg,A dog\n",
-            'd.csv, line 2, image: found "../../secret.jpg", expected a name inside the folder of images.',
+            2,
+            "image",
+            ['"../../secret.jpg"', "inside the folder"],
         ),
-        (
-            f"image,caption\n{'a' * 300}.jpg,A dog\n",
-            "d.csv, line 2, image: found a name of 304 characters, expected at most 200 characters.",
-        ),
+        (f"image,caption\n{'a' * 300}.jpg,A dog\n", 2, "image", ["304 characters", 200]),
     ],
 )
-def test_bad_csv_is_refused_in_one_sentence(tmp_path, text, said):
-    assert dataset_refusal(tmp_path, text) == said
+def test_bad_csv_is_refused_at_its_place(tmp_path, text, line, column, values):
+    source = open_dataset("csv", written(tmp_path, "d.csv", text))
+    assert_refused(source.references(), "d.csv", line, column, *values)
+
+
+def test_a_problem_says_where_it_is_what_was_found_and_what_was_expected():
+    problem = ImportProblem("d.csv", 2, "url", '"x"', "an address")
+    assert str(problem) == 'd.csv, line 2, url: found "x", expected an address.'
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("text", "column", "values"),
     [
-        (
-            '{"image": "a.jpg", "caption": "A dog"',
-            "d.jsonl, line 2: found text that is not JSON (expecting ',' delimiter at character 38), "
-            "expected one JSON object a line.",
-        ),
-        ('[{"image": 1}]', "d.jsonl, line 2: found a JSON array, expected one JSON object a line."),
-        ('"a.jpg"', 'd.jsonl, line 2: found "a.jpg", expected one JSON object a line.'),
-        (
-            '{"image": "a.jpg"}',
-            "d.jsonl, line 2, caption: found no such field, expected it in every record.",
-        ),
-        (
-            '{"image": "a.jpg", "caption": null}',
-            "d.jsonl, line 2, caption: found nothing, expected a caption.",
-        ),
-        ('{"image": "a.jpg", "caption": 5}', "d.jsonl, line 2, caption: found 5, expected a caption."),
-        ('{"image": "a.jpg", "caption": NaN}', "d.jsonl, line 2: found NaN, expected a JSON number or null."),
-        (
-            '{"image": true, "caption": "A dog"}',
-            "d.jsonl, line 2, image: found true, expected an image's name.",
-        ),
+        ('{"image": "a.jpg", "caption": "A dog"', None, ["not JSON", "','", "character 38"]),
+        ('[{"image": 1}]', None, ["a JSON array", "one JSON object a line"]),
+        ('"a.jpg"', None, ['"a.jpg"', "one JSON object a line"]),
+        ('{"image": "a.jpg"}', "caption", ["no such field", "every record"]),
+        ('{"image": "a.jpg", "caption": null}', "caption", ["nothing", "caption"]),
+        ('{"image": "a.jpg", "caption": 5}', "caption", [5, "caption"]),
+        ('{"image": "a.jpg", "caption": NaN}', None, ["NaN", "number or null"]),
+        ('{"image": true, "caption": "A dog"}', "image", ["true", "image's name"]),
         (
             '{"image": "a\\u000b.jpg", "caption": "A dog"}',
-            'd.jsonl, line 2, image: found control characters in "a\\u000b.jpg", expected an image\'s name.',
+            "image",
+            ['control characters in "a\\u000b.jpg"', "image's name"],
         ),
-        (
-            '{"image": "a.jpg", "captions": "A dog"}',
-            "d.jsonl, line 2: found the unknown column \"captions\", expected 'caption' perhaps.",
-        ),
-        (
-            '{"image": "a.jpg", "caption": "A dog", "image": "b.jpg"}',
-            "d.jsonl, line 2, image: found this key twice in one object, expected every key once.",
-        ),
-        ("[" * 100_000, "d.jsonl, line 2: found JSON nested too deeply, expected flat records."),
-        (
-            '{"image": ' + "1" * 5000 + "}",
-            "d.jsonl, line 2: found a number too long to read, expected a JSON number.",
-        ),
+        ('{"image": "a.jpg", "captions": "A dog"}', None, ['"captions"', "'caption'"]),
+        ('{"image": "a.jpg", "caption": "A dog", "image": "b.jpg"}', "image", ["key twice", "key once"]),
+        ("[" * 100_000, None, ["nested too deeply"]),
+        ('{"image": ' + "1" * 5000 + "}", None, ["number too long"]),
     ],
 )
-def test_bad_json_lines_are_refused_in_one_sentence(tmp_path, line, said):
+def test_a_bad_json_line_is_refused_at_its_place(tmp_path, text, column, values):
     good = '{"image": "z.jpg", "caption": "A bird"}\n'
-    assert dataset_refusal(tmp_path, good + line + "\n", "d.jsonl") == said
+    source = open_dataset("jsonl", written(tmp_path, "d.jsonl", good + text + "\n"))
+    assert_refused(source.references(), "d.jsonl", 2, column, *values)
 
 
 def test_repeated_lines_and_unused_columns_are_counted(tmp_path):
@@ -243,35 +193,25 @@ def test_candidates_have_one_caption_an_image_or_ranks(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "line", "column", "values"),
     [
         (
             "image,caption\na,One\nb,Two\na,Three\n",
-            "c.csv, line 4, image: found a second caption of image \"a\" (the first is on line 2): 'One' there and "
-            "'Three' here, expected one caption an image, or ranks that differ.",
+            4,
+            "image",
+            ['"a"', "line 2", "'One' there", "'Three' here", "one caption an image"],
         ),
-        (
-            "image,caption,score\na,One,nan\n",
-            'c.csv, line 2, score: found "nan", expected a number, or nothing (--missing nan).',
-        ),
-        ("image,caption,score\na,One,good\n", 'c.csv, line 2, score: found "good", expected a number.'),
-        (
-            "image,caption,rank\na,One,-1\n",
-            "c.csv, line 2, rank: found -1, expected a whole number from 1, the best.",
-        ),
-        (
-            "image,caption,rank\na,One,1.5\n",
-            "c.csv, line 2, rank: found 1.5, expected a whole number from 1, the best.",
-        ),
-        (
-            "image,caption,system\na,One,x\nb,Two,y\n",
-            'c.csv, line 3, system: found "y", expected one system a file, as "x" before.',
-        ),
-        ("image,caption\n", "c.csv: found no candidates, expected at least one record."),
+        ("image,caption,score\na,One,nan\n", 2, "score", ['"nan"', "--missing nan"]),
+        ("image,caption,score\na,One,good\n", 2, "score", ['"good"', "number"]),
+        ("image,caption,rank\na,One,-1\n", 2, "rank", [-1, "whole number from 1"]),
+        ("image,caption,rank\na,One,1.5\n", 2, "rank", [1.5, "whole number from 1"]),
+        ("image,caption,system\na,One,x\nb,Two,y\n", 3, "system", ['"y"', "one system a file", '"x"']),
+        ("image,caption\n", None, None, ["no candidates", "at least one record"]),
     ],
 )
-def test_bad_candidates_are_refused_in_one_sentence(tmp_path, text, said):
-    assert candidates_refusal(tmp_path, text) == said
+def test_bad_candidates_are_refused_at_their_place(tmp_path, text, line, column, values):
+    source = open_candidates("csv", written(tmp_path, "c.csv", text))
+    assert_refused(source.candidates(), "c.csv", line, column, *values)
 
 
 def test_candidates_for_an_image_outside_the_data_set_are_refused(tmp_path):
