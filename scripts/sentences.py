@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("annotation", "common", "config", "contrib", "evaluation", "judgments", "quorum", "quorum_client")
 CATALOGUE = ROOT / "tests" / "sentences.txt"
 FILE_HEADER = "What errors say. `python -m scripts.sentences` writes this file; read what it changes.\n"
-# Folders whose constants are reasons for undefined figures.
-NUMERIC_FOLDERS = ("quorum/metrics/", "quorum/statistics/")
+# Where constants are reasons for undefined figures, and sentences about what is left out of a template.
+REASON_PATHS = ("quorum/metrics/", "quorum/statistics/", "contrib/hit_templates/html/omissions.py")
 # Functions and classes that raise or report errors, beside the exceptions in the code and functions with `expected`.
 REPORTERS = {"CommandError", "Error", "ValidationError", "Warning", "add_error", "error", "exit", "problem"}
 Scope = ast.Module | ast.FunctionDef  # where names are assigned
@@ -36,7 +36,7 @@ def catalogue() -> str:
     errors, lines = error_names(trees.values()), [FILE_HEADER]
     for path, tree in trees.items():
         messages = set(sentences(tree, errors, (tree,)))
-        if path.startswith(NUMERIC_FOLDERS):
+        if path.startswith(REASON_PATHS):
             messages.update(reasons(tree))
         lines += [f"\n{path}\n"] if messages else []
         for error, entries in groupby(sorted(messages), key=lambda pair: pair[0]):
@@ -104,10 +104,10 @@ def message_of(call: ast.Call, scopes: tuple[Scope, ...]) -> str:
 
 
 def reasons(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield the constants of a numeric module that say why a figure is undefined, as (name, sentence)."""
+    """Yield the sentences among a module's constants, as (name, sentence)."""
     for name, values in assigned_values(tree).items():
-        if name.isupper() and isinstance(values[0], ast.Constant) and str(values[0].value).count(" ") > 1:
-            yield name, str(values[0].value)
+        if name.endswith("SENTENCES") or (name.isupper() and isinstance(values[0], ast.Constant)):
+            yield from ((name, text) for text in literals(values[0], {}) if text.count(" ") > 1)
 
 
 @cache
