@@ -14,7 +14,7 @@ from common.files import csv_line, guard_formula, unguard_formula
 from judgments.importers import ImportProblem, open_judgments
 from judgments.importers.records.rows import JudgmentRow
 from judgments.kinds.base import JUDGMENT_COLUMNS, answer_cell
-from tests.judgments.files import refusal, written
+from tests.judgments.files import assert_refused, refusal, written
 from tests.refusals import assert_names, refuses
 
 EXPORTED: dict[str, object] = {
@@ -150,76 +150,40 @@ def test_raters_of_published_totals_stay_anonymous(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "column", "values"),
     [
-        ({"value": 2}, "value: found 2, expected 0 or 1 (relevance)."),
-        ({"value": True}, "value: found true, expected 0 or 1 (relevance)."),
-        ({"value": "1"}, 'value: found "1", expected 0 or 1 (relevance).'),
-        ({"value": None}, "value: found nothing, expected 0 or 1 (relevance)."),
-        (
-            {"protocol": "graded", "value": 44},
-            "value: found 44 (as one of 44 answers from 1 to 44), expected fewer points (at most 11); use the protocol "
-            "“slider” for a finer scale (graded).",
-        ),
-        ({"protocol": "triplet", "value": 4}, "value: found 4, expected 1 or 2 (triplet)."),
-        (
-            {"protocol": "slider", "value": 2_000_000},
-            "value: found 2000000, expected numbers from -1,000,000 to 1,000,000 (slider).",
-        ),
-        (
-            {"protocol": "caption"},
-            "answer: found nothing, expected the answer of a caption unit.",
-        ),
-        (
-            {"protocol": "relevanse"},
-            'protocol: found "relevanse", expected one of triplet, pairwise, relevance, graded, caption, '
-            "best-worst, slider, keywords, grounding, spans.",
-        ),
-        (  # a researcher's own questions lie in the design
-            {"protocol": "template", "answer": {"tone": "good"}},
-            'protocol: found "template", expected the study\'s file beside it, which has the page (--design FILE).',
-        ),
-        (
-            {"protocol": "triplet", "kind": "HH"},
-            'kind: found "HH", expected one of HC, HI, HM, MM, or nothing.',
-        ),
-        (
-            {"presented": "first-left"},
-            'presented: found "first-left", expected nothing: relevance has no sides.',
-        ),
-        (
-            {"presented": "left"},
-            'presented: found "left", expected first-left, second-left or nothing.',
-        ),
-        ({"used": "no"}, 'used: found "no", expected true or false.'),
-        (
-            {"expected": "yes"},
-            'expected: found "yes", expected a value, or a range of grades such as "3-4".',
-        ),
+        ({"value": 2}, "value", [2, "0 or 1", "relevance"]),
+        ({"value": True}, "value", ["true", "0 or 1", "relevance"]),
+        ({"value": "1"}, "value", ['"1"', "0 or 1", "relevance"]),
+        ({"value": None}, "value", ["nothing", "0 or 1", "relevance"]),
+        ({"protocol": "graded", "value": 44}, "value", ["1 to 44", "at most 11", "slider"]),
+        ({"protocol": "triplet", "value": 4}, "value", [4, "1 or 2", "triplet"]),
+        ({"protocol": "slider", "value": 2_000_000}, "value", [2000000, "-1,000,000 to 1,000,000", "slider"]),
+        ({"protocol": "caption"}, "answer", ["nothing", "caption unit"]),
+        ({"protocol": "relevanse"}, "protocol", ['"relevanse"', "triplet, pairwise, relevance", "spans"]),
+        # a researcher's own questions lie in the design
+        ({"protocol": "template", "answer": {"tone": "good"}}, "protocol", ['"template"', "--design FILE"]),
+        ({"protocol": "triplet", "kind": "HH"}, "kind", ['"HH"', "HC, HI, HM, MM"]),
+        ({"presented": "first-left"}, "presented", ['"first-left"', "relevance has no sides"]),
+        ({"presented": "left"}, "presented", ['"left"', "first-left", "second-left"]),
+        ({"used": "no"}, "used", ['"no"', "true or false"]),
+        ({"expected": "yes"}, "expected", ['"yes"', '"3-4"']),
         (
             {"accepted_at": "2026-01-01T10:00:00"},
-            'accepted_at: found "2026-01-01T10:00:00" without a time zone, expected a time with its zone, '
-            "such as 2026-01-01T10:00:00Z.",
+            "accepted_at",
+            ['"2026-01-01T10:00:00" without', "2026-01-01T10:00:00Z"],
         ),
-        (
-            {"accepted_at": "yesterday"},
-            'accepted_at: found "yesterday", expected a time with its zone, such as 2026-01-01T10:00:00Z.',
-        ),
-        (
-            {"submitted_at": "2026-01-01T09:59:59Z"},
-            "submitted_at: found a time before accepted_at, expected one after it.",
-        ),
-        ({"seconds": -1}, "seconds: found -1, expected a number of seconds from 0 to 1,000,000,000."),
-        (
-            {"wall_seconds": 10**20},  # no database stores it
-            "wall_seconds: found 100000000000000000000, expected a number of seconds from 0 to 1,000,000,000.",
-        ),
-        ({"worker": ""}, "worker: found an empty text, expected a name."),
-        ({"reference_text": " "}, "reference_text: found an empty text, expected a text."),
+        ({"accepted_at": "yesterday"}, "accepted_at", ['"yesterday"', "2026-01-01T10:00:00Z"]),
+        ({"submitted_at": "2026-01-01T09:59:59Z"}, "submitted_at", ["before accepted_at", "after"]),
+        ({"seconds": -1}, "seconds", [-1, "0 to 1,000,000,000"]),
+        ({"wall_seconds": 10**20}, "wall_seconds", [10**20, "0 to 1,000,000,000"]),  # no database stores it
+        ({"worker": ""}, "worker", ["empty", "name"]),
+        ({"reference_text": " "}, "reference_text", ["empty", "text"]),
     ],
 )
-def test_a_wrong_value_is_refused_in_one_sentence(tmp_path, changes, said):
-    assert row_refusal(tmp_path, changes) == f"j.jsonl, line 1, {said}"
+def test_a_wrong_value_is_refused_at_its_column(tmp_path, changes, column, values):
+    source = open_judgments("jsonl", written(tmp_path, "j.jsonl", json.dumps(EXPORTED | changes) + "\n"))
+    assert_refused(source.judgments(), "j.jsonl", 1, column, *values)
 
 
 def test_an_unknown_column_is_refused_with_the_nearest_known_one(tmp_path):
