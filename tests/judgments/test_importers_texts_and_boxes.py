@@ -12,7 +12,7 @@ from judgments.datasets.importing.datasets import import_dataset
 from judgments.importers import open_dataset
 from judgments.importers.records.rows import BoxRow, ImageRow, ReferenceRow
 from judgments.models import Item
-from tests.judgments.files import refusal, written
+from tests.judgments.files import assert_refused, refusal, written
 from tests.refusals import assert_names
 
 BOX = {"id": 2, "label": "woman.n.01", "x": 0.25, "y": 0.1, "width": 0.5, "height": 0.9}
@@ -72,43 +72,42 @@ def test_csv_holds_boxes_as_json(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("change", "column", "values"),
     [
-        ({"width": 0}, "boxes[0].width: found 0.0, expected more than 0."),
-        (
-            {"x": 0.6},
-            "boxes[0].x: found 0.6 to 1.1, expected shares of the picture's side from 0 to 1 (boxes in pixels need "
-            "columns image_width and image_height).",
-        ),
-        ({"label": ""}, "boxes[0].label: found an empty text, expected a name."),
-        ({"height": "9"}, 'boxes[0].height: found "9", expected a number.'),
-        ({"height": True}, "boxes[0].height: found true, expected a number."),
-        ({"depth": 1}, 'boxes[0]: found the unknown key "depth", expected one of id, label, x, y, width, height.'),
+        ({"width": 0}, "boxes[0].width", [0.0, "more than 0"]),
+        ({"x": 0.6}, "boxes[0].x", ["0.6 to 1.1", "0 to 1", "image_width and image_height"]),
+        ({"label": ""}, "boxes[0].label", ["empty", "name"]),
+        ({"height": "9"}, "boxes[0].height", ['"9"', "number"]),
+        ({"height": True}, "boxes[0].height", ["true", "number"]),
+        ({"depth": 1}, "boxes[0]", ['"depth"', "id, label, x, y, width, height"]),
     ],
-)  # fmt: skip
-def test_a_wrong_box_is_named_with_its_place(tmp_path, change, sentence):
+)
+def test_a_wrong_box_is_named_with_its_place(tmp_path, change, column, values):
     record = {"image": "b.jpg", "caption": "One", "boxes": [BOX | change]}
-    assert said(tmp_path, {"image": "a.jpg", "caption": "One"}, record) == f"d.jsonl, line 2, {sentence}"
+    text = lines({"image": "a.jpg", "caption": "One"}, record)
+    source = open_dataset("jsonl", written(tmp_path, "d.jsonl", text))
+    assert_refused(source.rows(), "d.jsonl", 2, column, *values)
 
 
-LIST = 'expected a list of {"id", "label", "x", "y", "width", "height"}.'
+LIST = '{"id", "label", "x", "y", "width", "height"}'
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "sentence"),
+    ("name", "value", "column", "values"),
     [
-        ("boxes", {}, f"boxes: found {{}}, {LIST}"),
-        ("boxes", [1], f"boxes[0]: found 1, {LIST}"),
-        ("boxes", [BOX, BOX], 'boxes[1].id: found "2" a second time, expected every id once an image.'),
-        ("boxes", [{"id": 1}], "boxes[0].label: found no such key, expected it in every box."),
-        ("boxes", [BOX | {"id": n} for n in range(101)], "boxes: found 101 boxes, expected at most 100."),
-        ("text", "x" * 100_001, "text: found 100,001 characters, expected at most 100,000."),
-        ("text", 5, "text: found 5, expected a text."),
+        ("boxes", {}, "boxes", ["{}", LIST]),
+        ("boxes", [1], "boxes[0]", [1, LIST]),
+        ("boxes", [BOX, BOX], "boxes[1].id", ['"2"', "second time"]),
+        ("boxes", [{"id": 1}], "boxes[0].label", ["no such key", "every box"]),
+        ("boxes", [BOX | {"id": n} for n in range(101)], "boxes", ["101 boxes", 100]),
+        ("text", "x" * 100_001, "text", ["100,001 characters", "100,000"]),
+        ("text", 5, "text", [5, "text"]),
     ],
 )
-def test_a_wrong_column_is_refused_in_one_sentence(tmp_path, column, value, sentence):
-    found = said(tmp_path, {"image": "a.jpg", "caption": "One", column: value})
-    assert found == f"d.jsonl, line 1, {sentence}"
+def test_a_wrong_column_is_refused_at_its_place(tmp_path, name, value, column, values):
+    record = {"image": "a.jpg", "caption": "One", name: value}
+    source = open_dataset("jsonl", written(tmp_path, "d.jsonl", lines(record)))
+    assert_refused(source.rows(), "d.jsonl", 1, column, *values)
 
 
 def test_one_side_of_the_picture_alone_is_no_size(tmp_path):
