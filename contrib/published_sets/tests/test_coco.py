@@ -7,7 +7,7 @@ import pytest
 
 from judgments.importers import open_candidates, open_dataset
 from judgments.importers.records.rows import CandidateRow, ReferenceRow
-from tests.judgments.files import refusal, written
+from tests.judgments.files import assert_refused, refusal, written
 from tests.refusals import assert_names
 
 IMAGES = [{"id": 9, "file_name": "COCO_9.jpg", "coco_url": "http://x.org/9.jpg"}, {"id": 10}]
@@ -31,38 +31,36 @@ def test_images_are_named_by_id_and_their_pictures_by_file_name(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("annotations", "said"),
+    ("annotations", "line", "column", "values"),
     [
         (
             [{"id": 1, "image_id": 9, "caption": "A dog"}, {"id": 2, "image_id": 9, "caption": " "}],
-            "annotations[1].caption: found an empty text, expected a caption.",
+            1,
+            "annotations[1].caption",
+            ["empty", "caption"],
         ),
-        (
-            [{"id": 1, "image_id": 77, "caption": "A dog"}],
-            'annotations[0].image_id: found 77, expected an id of the list "images".',
-        ),
+        ([{"id": 1, "image_id": 77, "caption": "A dog"}], 1, "annotations[0].image_id", [77, '"images"']),
         (
             [{"id": 1, "image_id": 9, "caption": ["A dog"]}],
-            'annotations[0].caption: found ["A dog"], expected a caption.',
+            1,
+            "annotations[0].caption",
+            ['["A dog"]', "caption"],
         ),
-        (
-            [{"image_id": 9, "caption": "A dog"}],
-            "annotations[0].id: found nothing, expected the annotation's id.",
-        ),
+        ([{"image_id": 9, "caption": "A dog"}], 1, "annotations[0].id", ["nothing", "annotation's id"]),
         (
             [{"id": 1, "image_id": 9, "caption": "A dog"}, {"id": 1, "image_id": 9, "caption": "A cat"}],
-            'annotations[1].id: found "1" a second time, expected every id once, or again with the '
-            "same image and text.",
+            1,
+            "annotations[1].id",
+            ['"1"', "second time", "same image and text"],
         ),
-        (["A dog"], 'annotations[0]: found "A dog", expected an object.'),
-        ({}, "annotations: found {}, expected a list."),
-        ([], "annotations: found an empty list, expected at least one caption."),
+        (["A dog"], 1, "annotations[0]", ['"A dog"', "object"]),
+        ({}, 1, "annotations", ["{}", "list"]),
+        ([], None, "annotations", ["empty list", "at least one caption"]),
     ],
 )
-def test_a_bad_annotation_is_named_by_its_place_in_the_document(tmp_path, annotations, said):
-    joined = refusal(open_dataset("coco", captions(tmp_path, annotations)).references())
-    place = "" if annotations == [] else "line 1, "
-    assert joined == f"captions.json, {place}{said}"
+def test_a_bad_annotation_is_named_by_its_place_in_the_document(tmp_path, annotations, line, column, values):
+    source = open_dataset("coco", captions(tmp_path, annotations))
+    assert_refused(source.references(), "captions.json", line, column, *values)
 
 
 def test_two_images_with_one_id_are_refused(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from judgments.importers import ImportProblem, open_dataset, open_judgments
 from judgments.importers.records.rows import CandidatePairRow, WinnerRow
-from tests.judgments.files import refusal, written
+from tests.judgments.files import assert_refused, refusal, written
 from tests.refusals import assert_names, refuses
 
 PAIR = {
@@ -87,33 +87,21 @@ def test_triplet_votes_of_abstract_are_aggregated_answers_one_a_reference(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "column", "values"),
     [
-        ({"image": "b.jpg"}, 'line 1, image: found "b.jpg", expected an image of references.jsonl.'),
-        ({"kind": "XX"}, 'line 1, kind: found "XX", expected one of HC, HI, HM, MM.'),
-        (
-            {"kind": "MM"},
-            'line 1, kind: found "MM" with sources [6, 3], expected the kind these sources make.',
-        ),
-        ({"first_source": 8}, "line 1, first_source: found 8, expected a source from 1 to 7."),
-        ({"second": ""}, "line 1, second: found an empty text, expected a candidate."),
-        (
-            {"pairwise_votes": [1, 0]},
-            "line 1, pairwise_votes: found [1, 0], expected a list of votes that are 1 or 2.",
-        ),
-        (
-            {"pairwise_votes": [True]},
-            "line 1, pairwise_votes: found [true], expected a list of votes that are 1 or 2.",
-        ),
-        (
-            {"pairwise_votes": None},
-            "line 1, pairwise_votes: found nothing, expected a list of votes that are 1 or 2.",
-        ),
+        ({"image": "b.jpg"}, "image", ['"b.jpg"', "references.jsonl"]),
+        ({"kind": "XX"}, "kind", ['"XX"', "HC, HI, HM, MM"]),
+        ({"kind": "MM"}, "kind", ['"MM"', "[6, 3]"]),
+        ({"first_source": 8}, "first_source", [8, "1 to 7"]),
+        ({"second": ""}, "second", ["empty", "candidate"]),
+        ({"pairwise_votes": [1, 0]}, "pairwise_votes", ["[1, 0]", "votes", "1 or 2"]),
+        ({"pairwise_votes": [True]}, "pairwise_votes", ["[true]", "votes", "1 or 2"]),
+        ({"pairwise_votes": None}, "pairwise_votes", ["nothing", "votes", "1 or 2"]),
     ],
 )
-def test_bad_pairs_are_refused_in_one_sentence(tmp_path, change, said):
+def test_bad_pairs_are_refused_at_their_column(tmp_path, change, column, values):
     source = open_judgments("pascal-50s", folder(tmp_path, PAIR | change), protocol="pairwise")
-    assert refusal(source.judgments()) == f"pairs.jsonl, {said}"
+    assert_refused(source.judgments(), "pairs.jsonl", 1, column, *values)
 
 
 def test_a_pair_that_stands_twice_is_refused(tmp_path):
@@ -145,19 +133,16 @@ def test_votes_must_match_the_references(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("references", "said"),
+    ("references", "column", "values"),
     [
-        ({"image": "a.jpg", "references": []}, "references: found [], expected a list of texts."),
-        (
-            {"image": "a.jpg", "references": ["One", ""]},
-            "references[1]: found an empty text, expected a text.",
-        ),
-        ({"image": "a.jpg", "references": ["One", 2]}, "references[1]: found 2, expected a text."),
+        ({"image": "a.jpg", "references": []}, "references", ["[]", "list of texts"]),
+        ({"image": "a.jpg", "references": ["One", ""]}, "references[1]", ["empty", "text"]),
+        ({"image": "a.jpg", "references": ["One", 2]}, "references[1]", [2, "text"]),
     ],
 )
-def test_bad_references_are_refused(tmp_path, references, said):
+def test_bad_references_are_refused(tmp_path, references, column, values):
     source = open_dataset("pascal-50s", folder(tmp_path, PAIR, references=references))
-    assert refusal(source.references()) == f"references.jsonl, line 1, {said}"
+    assert_refused(source.references(), "references.jsonl", 1, column, *values)
 
 
 def test_pairs_of_an_image_outside_the_data_set_are_refused(tmp_path):

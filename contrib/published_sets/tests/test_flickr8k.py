@@ -8,7 +8,7 @@ import pytest
 
 from judgments.importers import ImportProblem, open_dataset, open_judgments
 from judgments.importers.records.rows import JudgmentRow, ReferenceRow
-from tests.judgments.files import refusal, written
+from tests.judgments.files import assert_refused, refusal, written
 from tests.refusals import assert_names, refuses
 
 TOKENS = "a_1.jpg#0\tA dog runs .\na_1.jpg#1\tA dog .\nb_2.jpg.1#0\tTwo cats\nb_2.jpg.1#1\t Two cats sit .\n"
@@ -19,12 +19,6 @@ def folder(path: Path, tokens: str = TOKENS, **splits: str) -> Path:
     for split, text in splits.items():
         written(path, f"Flickr_8k.{split}Images.txt", text)
     return path
-
-
-def expert(path: Path, text: str, **known: Any) -> str:
-    return refusal(
-        open_judgments("flickr8k-expert", written(path, "ExpertAnnotations.txt", text)).judgments(**known)
-    )
 
 
 def crowd(path: Path, text: str, **known: Any) -> str:
@@ -55,23 +49,19 @@ def test_the_token_file_alone_is_a_data_set_without_splits(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "column", "values"),
     [
-        ("a_1.jpg#0 A dog", ": found 1 cell, expected image.jpg#number, a tab, the caption."),
-        ("a_1.jpg#0\tA dog\truns", ": found 3 cells, expected image.jpg#number, a tab, the caption."),
-        ("a_1.jpg\tA dog", ', caption id: found "a_1.jpg", expected image.jpg#number.'),
-        ("c_3.jpg#0\t ", ", caption: found an empty text, expected a caption."),
-        (
-            "a_1.jpg#0\tA bird",
-            ', caption_id: found "a_1.jpg#0" a second time, expected every id once, or again with the '
-            "same image and text.",
-        ),
-        ("../a.jpg#0\tA dog", ', caption id: found "../a.jpg", expected a name inside the folder of images.'),
+        ("a_1.jpg#0 A dog", None, ["1 cell", "image.jpg#number, a tab"]),
+        ("a_1.jpg#0\tA dog\truns", None, ["3 cells", "image.jpg#number, a tab"]),
+        ("a_1.jpg\tA dog", "caption id", ['"a_1.jpg"', "image.jpg#number"]),
+        ("c_3.jpg#0\t ", "caption", ["empty", "caption"]),
+        ("a_1.jpg#0\tA bird", "caption_id", ['"a_1.jpg#0"', "second time", "same image and text"]),
+        ("../a.jpg#0\tA dog", "caption id", ['"../a.jpg"', "inside the folder"]),
     ],
 )
-def test_bad_caption_lines_are_refused_with_their_line(tmp_path, line, said):
+def test_bad_caption_lines_are_refused_with_their_line(tmp_path, line, column, values):
     source = open_dataset("flickr8k", folder(tmp_path, TOKENS + line + "\n"))
-    assert refusal(source.references()) == f"Flickr8k.token.txt, line 5{said}"
+    assert_refused(source.references(), "Flickr8k.token.txt", 5, column, *values)
 
 
 def test_an_image_in_two_split_lists_is_refused(tmp_path):
@@ -125,36 +115,37 @@ def test_counts_of_yes_and_no_become_as_many_anonymous_raters(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "line", "column", "values"),
     [
-        ("a.jpg\tb.jpg#2\t1\t2\t5\n", 'line 1, grade: found "5", expected a grade from 1 to 4.'),
-        ("a.jpg\tb.jpg#2\t1\t2\tNaN\n", 'line 1, grade: found "NaN", expected a grade from 1 to 4.'),
-        (
-            "a.jpg\tb.jpg#2\t1\t2\n",
-            "line 1: found 4 cells, expected image, caption id and three grades, separated by tabs.",
-        ),
+        ("a.jpg\tb.jpg#2\t1\t2\t5\n", 1, "grade", ['"5"', "1 to 4"]),
+        ("a.jpg\tb.jpg#2\t1\t2\tNaN\n", 1, "grade", ['"NaN"', "1 to 4"]),
+        ("a.jpg\tb.jpg#2\t1\t2\n", 1, None, ["4 cells", "three grades"]),
         (
             "a.jpg\tb.jpg#2\t1\t1\t1\na.jpg\tb.jpg#2\t1\t1\t2\n",
-            "line 2: found a pair that line 1 has already, expected every pair of image and caption once.",
+            2,
+            None,
+            ["line 1", "pair of image and caption"],
         ),
     ],
 )
-def test_bad_grades_are_refused(tmp_path, text, said):
-    assert expert(tmp_path, text) == f"ExpertAnnotations.txt, {said}"
+def test_bad_grades_are_refused(tmp_path, text, line, column, values):
+    source = open_judgments("flickr8k-expert", written(tmp_path, "ExpertAnnotations.txt", text))
+    assert_refused(source.judgments(), "ExpertAnnotations.txt", line, column, *values)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "column", "values"),
     [
-        ("a.jpg\tb.jpg#2\t0.5\t2\t1\n", 'share: found "0.5", expected 2/3, the share of its own counts.'),
-        ("a.jpg\tb.jpg#2\tnan\t2\t1\n", 'share: found "nan", expected 2/3, the share of its own counts.'),
-        ("a.jpg\tb.jpg#2\thalf\t2\t1\n", 'share: found "half", expected a share from 0 to 1.'),
-        ("a.jpg\tb.jpg#2\t0\t0\t0\n", "count: found no judgments, expected at least one yes or no."),
-        ("a.jpg\tb.jpg#2\t1\t3\t-1\n", 'count: found "-1", expected a number of judgments.'),
+        ("a.jpg\tb.jpg#2\t0.5\t2\t1\n", "share", ['"0.5"', "2/3"]),
+        ("a.jpg\tb.jpg#2\tnan\t2\t1\n", "share", ['"nan"', "2/3"]),
+        ("a.jpg\tb.jpg#2\thalf\t2\t1\n", "share", ['"half"', "0 to 1"]),
+        ("a.jpg\tb.jpg#2\t0\t0\t0\n", "count", ["no judgments", "at least one"]),
+        ("a.jpg\tb.jpg#2\t1\t3\t-1\n", "count", ['"-1"', "number of judgments"]),
     ],
 )
-def test_bad_counts_are_refused(tmp_path, text, said):
-    assert crowd(tmp_path, text) == f"CrowdFlowerAnnotations.txt, line 1, {said}"
+def test_bad_counts_are_refused(tmp_path, text, column, values):
+    source = open_judgments("flickr8k-crowd", written(tmp_path, "CrowdFlowerAnnotations.txt", text))
+    assert_refused(source.judgments(), "CrowdFlowerAnnotations.txt", 1, column, *values)
 
 
 def test_judgments_of_unknown_images_and_captions_are_refused(tmp_path):
