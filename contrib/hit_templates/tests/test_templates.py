@@ -13,7 +13,7 @@ from contrib.hit_templates.html.cleaning import clean_filled_page
 from contrib.hit_templates.reading import TemplateProblem, read_template
 from contrib.hit_templates.tests.templating import TONE
 from judgments.kinds.base import RefusedAnswer
-from tests.refusals import assert_names
+from tests.refusals import assert_names, refuses
 
 CELLS = {"id": "a1", "text": "Wunderbar & <schön>"}
 FIELD = '<input name="x" type="text">'
@@ -160,31 +160,31 @@ def test_headings_stand_below_those_of_the_page_without_a_gap():
 
 
 @pytest.mark.parametrize(
-    ("part", "said"),
+    ("part", "values"),
     [
-        ("<script>go()</script>", "A script left out"),
-        ("<script>a()</script><script>b()</script>", "2 scripts left out"),
-        ("<p onclick='go()'>x</p>", "What scripts did on onclick is left out"),
-        ("<style>p{color:red}</style>", "Styles are left out"),
-        ("<p style='position:fixed'>x</p>", "Styles are left out"),
-        ("<iframe src='https://x.example/a'></iframe>", "A frame from elsewhere left out (https://x.example/a)"),
-        ("<form action='https://www.mturk.com/mturk/externalSubmit'>", "The form’s own address (https://www.mturk"),
-        ("<base href='https://x.example'>", "The base address of links is left out"),
-        ("<meta http-equiv='refresh' content='1'>", "(meta refresh) is left out"),
-        ("<svg><circle/></svg>", "Drawings (svg) are left out"),
-        ("<input type='file' name='photo'>", "The field “photo” of type file is left out: files cannot be sent"),
-        ("<crowd-bounding-box name='boxes'></crowd-bounding-box>", "crowd-bounding-box “boxes”"),
-        ("<a href='javascript:go()'>x</a>", "are left out: javascript:go()"),
-        ("<img src='pictures/a.png'>", "are left out: pictures/a.png"),
-        ("<p ${hidden}>x</p>", "A field that stands for an attribute is left out: ${hidden}"),
-        ("<marquee>x</marquee>", "These tags are left out, their text stays: marquee"),
-        ("{{ task.input.text }}", "Liquid"),
-        ("<input type='text'>", "A text field without a name: left out"),
+        ("<script>go()</script>", ["script left out"]),
+        ("<script>a()</script><script>b()</script>", ["2 scripts"]),
+        ("<p onclick='go()'>x</p>", ["onclick"]),
+        ("<style>p{color:red}</style>", ["Styles"]),
+        ("<p style='position:fixed'>x</p>", ["Styles"]),
+        ("<iframe src='https://x.example/a'></iframe>", ["frame", "https://x.example/a"]),
+        ("<form action='https://www.mturk.com/mturk/externalSubmit'>", ["own address", "https://www.mturk"]),
+        ("<base href='https://x.example'>", ["base address"]),
+        ("<meta http-equiv='refresh' content='1'>", ["meta refresh"]),
+        ("<svg><circle/></svg>", ["svg"]),
+        ("<input type='file' name='photo'>", ["“photo”", "type file"]),
+        ("<crowd-bounding-box name='boxes'></crowd-bounding-box>", ["crowd-bounding-box", "“boxes”"]),
+        ("<a href='javascript:go()'>x</a>", ["javascript:go()"]),
+        ("<img src='pictures/a.png'>", ["pictures/a.png"]),
+        ("<p ${hidden}>x</p>", ["attribute", "${hidden}"]),
+        ("<marquee>x</marquee>", ["tags", "marquee"]),
+        ("{{ task.input.text }}", ["Liquid"]),
+        ("<input type='text'>", ["text field without a name"]),
     ],
 )  # fmt: skip
-def test_what_cannot_be_carried_over_is_named_in_a_plain_sentence(part, said):
-    sentences = read_template(part + FIELD).omission_notes
-    assert [one for one in sentences if said in one], sentences
+def test_what_cannot_be_carried_over_is_named_once(part, values):
+    (note,) = read_template(part + FIELD).omission_notes
+    assert_names(note, *values)
 
 
 def test_of_a_template_that_is_carried_over_whole_nothing_is_said():
@@ -192,27 +192,25 @@ def test_of_a_template_that_is_carried_over_whole_nothing_is_said():
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "values"),
     [
-        ("<p>Nothing to answer</p>", "asks nothing that can be answered here"),
-        ("<crowd-polygon name='a'></crowd-polygon>", "These elements need Amazon’s scripts"),
-        ('<input name="a"><input type="radio" name="a" value="1">',
-         "The name 'a' belongs to a text field and to radio buttons; expected a name for each."),
-        ('<input name="a"><input name="a">', "The name 'a' belongs to a text field twice"),
-        ('<input name="a${b}">', "holds a field; expected the same name in every row"),
-        ('<input type="radio" name="a" value="1"><input type="radio" name="a" value="1">', "the option '1' twice"),
-        ('<input type="number" name="a" min="x">', "min of “a” is 'x'; expected a number"),
-        ('<input type="number" name="a" min="5" max="1">', "“a” goes from 5 to 1"),
-        ("<crowd-classifier name='a' categories='y, n'></crowd-classifier>", "expected a list such as ['yes', 'no']"),
-        ("<crowd-classifier categories=\"['a']\"></crowd-classifier>", "<crowd-classifier> has no name"),
-        ("<div>" * 300 + FIELD, "deep in each other; expected at most 100"),
-        ("x" * 100_001, "100,001 characters; expected at most 100,000"),
+        ("<p>Nothing to answer</p>", ["asks nothing"]),
+        ("<crowd-polygon name='a'></crowd-polygon>", ["Amazon’s scripts", "crowd-polygon"]),
+        ('<input name="a"><input type="radio" name="a" value="1">', ["'a'", "a text field and to radio buttons"]),
+        ('<input name="a"><input name="a">', ["'a'", "a text field twice"]),
+        ('<input name="a${b}">', ["a${b}", "same name in every row"]),
+        ('<input type="radio" name="a" value="1"><input type="radio" name="a" value="1">', ["option '1' twice"]),
+        ('<input type="number" name="a" min="x">', ["min of “a”", "'x'", "number"]),
+        ('<input type="number" name="a" min="5" max="1">', ["“a”", "5 to 1"]),
+        ("<crowd-classifier name='a' categories='y, n'></crowd-classifier>", ["'y, n'", "['yes', 'no']"]),
+        ("<crowd-classifier categories=\"['a']\"></crowd-classifier>", ["<crowd-classifier>", "no name"]),
+        ("<div>" * 300 + FIELD, ["deep", "at most 100"]),
+        ("x" * 100_001, ["100,001 characters", "at most 100,000"]),
     ],
 )  # fmt: skip
-def test_a_template_that_cannot_be_used_is_refused_in_one_sentence(source, said):
-    with pytest.raises(TemplateProblem) as caught:
+def test_a_template_that_cannot_be_used_is_refused_by_what_is_wrong(source, values):
+    with refuses(TemplateProblem, *values):
         read_template(source)
-    assert said in str(caught.value)
 
 
 @pytest.mark.parametrize("evil", EVIL)
@@ -307,37 +305,30 @@ def test_an_answer_is_kept_name_by_name_and_constants_are_the_templates_own():
 
 
 @pytest.mark.parametrize(
-    ("sent", "said"),
+    ("sent", "values"),
     [
-        ({}, "expected an answer to “tone”"),
-        ({"tone": ""}, "expected an answer to “tone”"),
-        ({"tone": "maybe"}, "expected one of these values for “tone”: pos, neg"),
-        ({"tone": ["pos"]}, "expected one of these values for “tone”: pos, neg"),
-        ({"tone": "pos", "mood": "x"}, "“mood” is not a question of the form; expected tone, flags"),
-        (
-            {"tone": "pos", "flags": "rude"},
-            "expected a list of values for “flags”; allowed values: irony, rude",
-        ),
-        ({"tone": "pos", "flags": ["kind"]}, "expected a list of values for “flags”; allowed values:"),
-        ({"tone": "pos", "age": 121}, "expected a number from 0 to 120 for “age”"),
-        ({"tone": "pos", "age": 1.5}, "expected a number from 0 to 120 for “age”"),
-        ({"tone": "pos", "age": "41"}, "expected a number from 0 to 120 for “age”"),
-        ({"tone": "pos", "age": True}, "expected a number from 0 to 120 for “age”"),
-        ({"tone": "pos", "age": float("nan")}, "expected a number from 0 to 120 for “age”"),
-        (
-            {"tone": "pos", "why": "x" * 201},
-            "expected a shorter text for “why” (maximum number of characters: 200)",
-        ),
-        ({"tone": "pos", "why": "a\x00b"}, "expected a text without control characters for “why”"),
-        ({"tone": "pos", "why": 5}, "expected a text for “why”"),
-        ([], "expected an object with tone"),
-        ({1: 2}, "expected an object with tone"),
+        ({}, ["an answer to “tone”"]),
+        ({"tone": ""}, ["an answer to “tone”"]),
+        ({"tone": "maybe"}, ["one of", "“tone”", "pos, neg"]),
+        ({"tone": ["pos"]}, ["one of", "“tone”", "pos, neg"]),
+        ({"tone": "pos", "mood": "x"}, ["“mood”", "tone, flags"]),
+        ({"tone": "pos", "flags": "rude"}, ["a list", "“flags”", "irony, rude"]),
+        ({"tone": "pos", "flags": ["kind"]}, ["a list", "“flags”", "irony, rude"]),
+        ({"tone": "pos", "age": 121}, ["0 to 120", "“age”"]),
+        ({"tone": "pos", "age": 1.5}, ["0 to 120", "“age”"]),
+        ({"tone": "pos", "age": "41"}, ["0 to 120", "“age”"]),
+        ({"tone": "pos", "age": True}, ["0 to 120", "“age”"]),
+        ({"tone": "pos", "age": float("nan")}, ["0 to 120", "“age”"]),
+        ({"tone": "pos", "why": "x" * 201}, ["shorter", "“why”", 200]),
+        ({"tone": "pos", "why": "a\x00b"}, ["control characters", "“why”"]),
+        ({"tone": "pos", "why": 5}, ["a text for “why”"]),
+        ([], ["object", "tone"]),
+        ({1: 2}, ["object", "tone"]),
     ],
 )
-def test_what_is_no_answer_is_refused_by_name(sent, said):
-    with pytest.raises(ValueError) as caught:
+def test_what_is_no_answer_is_refused_by_name(sent, values):
+    with refuses(ValueError, *values):
         checked_answer(questions(), sent)
-    assert said in str(caught.value)
 
 
 def test_a_worker_reads_what_is_missing_in_the_words_of_the_page():
