@@ -40,6 +40,7 @@ from judgments.models import Caption, Job
 from quorum.metrics import score
 from tests.annotation.foreign_pages import english_on
 from tests.doors import signed_in
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
 
@@ -130,34 +131,36 @@ def test_a_file_is_read_in_pieces_of_any_size(size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "values"),
     [
-        (b"", "not COCO results JSON"),
-        (b"{}", "not COCO results JSON"),
-        (b"[", "not COCO results JSON"),
-        (b"[1 2]", "Entry 1 is not an object"),
-        (b"[NaN]", "Entry 1 is not an object"),
-        (b"[" * 200_000, "nested too deeply"),
-        (b'[{"image_id": NaN, "caption": "a"}]', "Entry 1 needs an “image_id”"),
-        (b'[{"image_id": true, "caption": "a"}]', "Entry 1 needs an “image_id”"),
-        (b'[{"image_id": 1' + b"0" * 5000 + b', "caption": "a"}]', "not COCO results JSON"),
-        (b'[{"image_id": 1, "caption": 2}]', "Entry 1 has no caption"),
-        (b'[{"image_id": 1, "caption": null}]', "Entry 1 has no caption"),
-        (b'[{"image_id": 1, "caption": "\\ud800"}]', "contains an invalid character"),
-        (b'[{"image_id": 1, "caption": "' + b"a" * 1001 + b'"}]', "1001 characters"),
-        (b'[{"image_id": 1, "caption": "' + b"a" * 200_000 + b'"}]', "not COCO results JSON"),
-        (b'[{"image_id": 1, "caption": "\xff"}]', "not UTF-8"),
-        (json.dumps(GOOD).encode() + b"[]", "has content after the end"),
-        (GOOD[:3], "Captions in the file: 3 of 5. The first images without a caption: '2', '4'."),
-        ([*GOOD, {"image_id": 3, "caption": "again"}], "more than one caption for each of these images: '3'"),
-        ([*GOOD, {"image_id": "x", "caption": "?"}], "not in the challenge: 'x'"),
-        ([{"image_id": n, "caption": "?"} for n in range(10, 90)], "'10', '11', '12', …"),
+        (b"", ["COCO results JSON"]),
+        (b"{}", ["COCO results JSON"]),
+        (b"[", ["COCO results JSON"]),
+        (b"[1 2]", ["Entry 1", "object"]),
+        (b"[NaN]", ["Entry 1", "object"]),
+        (b"[" * 200_000, ["nested too deeply"]),
+        (b'[{"image_id": NaN, "caption": "a"}]', ["Entry 1", "“image_id”"]),
+        (b'[{"image_id": true, "caption": "a"}]', ["Entry 1", "“image_id”"]),
+        (b'[{"image_id": 1' + b"0" * 5000 + b', "caption": "a"}]', ["COCO results JSON"]),
+        (b'[{"image_id": 1, "caption": 2}]', ["Entry 1", "no caption"]),
+        (b'[{"image_id": 1, "caption": null}]', ["Entry 1", "no caption"]),
+        (b'[{"image_id": 1, "caption": "\\ud800"}]', ["invalid character"]),
+        (b'[{"image_id": 1, "caption": "' + b"a" * 1001 + b'"}]', [1001]),
+        (b'[{"image_id": 1, "caption": "' + b"a" * 200_000 + b'"}]', ["COCO results JSON"]),
+        (b'[{"image_id": 1, "caption": "\xff"}]', ["UTF-8"]),
+        (json.dumps(GOOD).encode() + b"[]", ["after the end"]),
+        (GOOD[:3], ["3 of 5", "'2', '4'"]),
+        ([*GOOD, {"image_id": 3, "caption": "again"}], ["more than one caption", "'3'"]),
+        ([*GOOD, {"image_id": "x", "caption": "?"}], ["not in the challenge", "'x'"]),
+        (
+            [{"image_id": n, "caption": "?"} for n in range(10, 90)],
+            ["not in the challenge", "'10', '11', '12'"],
+        ),
     ],
 )
-def test_a_file_that_cannot_be_scored_is_refused_in_a_sentence(content: Any, said: str) -> None:
-    with pytest.raises(SubmissionRefused) as refused:
+def test_a_file_that_cannot_be_scored_is_refused_by_what_is_wrong(content: Any, values: list[object]) -> None:
+    with refuses(SubmissionRefused, *values):
         read(content, 60_000)
-    assert said in str(refused.value)
 
 
 @time_machine.travel(
@@ -170,11 +173,11 @@ def test_limits_count_stored_captions_alone_and_days_are_those_of_utc() -> None:
     first = submit(challenge, ada, 1)
     assert submit(challenge, ada, 1).pk == first.pk  # the same captions
     submit(challenge, ada, 2)
-    with pytest.raises(LimitReached, match=r"Your submissions today \(UTC\): 2\."):
+    with refuses(LimitReached, "today", 2):
         submit(challenge, ada, 3)
     Submission.objects.update(day=timezone.now().date() - timedelta(days=1))
     submit(challenge, ada, 3)
-    with pytest.raises(LimitReached, match="submissions: 3"):
+    with refuses(LimitReached, 3):
         submit(challenge, ada, 4)
     submit(challenge, participant("grace"), 4)
 
