@@ -64,37 +64,30 @@ def test_an_answer_is_spans_in_code_points_and_a_score() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "asked", "said"),
+    ("given", "asked", "values"),
     [
-        ([], {}, 'expected {"spans": [...], "score": 0 to 100}'),
-        ({"spans": [], "score": 1, "more": 1}, {}, "expected {"),
-        ({"spans": [], "score": 50}, {"score": False}, 'expected {"spans": [...]}'),
-        ({"spans": []}, {}, "score is missing; expected a whole number from 0 to 100"),
-        ({"spans": [], "score": True}, {}, "expected a whole number from 0 to 100"),
-        ({"spans": [], "score": 101}, {}, "expected a whole number from 0 to 100"),
-        (
-            {"spans": [{**MINOR, "end": 28}], "score": 1},
-            {},
-            "from 4 to 28 is not valid; positions run from 0 to 26",
-        ),
-        ({"spans": [{**MINOR, "start": 8}], "score": 1}, {}, "from 8 to 8 is not valid"),
-        ({"spans": [{**MINOR, "start": None}], "score": 1}, {}, "from None to 8 is not valid"),
-        ({"spans": [LACKING], "score": 1}, {"missing": False}, "from None to None is not valid"),
-        ({"spans": [{**MINOR, "severity": "critical"}], "score": 1}, {}, "critical; expected minor, major"),
-        ({"spans": [MINOR], "score": 1}, {"categories": "mqm"}, "expected category, end, severity, start"),
-        (
-            {"spans": [{**MINOR, "category": "x"}], "score": 1},
-            {"categories": "mqm"},
-            "category of a span is x",
-        ),
-        ({"spans": ["a"], "score": 1}, {}, "a span has unexpected keys"),
-        ({"spans": [MINOR] * 201, "score": 1}, {}, "at most 200 spans"),
+        ([], {}, ['{"spans": [...], "score": 0 to 100}']),
+        ({"spans": [], "score": 1, "more": 1}, {}, ['{"spans": [...], "score": 0 to 100}']),
+        ({"spans": [], "score": 50}, {"score": False}, ['{"spans": [...]}']),
+        ({"spans": []}, {}, ["score is missing", "0 to 100"]),
+        ({"spans": [], "score": True}, {}, ["a whole number from 0 to 100"]),
+        ({"spans": [], "score": 101}, {}, ["a whole number from 0 to 100"]),
+        ({"spans": [{**MINOR, "end": 28}], "score": 1}, {}, ["4 to 28", "0 to 26"]),
+        ({"spans": [{**MINOR, "start": 8}], "score": 1}, {}, ["8 to 8"]),
+        ({"spans": [{**MINOR, "start": None}], "score": 1}, {}, ["None to 8"]),
+        ({"spans": [LACKING], "score": 1}, {"missing": False}, ["None to None"]),
+        ({"spans": [{**MINOR, "severity": "critical"}], "score": 1}, {}, ["severity", "critical", "minor, major"]),
+        ({"spans": [MINOR], "score": 1}, {"categories": "mqm"}, ["category, end, severity, start"]),
+        ({"spans": [{**MINOR, "category": "x"}], "score": 1}, {"categories": "mqm"}, ["category", "x"]),
+        ({"spans": ["a"], "score": 1}, {}, ["unexpected keys"]),
+        ({"spans": [MINOR] * 201, "score": 1}, {}, ["at most 200"]),
     ],
-)
-def test_what_is_no_answer_is_refused_in_a_sentence(given: Any, asked: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError) as caught:
+)  # fmt: skip
+def test_what_is_no_answer_is_refused_by_what_is_wrong(
+    given: Any, asked: dict[str, Any], values: list[object]
+) -> None:
+    with refuses(ValueError, *values):
         check(given, **asked)
-    assert said in str(caught.value)
 
 
 def test_a_plain_form_marks_words_and_neighbours_become_one_span() -> None:
