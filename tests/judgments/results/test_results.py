@@ -18,7 +18,7 @@ from judgments.importers.records.columns import Columns
 from judgments.importers.records.csv_records import read_csv
 from judgments.importers.records.rows import JudgmentRow
 from tests.judgments.results.result_files import OLD_ROW, csv_file, csv_text, old_header, old_line, row_with
-from tests.refusals import assert_names
+from tests.refusals import assert_names, refuses
 
 
 def rows_of(folder: Path, text: str | bytes, **columns: str) -> list[JudgmentRow]:
@@ -87,42 +87,48 @@ def test_line_breaks_in_answers_do_not_shift_the_line_numbers(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "line", "column", "values"),
     [
-        ("", "results.csv, line 1: found no header, expected a header with"),
-        ("image,caption\na,b\n", 'results.csv, --map: found the unknown column "WorkerId", expected'),
-        ("HITId,Answer.choice\nH,left\n", 'results.csv, --map: found the unknown column "WorkerId", expected'),
-        ("WorkerId,workerid\n", "results.csv, line 1, WorkerId: found this column twice in the header"),
-        ("WorkerId,HITId\nA\n", "results.csv, line 2: found 1 cell, expected 2 as in the header"),
-        ('WorkerId,HITId\nA,"H\n', "results.csv, line 2: found a quotation mark that is never closed"),
-        ('WorkerId,HITId\nA,"H"x\n', "results.csv, line 2: found text behind a closing quotation mark"),
-        ("WorkerId,HITId\nA,H\0\n", "results.csv, line 2: found a NUL character, expected text."),
-        (b"WorkerId,HITId\nA,caf\xe9\n", "results.csv, line 2: found byte 0xE9"),
-        ('"' * 300_000, "results.csv, line 1: found"),
-        ("WorkerId\n" + "x" * 200_000, "results.csv, line 2: found a cell of more than 131,072 characters"),
+        ("", 1, None, ["no header"]),
+        ("image,caption\na,b\n", None, "--map", ['"WorkerId"']),
+        ("HITId,Answer.choice\nH,left\n", None, "--map", ['"WorkerId"']),
+        ("WorkerId,workerid\n", 1, "WorkerId", ["column twice"]),
+        ("WorkerId,HITId\nA\n", 2, None, ["1 cell", "2 as in the header"]),
+        ('WorkerId,HITId\nA,"H\n', 2, None, ["a quotation mark", "never closed"]),
+        ('WorkerId,HITId\nA,"H"x\n', 2, None, ["a closing quotation mark"]),
+        ("WorkerId,HITId\nA,H\0\n", 2, None, ["NUL"]),
+        (b"WorkerId,HITId\nA,caf\xe9\n", 2, None, ["0xE9"]),
+        ('"' * 300_000, 1, None, []),
+        ("WorkerId\n" + "x" * 200_000, 2, None, ["131,072"]),
         (
             'workerid\t"answers[question_id answer_value]"\nA\tq\t1\t\tlost\n',
-            "results.csv, line 2, answers[question_id answer_value]: found a value without a name before it",
+            2,
+            "answers[question_id answer_value]",
+            ["without a name"],
         ),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_result_file_is_refused_with_its_place(
-    tmp_path: Path, text: str | bytes, sentence: str
+    tmp_path: Path, text: str | bytes, line: int | None, column: str | None, values: list[str]
 ) -> None:
-    assert refused(tmp_path, text).startswith(sentence)
+    with refuses(ImportProblem, *values, line=line, column=column):
+        rows_of(tmp_path, text)
 
 
 @pytest.mark.parametrize(
-    ("cells", "sentence"),
+    ("cells", "column", "values"),
     [
-        ({"SubmitTime": "soon"}, 'SubmitTime: found "soon", expected a time with its zone'),
-        ({"WorkTimeInSeconds": "-4"}, "WorkTimeInSeconds (wall_seconds): found -4, expected a number of seconds"),
-        ({"Answer__taskAnswers": "[{"}, "Answer.taskAnswers: found text that is not JSON"),
-        ({"Answer__taskAnswers": '[{"a": "1"}, {"a": "2"}]'}, "Answer.taskAnswers: found the field 'Answer.a' twice"),
+        ({"SubmitTime": "soon"}, "SubmitTime", ['"soon"', "time with its zone"]),
+        ({"WorkTimeInSeconds": "-4"}, "WorkTimeInSeconds (wall_seconds)", [-4, "number of seconds"]),
+        ({"Answer__taskAnswers": "[{"}, "Answer.taskAnswers", ["not JSON"]),
+        ({"Answer__taskAnswers": '[{"a": "1"}, {"a": "2"}]'}, "Answer.taskAnswers", ["'Answer.a' twice"]),
     ],
-)  # fmt: skip
-def test_a_cell_that_does_not_fit_is_refused(tmp_path: Path, cells: dict[str, str], sentence: str) -> None:
-    assert f"line 2, {sentence}" in refused(tmp_path, csv_text(row_with(**cells)))
+)
+def test_a_cell_that_does_not_fit_is_refused(
+    tmp_path: Path, cells: dict[str, str], column: str, values: list[object]
+) -> None:
+    with refuses(ImportProblem, *values, line=2, column=column):
+        rows_of(tmp_path, csv_text(row_with(**cells)))
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
