@@ -1,4 +1,4 @@
-"""Write tests/sentences.txt, the messages of errors by module and class: ``python -m scripts.sentences``.
+"""Write tests/sentences.txt, the messages of errors and notes by module: ``python -m scripts.sentences``.
 
 Tests check only the class, field and values of an error. The file shows changes of messages. It is made from the syntax
 trees of the code, so that messages have placeholders as in the code::
@@ -20,9 +20,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("annotation", "common", "config", "contrib", "evaluation", "judgments", "quorum", "quorum_client")
 CATALOGUE = ROOT / "tests" / "sentences.txt"
-FILE_HEADER = "What errors say. `python -m scripts.sentences` writes this file; read what it changes.\n"
-# Where constants are reasons for undefined figures, and sentences about what is left out of a template.
-REASON_PATHS = ("quorum/metrics/", "quorum/statistics/", "contrib/hit_templates/html/omissions.py")
+FILE_HEADER = "What errors and notes say. `python -m scripts.sentences` writes it; read what it changes.\n"
+# Folders whose constants are reasons for undefined figures.
+NUMERIC_FOLDERS = ("quorum/metrics/", "quorum/statistics/")
 # Functions and classes that raise or report errors, beside the exceptions in the code and functions with `expected`.
 REPORTERS = {"CommandError", "Error", "ValidationError", "Warning", "add_error", "error", "exit", "problem"}
 Scope = ast.Module | ast.FunctionDef  # where names are assigned
@@ -35,9 +35,7 @@ def catalogue() -> str:
     trees = {file.relative_to(ROOT).as_posix(): ast.parse(file.read_bytes()) for file in files}
     errors, lines = error_names(trees.values()), [FILE_HEADER]
     for path, tree in trees.items():
-        messages = set(sentences(tree, errors, (tree,)))
-        if path.startswith(REASON_PATHS):
-            messages.update(reasons(tree))
+        messages = {*sentences(tree, errors, (tree,)), *constants(tree, path)}
         lines += [f"\n{path}\n"] if messages else []
         for error, entries in groupby(sorted(messages), key=lambda pair: pair[0]):
             lines += [f"  {error}\n", *(f"    {sentence}\n" for _, sentence in entries)]
@@ -82,9 +80,7 @@ def sentences(
                 yield node.name, str(value.value)
     call = node.exc if isinstance(node, ast.Raise) else node
     if isinstance(call, ast.Call):
-        name = last_name(call.func)
-        if name == "__init__":  # super().__init__ in a class of errors
-            name = error_class
+        name = last_name(call.func).replace("__init__", error_class)  # super().__init__ in a class of errors
         if isinstance(node, ast.Raise) or name in errors or "expected" in [k.arg for k in call.keywords]:
             message = message_of(call, scopes)
             if message:
@@ -103,24 +99,25 @@ def message_of(call: ast.Call, scopes: tuple[Scope, ...]) -> str:
     return " | ".join(text.replace("\n", "\\n") for text in dict.fromkeys(texts) if " " in text)
 
 
-def reasons(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield the sentences among a module's constants, as (name, sentence)."""
+def constants(tree: ast.Module, path: str) -> Iterator[tuple[str, str]]:
+    """Yield a module's constants called notes or sentences, and reasons for undefined figures, as (name, sentence)."""
+    numeric = path.startswith(NUMERIC_FOLDERS)
     for name, values in assigned_values(tree).items():
-        if name.endswith("SENTENCES") or (name.isupper() and isinstance(values[0], ast.Constant)):
+        is_reason = numeric and name.isupper() and isinstance(values[0], ast.Constant)
+        if is_reason or name.endswith(("SENTENCES", "NOTES")):
             yield from ((name, text) for text in literals(values[0], {}) if text.count(" ") > 1)
 
 
 @cache
 def assigned_values(scope: Scope) -> Values:
     """Return the values that a module or function assigns to names, and what functions return, by name."""
-    values_by_name: dict[str, list[ast.expr]] = {}
+    values: dict[str, list[ast.expr]] = {}
     for node in scope.body if isinstance(scope, ast.Module) else ast.walk(scope):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            values_by_name.setdefault(node.targets[0].id, []).append(node.value)
+            values.setdefault(node.targets[0].id, []).append(node.value)
         elif isinstance(node, ast.FunctionDef) and isinstance(scope, ast.Module):
-            returns = [part.value for part in ast.walk(node) if isinstance(part, ast.Return) and part.value]
-            values_by_name[node.name] = returns
-    return values_by_name
+            values[node.name] = [n.value for n in ast.walk(node) if isinstance(n, ast.Return) and n.value]
+    return values
 
 
 def literals(node: ast.AST, values: Values) -> Iterator[str]:
