@@ -58,7 +58,7 @@ def test_a_box_that_sticks_out_by_a_hair_is_cut_off_at_the_edge(tmp_path):
 def test_an_image_with_a_text_needs_no_caption(tmp_path):
     source = open_dataset("csv", written(tmp_path, "d.csv", "image,text\na.jpg,News of the day\n"))
     assert list(source.rows()) == [ImageRow("a.jpg", "News of the day")]
-    assert source.notes.sentences() == ["Items that have a source text but no references: 1."]
+    assert (source.notes["text-alone"], len(source.notes.sentences())) == (1, 1)
     with_caption = rows(tmp_path, "image,text,caption\na.jpg,News,\na.jpg,,A dog\n", "e.csv")
     assert [type(row).__name__ for row in with_caption] == ["ImageRow", "ReferenceRow"]
 

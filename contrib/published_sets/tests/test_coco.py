@@ -27,7 +27,7 @@ def test_images_are_named_by_id_and_their_pictures_by_file_name(tmp_path):
         ReferenceRow("9", "A dog\nruns ", "1", 0, url="http://x.org/9.jpg", file="COCO_9.jpg"),
         ReferenceRow("9", "A dog", "2", 1, url="http://x.org/9.jpg", file="COCO_9.jpg"),
     ]
-    assert source.notes.sentences() == ["Items without texts, left out: 1."]
+    assert (source.notes["no-captions"], len(source.notes.sentences())) == (1, 1)
 
 
 @pytest.mark.parametrize(

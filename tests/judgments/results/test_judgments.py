@@ -67,7 +67,7 @@ def test_answers_of_rejected_assignments_are_kept_and_not_used(tmp_path: Path) -
         "mturk", path, protocol="pairwise", mapping=ColumnMapping(columns=PAIR, values=SIDES)
     )
     assert [row.used for row in source.judgments()] == [False]
-    assert source.notes.sentences() == ["Answers of rejected assignments, which are stored but not used: 1."]
+    assert (source.notes["rejected-assignment"], len(source.notes.sentences())) == (1, 1)
 
 
 def test_a_hit_that_asked_several_things_is_read_by_number(tmp_path: Path) -> None:
