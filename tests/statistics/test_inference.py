@@ -770,7 +770,7 @@ def test_best_worst_scores_have_intervals_of_their_showings() -> None:
     alone = best_worst_scores(shown, best, worst, clusters={"rater": rater * 0})
     assert "there is 1 rater" in alone.reason
     assert np.isnan(best_worst_scores(shown, best, worst).low).all()
-    with pytest.raises(BadShape, match="has 2 entries, expected 60"):
+    with refuses(BadShape, "rater", 2, 60):
         best_worst_scores(shown, best, worst, clusters={"rater": [1, 2]})
 
 

@@ -216,7 +216,7 @@ def test_one_system_has_no_order_and_lengths_must_agree() -> None:
         found = order_correlation([pair[0] for pair in systems], [pair[1] for pair in systems])
         assert math.isnan(found.value)
         assert found.reason == NO_ORDER
-    with pytest.raises(BadShape, match="2 entries and first 1"):
+    with refuses(BadShape, "first", 2, 1):
         order_correlation([one], [rank, rank])
     with pytest.raises(BadOption, match="pearson"):
         order_correlation([one, other], [rank, rank], "pearson")

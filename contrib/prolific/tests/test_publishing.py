@@ -334,7 +334,7 @@ def test_only_who_fulfils_what_is_asked_sees_the_study(prolific: ProlificEmulato
     }
     prolific.world.people |= {name: FIT | other for name, other in others.items()} | {"aa6": FIT}
     for name in others:
-        with pytest.raises(Refusal, match=f"{name} does not see"):
+        with refuses(Refusal, name, "not see"):
             panel.arrive(name)
     submission, _address = prolific.enter(panel.publication.external_id, "aa6")
     ids = {"PROLIFIC_PID": "aa6", "STUDY_ID": panel.publication.external_id, "SESSION_ID": submission}

@@ -71,7 +71,7 @@ def test_a_list_of_ids_may_be_there_before_the_study_is_opened(prolific: Prolifi
     panel = Panel(study, prolific)
     panel.arrive("aa1")
     for name in ("aa2", "aa3"):
-        with pytest.raises(Refusal, match=f"{name} does not see"):
+        with refuses(Refusal, name, "not see"):
             panel.arrive(name)
 
 
