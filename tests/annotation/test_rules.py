@@ -27,6 +27,7 @@ from annotation.quality.detectors.runs import (
 from annotation.quality.detectors.schedule import alpha_share, look_schedule, pages_since_look
 from contrib.replays.page_replays import JudgmentLog, control_history, examine_latest_page
 from contrib.replays.submitted_pages import SubmittedPage
+from tests.refusals import assert_names, refuses
 
 TRIPLET = AnswerFormat.from_values((1, 2), level="nominal", has_sides=True)
 RELEVANCE = AnswerFormat.from_values((0, 1), level="nominal", has_sides=False)
@@ -94,8 +95,8 @@ def drawn(seed: int, n: int, chance: float = 0.5) -> np.ndarray:
 def test_always_the_left_is_found_on_the_first_page() -> None:
     found = make_rule("side-bias", {}).examine(of([1.0] * 20))
     assert found is not None
-    assert "Answers that chose the left option: 20 of 20." in found.sentence
-    assert found.judgments == 20
+    assert (found.evidence["left"], found.evidence["n"], found.judgments) == (20, 20, 20)
+    assert_names(found.sentence, "left", "20 of 20")
     # half of alpha is spent on the first look
     assert found.evidence["level"] == 0.0005
 
@@ -123,7 +124,8 @@ def test_the_same_box_over_and_over_is_found_where_others_differ() -> None:
     others = {unit: [(float(yes), 5.0)] * 2 for unit, yes in enumerate(truth)}
     found = make_rule("straight-lining", {}).examine(of([0.0] * 60, answers=RELEVANCE, others=others))
     assert found is not None
-    assert "Longest run of equal answers: 60 of 60." in found.sentence
+    assert (found.evidence["run"], found.evidence["n"]) == (60, 60)
+    assert_names(found.sentence, "60 of 60")
 
 
 def test_the_same_box_is_no_fault_where_everybody_ticks_it() -> None:
@@ -168,7 +170,8 @@ def test_two_grades_in_turn_are_found_and_a_page_of_all_grades_is_left_out() -> 
 def test_answers_under_the_floor_are_too_fast() -> None:
     found = make_rule("too-fast", {"seconds": 1.0}).examine(of([1.0, 2.0] * 10, seconds=[0.5] * 20))
     assert found is not None
-    assert "Answers that took less than 1 s: 20 of 20." in found.sentence
+    assert (found.evidence["fast"], found.evidence["n"]) == (20, 20)
+    assert_names(found.sentence, "1 s", "20 of 20")
     assert make_rule("too-fast", {"seconds": 0.4}).examine(of([1.0, 2.0] * 10, seconds=[0.5] * 20)) is None
 
 
@@ -228,10 +231,8 @@ def test_a_share_of_control_items_below_the_threshold_is_found_when_it_is_sure()
     half = [1.0, 0.0] * 15
     found = make_rule("control-accuracy", {}).examine(of([1.0] * 30, right=half))
     assert found is not None
-    assert (
-        "Check questions right: 15 of 30 (50\N{NO-BREAK SPACE}%); the pass mark is 70\N{NO-BREAK SPACE}%."
-        in found.sentence
-    )
+    assert (found.evidence["right"], found.evidence["n"]) == (15, 30)
+    assert_names(found.sentence, "15 of 30", 50, 70)
     unlucky = [1.0] * 6 + [0.0] * 4
     assert make_rule("control-accuracy", {}).examine(of([1.0] * 10, right=unlucky)) is None
 
@@ -271,24 +272,19 @@ def test_open_answers_without_values_or_times_accuse_nobody(name: str, answers: 
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "said"),
+    ("name", "settings", "values"),
     [
-        ("too-slow", {}, "there is no detector 'too-slow'; expected one of too-fast, straight-lining"),
-        (
-            "side-bias",
-            {"alfa": 0.1},
-            "side-bias has no setting 'alfa'; its settings are least, alpha, tolerance",
-        ),
-        ("side-bias", {"alpha": 0.9}, "alpha of side-bias is 0.9; expected less than or equal to 0.2"),
-        ("too-fast", {"least": 0}, "least of too-fast is 0; expected greater than or equal to 1"),
+        ("too-slow", {}, ["'too-slow'", "too-fast, straight-lining"]),
+        ("side-bias", {"alfa": 0.1}, ["'alfa'", "least, alpha, tolerance"]),
+        ("side-bias", {"alpha": 0.9}, ["alpha", 0.9, "equal to 0.2"]),
+        ("too-fast", {"least": 0}, ["least", "is 0", "equal to 1"]),
     ],
 )
 def test_settings_that_are_none_are_refused_by_name(
-    name: str, settings: dict[str, object], said: str
+    name: str, settings: dict[str, object], values: list[object]
 ) -> None:
-    with pytest.raises(ValueError, match=name) as refused:
+    with refuses(ValueError, name, *values):
         make_rule(name, settings)
-    assert said in str(refused.value)
 
 
 def test_tails_are_those_of_the_binomial() -> None:

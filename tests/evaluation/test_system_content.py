@@ -395,53 +395,40 @@ def test_captions_have_the_fingerprint_that_they_have_alone(street: StudyOf, tmp
 
 
 @pytest.mark.parametrize(
-    ("rows", "name", "sentence"),
+    ("rows", "name", "values"),
     [
-        (
-            "image,boxes\na.jpg,2 9\n",
-            "c.csv",
-            "line 2, boxes: found \"9\", expected boxes of image \"a.jpg\": 0, 1, 2, 3, 4, 5",
-        ),
-        ("image,boxes\nd.jpg,2\n", "c.csv", "line 2, image: found \"d.jpg\""),
+        ("image,boxes\na.jpg,2 9\n", "c.csv", ["line 2, boxes", '"9"', '"a.jpg"', "0, 1, 2, 3, 4, 5"]),
+        ("image,boxes\nd.jpg,2\n", "c.csv", ["line 2, image", '"d.jpg"']),
         (
             "image,boxes\na.jpg,2\na.jpg,3\n",
             "c.csv",
-            "line 3, boxes: found other boxes of image \"a.jpg\" than before, expected one list an image",
+            ["line 3, boxes", '"a.jpg"', "one list an image"],
         ),
-        (
-            '{"image": "a.jpg", "boxes": "2 3"}\n',
-            "c.jsonl",
-            "line 1, boxes: found \"2 3\", expected a list of at most 1,000 boxes, or nothing",
-        ),
+        ('{"image": "a.jpg", "boxes": "2 3"}\n', "c.jsonl", ["line 1, boxes", '"2 3"', "1,000 boxes"]),
         (
             '{"image": "a.jpg", "boxes": [{"id": 2}]}\n',
             "c.jsonl",
-            "line 1, boxes: found {\"id\": 2}, expected a box's id",
+            ["line 1, boxes", '{"id": 2}', "a box's id"],
         ),
-        (
-            '{"image": "a.jpg", "keywords": [" "]}\n',
-            "c.jsonl",
-            "line 1, keywords: found an empty text, expected a keyword",
-        ),
+        ('{"image": "a.jpg", "keywords": [" "]}\n', "c.jsonl", ["line 1, keywords", "empty", "a keyword"]),
         (
             f"image,keywords\na.jpg,{'x' * 201}\n",
             "c.csv",
-            "line 2, keywords: found a keyword of 201 characters, expected at most 200 characters",
+            ["line 2, keywords", "201 characters", "200 characters"],
         ),
         (
             f"image,keywords\na.jpg,{';'.join(map(str, range(1001)))}\n",
             "c.csv",
-            "line 2, keywords: found 1,001 of them, expected a list of at most 1,000 keywords, or nothing",
+            ["line 2, keywords", "1,001", "1,000 keywords"],
         ),
-        ("image,score\na.jpg,1\n", "c.csv", "line 1, caption: found no such field"),
+        ("image,score\na.jpg,1\n", "c.csv", ["line 1, caption", "no such field"]),
     ],
-)  # fmt: skip
-def test_a_wrong_file_is_refused_in_one_sentence(
-    street: StudyOf, tmp_path: Path, rows: str, name: str, sentence: str
+)
+def test_a_wrong_file_is_refused_at_its_place(
+    street: StudyOf, tmp_path: Path, rows: str, name: str, values: list[str]
 ) -> None:
-    with pytest.raises(CommandError) as refused:
+    with refuses(CommandError, name, *values):
         imported(street, tmp_path, "alpha", rows, name)
-    assert sentence in str(refused.value)
     assert not System.objects.exists()
 
 

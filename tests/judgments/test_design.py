@@ -21,56 +21,40 @@ def test_name_dataset_and_protocol_are_enough() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "field", "sentence"),
+    ("values", "field", "named"),
     [
-        ({"a]b": 1}, "a]b", None),
-        ({"protocl": "x"}, "protocl", "protocl is not a key of a study file; the nearest one is 'protocol'."),
-        (
-            {"controls": {"treshold": 0.5}},
-            "controls.treshold",
-            "controls.treshold is not a key of a study file; the nearest one is 'threshold'.",
-        ),
-        ({"seed": -1}, "seed", "seed is -1; expected greater than or equal to 0."),
-        ({"seed": True}, "seed", "seed is True; expected a valid integer."),
-        ({"units_per_hit": "ten"}, "units_per_hit", "units_per_hit is 'ten'; expected a valid integer."),
+        ({"a]b": 1}, "a]b", []),
+        ({"protocl": "x"}, "protocl", ["protocl", "'protocol'"]),
+        ({"controls": {"treshold": 0.5}}, "controls.treshold", ["controls.treshold", "'threshold'"]),
+        ({"seed": -1}, "seed", ["seed", -1, "or equal to 0"]),
+        ({"seed": True}, "seed", ["seed", "True", "integer"]),
+        ({"units_per_hit": "ten"}, "units_per_hit", ["units_per_hit", "'ten'", "integer"]),
         (
             {"sampling": {"references": "some"}},
             "sampling.references",
-            "sampling.references is 'some'; expected 'all' or a valid integer.",
+            ["sampling.references", "'some'", "'all'", "integer"],
         ),
         (
             {"sampling": {"pairs": {"HX": 3}}},
             "sampling.pairs.HX",
-            "sampling.pairs.HX is 'HX'; expected 'HC', 'HI', 'HM' or 'MM'.",
+            ["sampling.pairs.HX", "'HX'", "'HC', 'HI', 'HM' or 'MM'"],
         ),
-        (
-            {"controls": {"threshold": 1.5}},
-            "controls.threshold",
-            "controls.threshold is 1.5; expected less than or equal to 1.",
-        ),
+        ({"controls": {"threshold": 1.5}}, "controls.threshold", ["controls.threshold", 1.5, "equal to 1"]),
         (
             {"units_per_hit": 3, "controls": {"per_hit": 3}},
             "controls.per_hit",
-            "controls.per_hit is 3, but the number of items on a page of work is 3; expected a smaller number of check "
-            "questions.",
+            ["controls.per_hit is 3", "page of work is 3"],
         ),
-        ({"slug": "a/b"}, "slug", "slug is 'a/b'; expected letters, digits, hyphens and underscores."),
-        (
-            {"crowd": {"currency": "usd"}},
-            "crowd.currency",
-            "crowd.currency is 'usd'; expected three capital letters, such as USD.",
-        ),
-        ({"sampling": []}, "sampling", "sampling is []; expected a table."),
-        ({"preset": "vedantam"}, "preset", None),
-        ({"protocol": "tripel"}, "protocol", None),
+        ({"slug": "a/b"}, "slug", ["'a/b'", "letters, digits, hyphens"]),
+        ({"crowd": {"currency": "usd"}}, "crowd.currency", ["crowd.currency", "'usd'", "USD"]),
+        ({"sampling": []}, "sampling", ["[]", "table"]),
+        ({"preset": "vedantam"}, "preset", ["'vedantam'"]),
+        ({"protocol": "tripel"}, "protocol", ["'tripel'"]),
     ],
 )
-def test_a_wrong_value_is_named_with_its_key(values: dict, field: str, sentence: str | None) -> None:
-    with pytest.raises(DesignError) as caught:
+def test_a_wrong_value_is_named_with_its_key(values: dict, field: str, named: list[object]) -> None:
+    with refuses(DesignError, *named, field=field) as caught:
         make_design(LEAST | values)
-    assert caught.value.field == field
-    if sentence is not None:
-        assert str(caught.value) == sentence
     assert "\n" not in str(caught.value)
 
 

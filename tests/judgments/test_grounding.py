@@ -71,22 +71,21 @@ def test_several_words_may_name_one_box_and_none_may_be_linked():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "values"),
     [
-        ([{"word": 1, "box": "2"}, {"word": 1, "box": "3"}], "word 1 has two boxes; expected one box a word"),
-        ([{"word": 13, "box": "2"}], "word 13 is none of the caption"),  # the full stop
-        ([{"word": 99, "box": "2"}], "word 99 is none of the caption"),
-        ([{"word": True, "box": "2"}], "word True is none of the caption"),
-        ([{"word": 1, "box": "9"}], "box '9' is none of the picture; expected one of 0, 1, 2"),
-        ([{"word": 1, "box": 2}], "box 2 is none of the picture"),
-        ([{"word": 1}], 'expected a list of {"word": index, "box": id}'),
-        ({"1": "2"}, 'expected a list of {"word": index, "box": id}'),
+        ([{"word": 1, "box": "2"}, {"word": 1, "box": "3"}], ["word 1", "two boxes"]),
+        ([{"word": 13, "box": "2"}], ["word 13", "caption"]),  # the full stop
+        ([{"word": 99, "box": "2"}], ["word 99", "caption"]),
+        ([{"word": True, "box": "2"}], ["word True", "caption"]),
+        ([{"word": 1, "box": "9"}], ["box '9'", "0, 1, 2"]),
+        ([{"word": 1, "box": 2}], ["box 2", "0, 1, 2"]),
+        ([{"word": 1}], ['{"word": index, "box": id}']),
+        ({"1": "2"}, ['{"word": index, "box": id}']),
     ],
 )
-def test_what_is_no_link_is_refused_by_name(given, said):
-    with pytest.raises(ValueError) as caught:
+def test_what_is_no_link_is_refused_by_name(given, values):
+    with refuses(ValueError, *values):
         GROUNDING.clean_answer(given, unit=unit(), design=design())
-    assert said in str(caught.value)
 
 
 def test_the_plain_form_has_a_field_for_each_word():
