@@ -348,25 +348,24 @@ def test_damaged_parquet_is_read_or_refused_in_a_sentence(
 
 
 @pytest.mark.parametrize(
-    ("limit", "content", "said"),
+    ("limit", "content", "values"),
     [
-        ({"bytes": 1_000}, CSV.encode() * 100, "found more than 1,000 bytes"),
-        ({"lines": 50}, CSV.encode() + b"\n" * 60, "found more than 50 lines"),
-        ({"line": 100}, CSV.encode() + b"b.jpg," + b"x" * 100, "line 3: found a line of more than 100 characters"),
-        ({"line": 30}, CSV.encode() + b'b,"' + b"\n" * 40, "found a record of more than 30 characters"),
-        ({}, gzip.compress(CSV.encode() + b"a.jpg,A dog\n" * 300_000), "data that grow more than 200 times"),
-        ({"seconds": -1}, CSV.encode(), "found more than is read in -1 s"),
+        ({"bytes": 1_000}, CSV.encode() * 100, ["1,000 bytes", "INCOMING_BYTES"]),
+        ({"lines": 50}, CSV.encode() + b"\n" * 60, ["50 lines", "INCOMING_LINES"]),
+        ({"line": 100}, CSV.encode() + b"b.jpg," + b"x" * 100, ["line 3", "100 characters"]),
+        ({"line": 30}, CSV.encode() + b'b,"' + b"\n" * 40, ["a record", "30 characters"]),
+        ({}, gzip.compress(CSV.encode() + b"a.jpg,A dog\n" * 300_000), ["200 times", "INCOMING_GROWTH"]),
+        ({"seconds": -1}, CSV.encode(), ["-1 s", "INCOMING_SECONDS"]),
     ],
-)  # fmt: skip
-def test_each_limit_has_its_sentence(
-    limit: dict[str, int], content: bytes, said: str, tmp_path: Path, settings: Any
+)
+def test_each_limit_is_named(
+    limit: dict[str, int], content: bytes, values: list[str], tmp_path: Path, settings: Any
 ) -> None:
     settings.INCOMING = IncomingLimits(**limit)
     path = tmp_path / "sent.csv"
     path.write_bytes(content)
-    with pytest.raises(ImportProblem) as refused:
+    with refuses(ImportProblem, *values):
         list(open_dataset("csv", path).references())
-    assert said in str(refused.value)
 
 
 def test_a_request_reads_no_more_than_its_part_of_a_file(tmp_path: Path) -> None:
