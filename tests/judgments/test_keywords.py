@@ -9,7 +9,7 @@ from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Batch, Image, Material, UnitSpec
 from judgments.kinds import KINDS
-from judgments.kinds.keywords import Keywords, sum_by_stem
+from judgments.kinds.keywords import sum_by_stem
 from tests.refusals import refuses
 
 KEYWORDS = KINDS["keywords"]
