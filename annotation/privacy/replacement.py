@@ -98,6 +98,7 @@ def replace_people(
     substitutions = []
     for person in people:
         _end_work(study, person)
+        _remove_invitation_notes(study, person)
         substitution = _create_substitutes(study, person)
         substitutions.append(substitution)
         replacements |= {
@@ -135,6 +136,14 @@ def _end_work(study: Study, worker: Worker) -> None:
     seats.filter(Q(assignment__worker=worker) | Q(session__worker=worker)).delete()
 
 
+def _remove_invitation_notes(study: Study, person: Worker) -> None:
+    """Remove from the study's log what was noted on the person's invitation, such as a mail address."""
+    notes = Invitation.objects.filter(study=study, worker=person).values_list("note", flat=True)
+    events = StudyEvent.objects.filter(study=study, what="invited", details__note__in=[*filter(None, notes)])
+    for event in events:
+        StudyEvent.objects.filter(pk=event.pk).redact(details=event.details | {"note": ERASED_TEXT})
+
+
 def _unconfirmed_work(study: Study, worker: Worker) -> QuerySet[Assignment]:
     """Return the assignments that the crowd has not confirmed, which nobody can confirm after the erasure."""
     work = Assignment.objects.filter(study=study, worker=worker)
@@ -165,11 +174,8 @@ def _create_substitutes(study: Study, person: Worker) -> Substitution:
 
 def _remove_quotes(study: Study, worker: Worker) -> None:
     """Remove the person's texts from detectors' evidence, including evidence about other people."""
-    texts: set[str] = set()
-    for answer, comment in judgments_of(study, worker).values_list("answer", "comment"):
-        texts.update(_texts_within([answer, comment]))
-    if not texts:
-        return
+    answers = judgments_of(study, worker).values_list("answer", "comment")
+    texts = {text for answer in answers for text in _texts_within(list(answer))}
     for model in (Case, Exclusion):
         for row in model._default_manager.filter(study=study, evidence__numbers__texts__isnull=False):
             quotes = row.evidence["numbers"]["texts"]
@@ -188,10 +194,8 @@ def _texts_within(value: Any) -> Iterator[str]:
     """Yield the strings in a JSON value that are not empty."""
     if isinstance(value, str) and value:
         yield value
-    elif isinstance(value, dict):
-        yield from _texts_within(list(value.values()))
-    elif isinstance(value, list):
-        for member in value:
+    elif isinstance(value, dict | list):
+        for member in value.values() if isinstance(value, dict) else value:
             yield from _texts_within(member)
 
 
@@ -243,13 +247,12 @@ def _move_rows(study: Study, substitution: Substitution) -> None:
     # the ledger keeps the session, but no longer shows for which answers it paid
     work.update(session=None)
     sessions.update(worker=payee, code="", receipt="", feedback="")
-    for participation in Participation.objects.filter(study=study, worker=worker):
-        participation.joined_at = _cut_to_day(participation.joined_at)
-        if participation.consented_at is not None:
-            participation.consented_at = _cut_to_day(participation.consented_at)
-        participation.completion_code = ""
-        participation.cursor = 0  # where the search for work began; not needed any more
-        participation.save(update_fields=["joined_at", "consented_at", "completion_code", "cursor"])
+    Participation.objects.filter(study=study, worker=worker).update(
+        joined_at=TruncDay("joined_at", tzinfo=UTC),
+        consented_at=TruncDay("consented_at", tzinfo=UTC),
+        completion_code="",
+        cursor=0,  # where the search for work began; not needed any more
+    )
     for model in MOVED_MODELS:
         rows_of(model, study, worker).update(worker=substitution.stand_in)
     invitations = Invitation.objects.filter(study=study, worker=worker)
@@ -295,10 +298,6 @@ def _cut_times_of_work(work: QuerySet[Assignment]) -> None:
             accepted_at=_cut_to_minute(assignment.accepted_at, order_mark),
             submitted_at=_cut_to_minute(assignment.submitted_at, order_mark),
         )
-
-
-def _cut_to_day(moment: datetime) -> datetime:
-    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _cut_to_minute(moment: datetime | None, order_mark: timedelta) -> datetime | None:

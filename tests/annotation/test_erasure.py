@@ -34,7 +34,7 @@ from annotation.privacy.personal_rows import DELETED_MODELS, MOVED_MODELS, PAYME
 from annotation.privacy.retention import end_identities_of_study, enqueue_expired_retentions, retention_of
 from annotation.quality.exclusions import exclude_worker
 from annotation.work.claims import claim_assignment
-from annotation.work.joining import join_study
+from annotation.work.joining import create_invitations, join_study
 from annotation.work.submissions import submit_assignment
 from evaluation.data.integrity import check_integrity
 from evaluation.data.releases.erasure import precedes_erasure
@@ -340,6 +340,18 @@ def joined_to_closed(study: Study, name: str) -> Worker:
     worker = Worker.objects.create(name=name)
     worker.participations.create(study=study)
     return worker
+
+
+@pytest.mark.parametrize("note", [NAME, f"{NAME}, unmistakable@example.org"])
+def test_the_log_forgets_what_was_noted_on_their_invitation_alone(note: str) -> None:
+    study = make_study("pairwise", access={"join": "invited"})
+    [invitation] = create_invitations(study=study, count=1, note=note)
+    create_invitations(study=study, count=2, note="the lab")
+    erase_person(study=study, worker=joined(study, NAME, code=invitation.code).worker)
+    assert "unmistakable" not in all_text().lower()
+    logged = StudyEvent.objects.filter(what="invited").order_by("pk")
+    assert [event.details["note"] for event in logged] == ["…", "the lab"]
+    assert check_integrity().problems == []
 
 
 def test_what_detectors_quote_of_their_texts_goes_too() -> None:
