@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from config.features import all_features
+from tests.annotation.crowds.panels import ADA
 from tests.installations import ROOT, Installation, Installations
 from tests.metrics.test_score import install
+from tests.used_database import NAME, TURKER, WORD
 
 NAMES = list(all_features())
 LEFT_OUT = {*((name,) for name in NAMES), tuple(NAMES)}
@@ -33,67 +35,12 @@ for module in sorted(modules - sys.modules.keys()):
         os._exit(0)
     assert os.waitpid(process, 0)[1] == 0, module
 """
-# What a feature leaves in a database.
-USED = """
-import json
-from pathlib import Path
-from tempfile import mkdtemp
-from django.contrib.auth.models import User
-from contrib.rehearsals.simulation.crowd import RehearsalCrowd
-from contrib.rehearsals.simulation.run import rehearse
-from contrib.adjudication.decisions import decide_adjudication, send_to_adjudicator
-from contrib.archives.models import Deposit
-from contrib.challenges.tests.challenging import a_challenge, participant, submit, work_off
-from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
-from contrib.judges.models import Judge
-from contrib.quiz.tests.quizzing import quizzed, take
-from contrib.judgment_imports.importing import import_judgments
-from contrib.planning.assumptions import read_assumptions
-from contrib.planning.plans import compute_plan, store_power_plan
-from contrib.rehearsals.copies import copy_for_rehearsal
-from contrib.prolific.tests.panel import panel_study
-from contrib.registration.plans import parse_plan, register_study
-from contrib.second_factor.devices import get_or_create_pending_device
-from contrib.webhooks.operations import store_webhook, write_test_message
-from evaluation.models import Release
-from tests.annotation.casting import joined
-from tests.annotation.sourcing import side_by_side
-from tests.studies import make_study
-from contrib.hit_templates.tests.templating import make_template_study
-
-account = User.objects.create_superuser("ada", password="a long enough password")
-type(get_or_create_pending_device(account)).objects.update(confirmed=True)
-study = make_study("graded", opened=False)
-rows = Path(mkdtemp()) / "rows.jsonl"
-rows.write_text(json.dumps(
-    {"unit": "u", "worker": "ann", "value": 3, "image": study.dataset.items.first().name, "first_text": "A dog"}
-))
-import_judgments(
-    format="jsonl", path=rows, dataset=study.dataset.name, study="elsewhere", protocol="graded"
-)
-register_study(study=study, plan=parse_plan({"hypotheses": [{"text": "People agree."}]}), by=None)
-Judge.objects.create(study=study, name="model")
-store_snapshot(compute_snapshot(study=study))
-planned = make_study("pairwise", opened=False, name="Planned")
-assumptions = read_assumptions({"simulations": 20, "pairs": [50]})
-store_power_plan(study=planned, assumptions=assumptions, result=compute_plan(assumptions=assumptions))
-copy_for_rehearsal(study=planned)
-panel_study()
-write_test_message(webhook=store_webhook(study=study, url="https://192.0.32.10/", events=["study.completed"]))
-rehearse(study=make_template_study(Path(mkdtemp())), crowd=RehearsalCrowd(workers=3))
-rehearse(study=side_by_side(), crowd=RehearsalCrowd(workers=3))
-submit(a_challenge(), participant("grace"), good=7)
-work_off()
-released = make_study("triplet", name="Released")
-unit, grace = released.units.filter(control=False)[0], User.objects.get(username="grace")
-[sent] = send_to_adjudicator(study=released, units=[unit.pk], adjudicator=grace)
-decide_adjudication(adjudication=sent, answer=1)
-release = Release.objects.create(study=released, version="1.0", size=1)
-Deposit.objects.create(release=release, archive="zenodo", host="zenodo.org")
-study = quizzed()
-take(study, joined(study))
-"""
-# From data to the verdict; then a study and the account are deleted. Simulated participants stand in for people.
+# What features leave in a database, and whose traces an erasure removes there.
+USED = "from tests.used_database import use_features; use_features()"
+PEOPLE = (NAME, ADA["PROLIFIC_PID"], TURKER)
+TRACES = ("Unmistakable", WORD, ADA["PROLIFIC_PID"], ADA["SESSION_ID"])
+# From data to the verdict; then people are erased, and studies and the account deleted. A participant joins, answers,
+# comments and reports on the pages, others by the HTTP interface.
 MAIN_JOB = """
 import io, json, sys
 from pathlib import Path
@@ -103,41 +50,83 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 from django.urls import get_resolver
-from contrib.rehearsals.simulation.crowd import RehearsalCrowd
-from contrib.rehearsals.simulation.run import rehearse
+from annotation.models import Judgment, ProblemReport, Worker
 from judgments.models import Study
+from judgments.studies.studies import delete_study
+from tests.annotation.calling import answers_to, post, submit
+from tests.crowd import first_answers
 from tests.strangers import walk
+from tests.traces import traces_of
 
-said, study, judgments = io.StringIO(), "demo-triplet-simulated", Path(sys.argv[1])
-call_command("import_dataset", "jsonl", "demo/dataset.jsonl", name="demo", images="demo/photos", stdout=said)
+said, slug, judgments = io.StringIO(), "demo-triplet-simulated", Path(sys.argv[1])
+people, words = (argument.split(",") for argument in sys.argv[2:4])
+
+
+def run(command, *arguments, **options):
+    call_command(command, *arguments, stdout=said, **options)
+
+
+run("import_dataset", "jsonl", "demo/dataset.jsonl", name="demo", images="demo/photos")
 for system in ("nearest", "random"):
-    file = f"demo/systems/{system}.jsonl"
-    call_command("import_candidates", "jsonl", file, dataset="demo", system=system, stdout=said)
-for file in ("triplet-finished", "graded"):
-    call_command("create_study", f"demo/studies/{file}.toml", stdout=said)
-call_command("generate_hits", study, stdout=said)
-rehearse(study=Study.objects.get(slug=study), crowd=RehearsalCrowd(workers=12, seed=7))
-call_command("aggregate", study, stdout=said)
-call_command("evaluate", study, metrics="cider-d", stdout=said)
-call_command("export_judgments", study, format="jsonl", output=judgments, stdout=said)
-call_command("check_integrity", stdout=said)
-study = Study.objects.get(slug=study)
-User.objects.create_superuser("rosa", password="a long enough password")
-browser = Client(HTTP_HOST="localhost")
-form = {"username": "rosa", "password": "a long enough password"}
+    run("import_candidates", "jsonl", f"demo/systems/{system}.jsonl", dataset="demo", system=system)
+design = Path("demo/studies/triplet-finished.toml").read_text()
+asked = judgments.with_name("asked.toml")
+asked.write_text(design.replace("threshold = 0.7", "threshold = 0"))  # they answer check questions by chance
+for file in (asked, "demo/studies/graded.toml"):
+    run("create_study", str(file))
+run("generate_hits", slug)
+run("open_study", slug)
+
+browser = Client()
+browser.post(f"/s/{slug}/", {"name": people[0], "consent": "on"})
+page = browser.get(f"/s/{slug}/work/")
+pages = 0
+while "data-assignment=" in (html := page.content.decode()):
+    assignment = html.split('data-assignment="')[1].split('"')[0]
+    comments = {f"c{position}": f"{words[0]} {people[0]}" for position in (1, 2)}
+    at = f"/s/{slug}/work/{assignment}"
+    browser.post(f"{at}/report/1/", {"what": "other", "comment": words[0]})
+    page = browser.post(f"{at}/submit/", first_answers(html) | comments, follow=True)
+    pages += 1
+for name in ("ben", "cyd"):
+    token = post(f"/api/studies/{slug}/join/", {"worker": name}).json()["token"]
+    headers = {"Authorization": f"Token {token}"}
+    shown = post(f"/api/studies/{slug}/assignments/", headers=headers).json()
+    while shown is not None:
+        shown = submit(shown["id"], answers_to(shown), headers, next=True).json()["next"]
+
+run("aggregate", slug)
+run("evaluate", slug, metrics="cider-d")
+run("export_judgments", slug, format="jsonl", output=judgments)
+run("check_integrity")
+study = Study.objects.get(slug=slug)
+User.objects.create_superuser("mary", password="a long enough password")
+form = {"username": "mary", "password": "a long enough password"}
 answer = {
     "said": said.getvalue(),
     "name": study.name,
+    "pages": pages,
+    "commented": Judgment.objects.of_study(study).filter(comment__contains=words[0]).count(),
+    "reported": ProblemReport.objects.filter(assignment__study=study, comment__contains=words[0]).count(),
     "entry": browser.post("/admin/login/?next=/admin/", form).headers["Location"],
     "home": browser.get("/admin/").content.decode(),
     "results": browser.get(f"/admin/judgments/study/{study.pk}/results/").content.decode(),
     "schema": browser.get("/api/schema/").status_code,
     "views": sorted({pattern.callback.__module__ for _, pattern in walk(get_resolver(), ())}),
     "tables": browser.get("/admin/otp_totp/totpdevice/").status_code,
+    "before": len(traces_of(words)),
 }
-unanswered = Study.objects.filter(assignments__isnull=True).earliest("pk")
-accounts = User.objects.filter(submissions=None)  # who submitted to a challenge stays
-answer["deleted"] = [unanswered.delete()[0] > 0, accounts.delete()[0] > 0]
+names = Worker.objects.filter(name__startswith=people[0]).values_list("name", flat=True)  # with marks of namesakes
+for person in {*people[1:], *names}:
+    run("erase_person", worker=person, yes=True)
+answer["after"] = traces_of(words)
+never_opened = Study.objects.filter(state__in=[Study.State.DRAFT, Study.State.GENERATED])
+answer["never opened"] = never_opened.count()
+for one in never_opened:
+    delete_study(study=one)
+run("check_integrity")
+accounts = User.objects.filter(username__in=["colleague", "mary"])  # who submitted, or is in a log, stays
+answer["deleted"] = [never_opened.all().count(), accounts.delete()[0] > 0]
 print(json.dumps(answer))
 """
 
@@ -157,17 +146,30 @@ def installation(request: pytest.FixtureRequest, installations: Installations) -
 @pytest.mark.long
 @pytest.mark.parametrize("absent", sorted(LEFT_OUT), ids=",".join)
 def test_the_main_job_is_done_without_a_feature(installation: Installation, absent: tuple[str, ...]) -> None:
-    installation.env["CONTRIB_APPS"] = ",".join(name for name in NAMES if name not in absent)
+    installation.env |= {
+        "CONTRIB_APPS": ",".join(name for name in NAMES if name not in absent),
+        "ALLOWED_HOSTS": "testserver",
+    }
     installation.collect_static()
     judgments = installation.folder / "judgments.jsonl"
-    answer = json.loads(say(installation, "-c", MAIN_JOB, str(judgments)).splitlines()[-1])
+    is_used = bool(
+        int(installation.python("from annotation.models import Worker; print(Worker.objects.count())"))
+    )
+    people, words = PEOPLE if is_used else PEOPLE[:1], ",".join(TRACES)
+    answer = json.loads(
+        say(installation, "-c", MAIN_JOB, str(judgments), ",".join(people), words).splitlines()[-1]
+    )
     assert len(judgments.read_text().splitlines()) > 100
     assert "cider-d" in answer["said"]
     assert answer["entry"] == "/admin/"
     assert answer["name"] in answer["home"]
     assert answer["name"] in answer["results"]
     assert (answer["schema"], answer["tables"]) == (200, 404)
-    assert answer["deleted"] == [True, True]
+    assert (answer["pages"], answer["commented"], answer["reported"]) == (14, 28, 14)
+    assert answer["before"] > (200 if is_used else 50)
+    assert answer["after"] == []
+    assert answer["never opened"] == (15 if is_used else 1)
+    assert answer["deleted"] == [0, True]
     listed = say(installation, "manage.py", "help") + say(installation, "-m", "quorum", "--help")
     for name in absent:
         feature = all_features()[name]
@@ -179,6 +181,15 @@ def test_the_main_job_is_done_without_a_feature(installation: Installation, abse
             assert re.search(rf"^  {words} ", listed, re.MULTILINE) is None
         for _, address in feature.account_pages:
             assert address not in answer["home"]
+
+
+@pytest.mark.long
+def test_the_used_database_has_rows_in_every_table(installations: Installations) -> None:
+    with installations.fresh("sqlite", after=USED) as installation:
+        said = installation.python(
+            "from tests.used_database import empty_tables; print(sorted(empty_tables()))"
+        )
+    assert said == "[]"
 
 
 NEEDS_ANOTHER = """
