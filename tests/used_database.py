@@ -32,10 +32,12 @@ from annotation.work.submissions import report_problem, submit_assignment
 from contrib.adjudication.decisions import decide_adjudication, send_to_adjudicator
 from contrib.adoption.adopting import adopt_captions
 from contrib.archives.models import Deposit
+from contrib.arena.tests.arenas import arena
 from contrib.challenges.tests.challenging import a_challenge, participant, submit, work_off
 from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
 from contrib.disagreement.cached_figures import DISAGREEMENT
 from contrib.follow_up.batches import make_next_batch
+from contrib.hit_templates.tests.templating import make_template_study
 from contrib.judgment_imports.importing import import_judgments
 from contrib.multiverse.conclusions import compute_multiverse
 from contrib.multiverse.storing import store_multiverse
@@ -66,7 +68,6 @@ from judgments.models import Dataset, Study
 from judgments.studies.designs import design_of
 from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import mark_open
-from tests.annotation.arenas import arena
 from tests.annotation.casting import Person, joined
 from tests.annotation.casting import make_dataset as make_pictures
 from tests.annotation.casting import make_study as make_study_of
@@ -78,7 +79,6 @@ from tests.annotation.writing import PASTED, write, write_all, writing_study
 from tests.doors import call, get, key_of, signed_in
 from tests.installations import once_a_run
 from tests.studies import make_study
-from tests.templating import make_template_study
 
 NAME, EMAIL, WORD = "Ada Unmistakable", "unmistakable@example.org", "quetzal"
 TURKER = "AUNMISTAKABLE"
