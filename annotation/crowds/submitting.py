@@ -34,7 +34,7 @@ def submit_for_session(
         StoredTooLate: the lease had ended, or the crowd does not know the work; the answers are stored but
             excluded.
     """
-    if assignment.state == Assignment.State.APART:  # stored as excluded before
+    if assignment.state == Assignment.State.APART:  # a late submission before, or unknown to the crowd
         raise StoredTooLate(too_late_message())
     try:
         submission = submit_assignment(assignment=assignment, answers=answers)

@@ -14,7 +14,7 @@ from judgments.models import Unit
 class KeywordLines(ConsensusEncoding):
     """Write the number of workers who gave each keyword. A unit's consensus is ``{"dog": 3, "beach": 1}``."""
 
-    count_name = "images"
+    count_name = "images"  # of lines, in the manifest
 
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:
         return {
@@ -32,7 +32,7 @@ class GroundingLines(ConsensusEncoding):
     The number of votes for this link is ``consensus.votes["3:b1"]``.
     """
 
-    count_name = "descriptions"
+    count_name = "descriptions"  # of lines, in the manifest
 
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:
         labels = {box["id"]: box["label"] for box in unit.content["boxes"]}

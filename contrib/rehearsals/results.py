@@ -64,7 +64,9 @@ def compute_rehearsal(
         findings = compare_pairs(study, true_answers, evaluation, aggregation.result["systems_verdict"])
         metrics, systems = findings.metrics, findings.systems
         power = simulate_power(study, findings, crowd.seed)
-    elif (scale := kind_of(study).relevance) is not None and scale.is_mean:  # grades of single captions
+    elif (
+        scale := kind_of(study).relevance
+    ) is not None and scale.is_mean:  # a mean grade is a caption's consensus
         power = power_of_means(study, scale, aggregation.consensus.decisions, true_answers)
     return RehearsalResult(
         study=study,

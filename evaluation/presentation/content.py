@@ -162,7 +162,7 @@ class Level:
 
 
 def levels_of(label: str, estimate: Estimate) -> list[Level]:
-    """Return people's level as a list of one, or [] if the estimate is undefined."""
+    """Return a solid line at an estimate of people, in a list; [] if the estimate is undefined."""
     if estimate.value is None:
         return []
     return [Level(label, estimate.value, dashed=False, low=estimate.low, high=estimate.high)]

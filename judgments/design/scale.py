@@ -262,7 +262,7 @@ class InferredScale:
         return replace(self, low=min(self.low, value), high=max(self.high, value), step=step)
 
     def scale_like(self, usual: Scale) -> Scale:
-        """Return a scale that has all numbers as points and is as similar to ``usual`` as possible.
+        """Return a scale that has all numbers as points and is as similar to ``usual``, of step 1, as possible.
 
         It is ``usual`` itself if all numbers are points of it, or else a scale with the same ends and a smaller step.
         The ends differ in two cases: if a number is outside ``usual``, or if some numbers are between its points and

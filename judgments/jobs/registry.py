@@ -10,10 +10,9 @@ from django.utils.functional import Promise
 # of short jobs, of imports of files, of calls to crowds, and of long jobs
 INTERACTIVE, READING, CROWD, HEAVY = QUEUES = ("interactive", "reading", "crowd", "heavy")
 
-job_kinds: dict[str, JobKind] = {}
-_known_kinds: dict[
-    str, JobKind
-] = {}  # also those of features that are off, of which old jobs are still listed
+job_kinds: dict[str, JobKind] = {}  # those that run
+# also those of features that are off, of which old jobs are still listed
+_known_kinds: dict[str, JobKind] = {}
 _periodic_tasks: list[PeriodicTask] = []
 
 
@@ -81,9 +80,11 @@ def register(kinds: Mapping[str, JobKind], *, is_on: bool = True) -> None:
         ValueError: a kind is registered with another handler.
     """
     for name, kind in kinds.items():
-        known = _known_kinds.setdefault(name, kind)
-        if known.handler != kind.handler:
-            raise ValueError(f"Job kind {name!r} is registered twice: {known.handler} and {kind.handler}.")
+        first_kind = _known_kinds.setdefault(name, kind)
+        if first_kind.handler != kind.handler:
+            raise ValueError(
+                f"Job kind {name!r} is registered twice: {first_kind.handler} and {kind.handler}."
+            )
         if is_on:
             job_kinds[name] = kind
 

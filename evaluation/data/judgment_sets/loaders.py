@@ -61,7 +61,7 @@ def worker_rows(study: Study) -> list[WorkerRow]:
 
 
 def is_anonymous(study: Study) -> bool:
-    """Return whether some workers are anonymous: their names identify nobody, as in published totals."""
+    """Return whether some workers are anonymous: an import made their names up, for instance from counts of votes."""
     finished_work = Assignment.objects.filter(study=study, worker=OuterRef("pk")).finished()
     return Worker.objects.filter(Exists(finished_work), anonymous=True).exists()
 

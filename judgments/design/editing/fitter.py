@@ -180,7 +180,7 @@ class DesignFitter:
     def fit_purpose(self, per_hit: int | None) -> int:
         """Set the numbers of answers and check questions for the study's purpose.
 
-        Return the number of check questions per page: ``per_hit`` or, if it is None, the purpose's number.
+        Return the number of check questions per page: ``per_hit`` or, if it is None, the purpose's or the design's.
         """
         purpose = PURPOSES.get(self.purpose)
         kind, controls = KINDS[self.values["protocol"]], self.values["controls"]

@@ -171,7 +171,7 @@ class MappedJudgments(TableJudgments):
         return replace(record, values=judgment_values, textual=True)
 
     def _typed_values(self, record: Record) -> dict[str, Any]:
-        """Return the typed values of a record, without empty cells. An empty output is a value, however."""
+        """Return the typed values of a record, without empty cells, except empty outputs that are judged."""
         values = {name: self._typed_value(record, name, value) for name, value in record.values.items()}
         judged_outputs = output_columns(KINDS.get(str(values.get("protocol") or self.protocol)))
         may_be_empty = set() if self.uses_former_ids else set(judged_outputs)

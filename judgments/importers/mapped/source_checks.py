@@ -43,7 +43,7 @@ class SourceChecks:
         self._columns = replace(columns, lenient=True, strict=False)  # mapped files may have more
         self._mapped_only = mapped_only
         required_sources = chain.from_iterable(sources.get(name, ()) for name in mapping.required_columns())
-        value_source = mapping.columns.get("value", (NUMBER_PLACEHOLDER,))[0]  # {n} stands for a person
+        value_source = mapping.columns.get("value", (NUMBER_PLACEHOLDER,))[0]  # {n}: a person's name
         columns_of_people = [value_source.replace(NUMBER_PLACEHOLDER, person) for person in mapping.people]
         self._required_sources = frozenset(
             [*filter(_is_column, required_sources), *mapping.where, *columns_of_people]

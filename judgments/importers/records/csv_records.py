@@ -170,7 +170,7 @@ def read_csv(path: Path, columns: Columns, notes: ImportNotes, encoding: str | N
 
 
 def _row_values(path: Path, line: int, header: Header, cells: list[str], columns: Columns) -> dict[str, Any]:
-    """Return a row's cells by column (``columns.rest`` gets all others). Raise ImportProblem for a wrong number."""
+    """Return a row's cells by column (``columns.rest`` gets all others). Refuse a wrong number of cells."""
     names, missing_count = header.names, len(header.names) - len(cells)
     if columns.rest and names[-1].lower() == columns.rest and missing_count <= 0:
         rest_position = len(names) - 1

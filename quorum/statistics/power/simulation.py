@@ -29,7 +29,7 @@ MAX_UNITS = 2_000_000
 MAX_DRAWS = 20_000_000_000  # votes in all simulations together
 
 
-@declare
+@declare  # declared objects and functions can be sent to other processes (`map_parts`)
 class Outcomes(NamedTuple):
     """The outcomes of S simulated studies; (S,) each.
 
@@ -218,7 +218,7 @@ class _Votes:
         people = PeoplesWinners.from_winners(_as_winner(lead), clusters={ITEM: pairs, RATER: deletions})
         all_pairs = np.ones(len(pairs), dtype=np.bool_)
         if isinstance(self.question, TwoSystems):
-            share, spread = people.spread_if_even(_credit_of_first, all_pairs)  # that of a share of 0.5
+            share, spread = people.spread_if_even(_credit_of_first, all_pairs)  # if the true share is 0.5
             difference, p = share - 0.5, spread.p(share - 0.5)
         else:
             # The right winner is candidate 1. If one metric alone is right, the other names candidate 2. If both are

@@ -103,9 +103,9 @@ class PilotModel:
 def fit_voter_model(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> PilotModel:
     """Fit the model to a pilot with (U,) numbers of `votes` on each unit, `first` (U,) of them for the first option.
 
-    `spread` is assumed if it cannot be fitted. Units with a single vote are left out; raise BadValue if there are no
-    others. The model is an equal mixture of BetaBinomial(n, a, b) and BetaBinomial(n, b, a) (Skellam 1948), because
-    either option may be the right one.
+    `spread`, an intraclass correlation (`PilotModel`), is assumed if it cannot be fitted. Units with a single vote are
+    left out; raise BadValue if there are no others. The model is an equal mixture of BetaBinomial(n, a, b) and
+    BetaBinomial(n, b, a) (Skellam 1948), because either option may be the right one.
     """
     if not 0 <= spread < 1:
         raise BadOption(f"spread is {spread!r}, expected 0 to less than 1")

@@ -69,7 +69,7 @@ def randomization_test(
     difference = float(function(first_scores[np.newaxis])[0] - function(second_scores[np.newaxis])[0])
     # Equal differences must count as extreme, although equal means may differ by rounding errors.
     scale = max(float(np.abs(first_scores).max()), float(np.abs(second_scores).max()), abs(difference))
-    row_clusters = joint_clusters(cluster_columns(clusters), n)
+    row_clusters = joint_clusters(cluster_columns(clusters), n)  # at most one column
     cluster = None if row_clusters is None else row_clusters.codes[0]
     drawn_differences = _reassigned_differences(
         first_scores, second_scores, name, function, reassignments, generator, cluster

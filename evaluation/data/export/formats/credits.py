@@ -1,5 +1,6 @@
 """Find the systems that gave the captions which a unit shows ("credits"), with their ranks.
 
+A system lists captions for an image (the task ANNOTATION), or images for a caption, the query (the task SEARCH).
 Captions are compared by their words. A look-up reads the outputs of an image once for all its units, so look up many
 units at a time.
 """
@@ -99,7 +100,8 @@ class CreditFinder:
 
     def _credits_of(self, caption: ShownCaption, outputs: Sequence[RankedOutput]) -> list[dict[str, Any]]:
         """Return credits with ranks for the outputs that count, then credits without ranks for the other systems."""
-        # If a file credits systems with the caption, only their outputs count; else all outputs with its text.
+        # If a file credits systems with the caption, only their outputs count; else all outputs with its text. To
+        # `credited_systems`, the second argument are the systems that count if no file credits any.
         outputs = [
             output
             for output in outputs
@@ -173,11 +175,12 @@ class CreditFinder:
         columns = columns_of(outputs.values_list("pk", "system_id", "item_id", "caption_id", "rank"), 5)
         is_in_snapshot = (columns[0] <= self.moment.last_output) & np.isin(columns[1], list(self._systems))
         system, image, caption, rank = columns[1:, is_in_snapshot].astype(np.int64)
-        # Systems that are known only in part have ranks that are positions in their whole lists.
+        # Some systems have only a part of their outputs in the dataset. They keep the ranks of their whole lists
+        # (`has_rank`); those of other systems are counted here.
         names_known_in_part = self.moment.partly_known_systems.get(task, ())
         partly_known_systems = [pk for pk, name in self._systems.items() if name in names_known_in_part]
         text_hashes, text = np.unique(self._hashes_of(caption), return_inverse=True)
-        # The columns have row ids instead of positions. ``original``, names and judged units are not needed.
+        # The columns have row ids, not indices into lists of names, so the lists, documents and judged units are empty.
         lists = sort_into_lists(
             ListRows(
                 system=system,
