@@ -98,7 +98,6 @@ def replace_people(
     substitutions = []
     for person in people:
         _end_work(study, person)
-        _remove_invitation_notes(study, person)
         substitution = _create_substitutes(study, person)
         substitutions.append(substitution)
         replacements |= {
@@ -113,6 +112,7 @@ def replace_people(
         (person,) = people
         namesakes = Worker.objects.filter(name__contains=person.name).exclude(name__in=replacements)
         replacements = {**{name: name for name in namesakes.values_list("name", flat=True)}, **replacements}
+    _redact_notes(study, people, replacements)
     _rename_in_logs(study, replacements)
     for substitution in substitutions:
         person = substitution.person
@@ -128,20 +128,28 @@ def replace_people(
 
 def _end_work(study: Study, worker: Worker) -> None:
     """Give back the HITs that the person holds, and end running sessions. ``_erase_answers`` deletes drafts."""
-    work = Assignment.objects.filter(study=study, worker=worker)
-    release_slots(work, Assignment.State.RETURNED)
+    release_slots(Assignment.objects.filter(study=study, worker=worker), Assignment.State.RETURNED)
     sessions = CrowdSession.objects.filter(study=study, worker=worker, status=CrowdSession.Status.WORKING)
     sessions.update(status=CrowdSession.Status.RETURNED)
     seats = Seat.objects.filter(study=study)  # hashes of the network addresses that took work
     seats.filter(Q(assignment__worker=worker) | Q(session__worker=worker)).delete()
 
 
-def _remove_invitation_notes(study: Study, person: Worker) -> None:
-    """Remove from the study's log what was noted on the person's invitation, such as a mail address."""
-    notes = Invitation.objects.filter(study=study, worker=person).values_list("note", flat=True)
-    events = StudyEvent.objects.filter(study=study, what="invited", details__note__in=[*filter(None, notes)])
-    for event in events:
-        StudyEvent.objects.filter(pk=event.pk).redact(details=event.details | {"note": ERASED_TEXT})
+def _redact_notes(study: Study, people: Collection[Worker], replacements: Mapping[str, str]) -> None:
+    """Remove the notes on people's invitations, such as mail addresses, and replace names in the notes on others.
+
+    A note that several invitations share is removed from all of them, since any of its words may be about one person.
+    In the study's log, notes are found by their words, so they change there and on invitations alike.
+    """
+    invitations = Invitation.objects.filter(study=study)
+    own_notes = set(invitations.filter(worker__in=people).values_list("note", flat=True))
+    replace_names = name_replacer(replacements)
+    for note in set(invitations.exclude(note="").values_list("note", flat=True)):
+        new_note = ERASED_TEXT if note in own_notes else replace_names(note)[:200]
+        if new_note != note:
+            invitations.filter(note=note).update(note=new_note)
+            for event in StudyEvent.objects.filter(study=study, what="invited", details__note=note):
+                StudyEvent.objects.filter(pk=event.pk).redact(details=event.details | {"note": new_note})
 
 
 def _unconfirmed_work(study: Study, worker: Worker) -> QuerySet[Assignment]:
@@ -176,7 +184,7 @@ def _remove_quotes(study: Study, worker: Worker) -> None:
     """Remove the person's texts from detectors' evidence, including evidence about other people."""
     answers = judgments_of(study, worker).values_list("answer", "comment")
     texts = {text for answer in answers for text in _texts_within(list(answer))}
-    for model in (Case, Exclusion):
+    for model in (Case, Exclusion) if texts else ():
         for row in model._default_manager.filter(study=study, evidence__numbers__texts__isnull=False):
             quotes = row.evidence["numbers"]["texts"]
             redacted_quotes = [_redact_quote(quote, texts) for quote in quotes]

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, Settings
 
@@ -342,6 +344,12 @@ def joined_to_closed(study: Study, name: str) -> Worker:
     return worker
 
 
+def logged_notes(study: Study) -> list[str]:
+    """The notes in the log's entries on invitations, which are the invitations' own."""
+    events = StudyEvent.objects.filter(study=study, what="invited").order_by("pk")
+    return [event.details["note"] for event in events]
+
+
 @pytest.mark.parametrize("note", [NAME, f"{NAME}, unmistakable@example.org"])
 def test_the_log_forgets_what_was_noted_on_their_invitation_alone(note: str) -> None:
     study = make_study("pairwise", access={"join": "invited"})
@@ -349,9 +357,44 @@ def test_the_log_forgets_what_was_noted_on_their_invitation_alone(note: str) -> 
     create_invitations(study=study, count=2, note="the lab")
     erase_person(study=study, worker=joined(study, NAME, code=invitation.code).worker)
     assert "unmistakable" not in all_text().lower()
-    logged = StudyEvent.objects.filter(what="invited").order_by("pk")
-    assert [event.details["note"] for event in logged] == ["…", "the lab"]
+    assert logged_notes(study) == ["…", "the lab"]
     assert check_integrity().problems == []
+
+
+@pytest.mark.parametrize("note", [NAME, f"friend of {NAME}, b@x.org", f"{NAME}, b@x.org".rjust(200, ".")])
+def test_a_note_that_names_somebody_erased_before_goes_with_its_own_person(note: str) -> None:
+    study = make_study("pairwise", access={"join": "invited"})
+    [of_ada] = create_invitations(study=study, count=1, note="ada@x.org")
+    [of_bob] = create_invitations(study=study, count=1, note=note)
+    ada, bob = (joined(study, name, code=one.code).worker for name, one in ((NAME, of_ada), ("bob", of_bob)))
+    erase_person(study=study, worker=ada)
+    assert not re.search("unmistakable|ada@", all_text().lower())
+    of_bob.refresh_from_db()
+    assert logged_notes(study) == ["…", of_bob.note]
+    erase_person(study=study, worker=bob)
+    assert not re.search("bob|@x.org|friend", all_text().lower())
+    assert logged_notes(study) == ["…", "…"]
+    assert check_integrity().problems == []
+
+
+def test_a_note_that_invitations_share_goes_from_all_of_them() -> None:
+    study = make_study("pairwise", access={"join": "invited"})
+    invitations = create_invitations(study=study, count=3, note="ada@x.org, bob@x.org")
+    ada = joined(study, NAME, code=invitations[0].code).worker
+    joined(study, "bob", code=invitations[1].code)
+    erase_person(study=study, worker=ada)
+    assert "@x.org" not in all_text()
+    assert logged_notes(study) == ["…"]
+    assert [one.note for one in Invitation.objects.order_by("pk")] == ["", "…", "…"]
+
+
+def test_quotes_are_read_only_for_somebody_who_wrote_texts() -> None:
+    study = writing_study(images=3)
+    for worker, count in ((write_all(study, "ada"), 2), (joined(study, "bob").worker, 0)):
+        with CaptureQueriesContext(connection) as queries:
+            erase_person(study=study, worker=worker)
+        of_quotes = [query["sql"] for query in queries if re.search("numbers.*texts", query["sql"])]
+        assert len(of_quotes) == count  # of cases and of exclusions
 
 
 def test_what_detectors_quote_of_their_texts_goes_too() -> None:
