@@ -15,10 +15,11 @@ FEATURE_LINK = re.compile(r"\]\(((?:\.\./)*)\.\./contrib/(\w+)/README\.md(#[^)]*
 MEMBER = rf"(?:{LINK}|`[^`]*`)"
 LIST = re.compile(rf"{MEMBER}(?:(?:, | and | or ){MEMBER})+")
 PARENTHESES = re.compile(r"(?<!\])\s?\((?:[^()]|\([^()]*\))*\)")
-# the line break before a table row, a list item, a heading or an empty line
-END_OF_BLOCK = re.compile(r"\n(?=\n|\||\s*- |#)")
+ITEM_MARKER = r"\s*(?:-|\d+\.) "
+# the line breaks before and after an empty line, and before a table row, a list item or a heading
+END_OF_BLOCK = re.compile(rf"\n(?=\n|\||{ITEM_MARKER}|#)|(?<=\n)\n")
 EMPTY_SECTION = re.compile(r"^(##+) .*\n+(?=(?!\1#)#|\Z)", re.MULTILINE)
-END_OF_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+END_OF_SENTENCE = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!et al\.)\s+")
 
 
 def without_absent_features(markdown: str, active_features: Container[str]) -> str:
@@ -50,12 +51,17 @@ def without_absent_features(markdown: str, active_features: Container[str]) -> s
     def shorten(block: str) -> str | None:
         """Return a block without what it says about inactive features; None if nothing is left."""
         block = LIST.sub(shorten_list, block)
-        if not block.startswith("|"):
-            return shorten_text(block, is_item=block.lstrip().startswith("- ")) or None
-        cells = block.split("|")
-        first_linked = next((cell for cell in cells if re.search(LINK, cell)), "")
-        return None if has_only_absent(first_linked) else "|".join(map(shorten_text, cells))
+        if block.startswith("|"):
+            cells = block.split("|")
+            first_linked = next((cell for cell in cells if re.search(LINK, cell)), "")
+            return None if has_only_absent(first_linked) else "|".join(map(shorten_text, cells))
+        item = re.match(ITEM_MARKER, block)
+        marker = item[0] if item else ""
+        text = shorten_text(block.removeprefix(marker), is_item=bool(item))
+        return marker + text if text else None
 
     blocks = [shorten(block) if is_absent(block) else block for block in END_OF_BLOCK.split(markdown)]
-    kept_blocks = [block for block in blocks if block is not None]
-    return EMPTY_SECTION.sub("", "\n".join(kept_blocks))
+    page = "\n".join(block for block in blocks if block is not None)
+    while EMPTY_SECTION.search(page):  # a section is empty, too, once its only subsection is left out
+        page = EMPTY_SECTION.sub("", page)
+    return page
