@@ -86,6 +86,13 @@ def test_links_within_the_documentation_lead_somewhere(name: str) -> None:
             assert not anchor or f'id="{anchor}"' in document_html(there or name), address
 
 
+def test_pictures_of_features_have_names_of_their_own() -> None:
+    """The documentation has them all in one folder."""
+    names = [path.name for path in ROOT.glob("contrib/*/*.png")]
+    assert names
+    assert len(names) == len(set(names))
+
+
 def test_other_files_and_strangers_get_nothing(client: Client) -> None:
     assert client.get("/admin/help/../README.md").status_code == 404
     assert client.get("/admin/help/figures/pages.csv").status_code == 404
