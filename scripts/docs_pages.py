@@ -46,7 +46,7 @@ DJANGO_OPTIONS = {
     "help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks",
 }  # fmt: skip
 
-# The documentation page of each command whose help does not name a page. Commands of a feature are on its page.
+# The documentation page of each command whose help does not name a page. A feature's page shows its commands.
 PAGES_OF_COMMANDS = {
     "study export": "study-files.md",
     "study diff": "designing.md#use-again",
@@ -143,9 +143,9 @@ def command_page() -> Iterator[str]:
             [
                 (
                     f"[`{command}`](#{command.replace(' ', '-')})",
-                    f"{summary}{_link_to_page_of(command, path)}",
+                    f"{summary}{_link_to_page_of(command, django_name, path)}",
                 )
-                for command, (_, summary, path) in commands.items()
+                for command, (django_name, summary, path) in commands.items()
             ],
         )
         for command, (django_name, _, _) in commands.items():
@@ -166,11 +166,23 @@ def _command_section(command: str, django_name: str, django_command: BaseCommand
         yield f"\n```text\n{parser.epilog.strip()}\n```"
 
 
-def _link_to_page_of(command: str, path: str) -> str:
+def _link_to_page_of(command: str, django_name: str, path: str) -> str:
     """Return a link to the page about the command whose class is at a path; "" if only its help names the page."""
-    feature = re.match(r"contrib\.(\w+)", path)
-    page = f"contrib/{feature[1]}.md" if feature else PAGES_OF_COMMANDS.get(command)
+    page = PAGES_OF_COMMANDS.get(command, "")
+    if feature := re.match(r"contrib\.(\w+)", path):
+        page = _section_of_feature(feature[1], command, django_name)
     return f" ([more](../{page}))" if page else ""
+
+
+def _section_of_feature(feature: str, command: str, django_name: str) -> str:
+    """Return the page of a command's feature, with the anchor of the section that shows the command first."""
+    from judgments.admin.documentation import heading_anchor
+
+    text = (ROOT / "contrib" / feature / "README.md").read_text(encoding="utf-8")
+    before, *after = re.split(rf"quorum {command}\b|manage\.py {django_name}\b", text, maxsplit=1)
+    headings = re.findall(r"^##+ (.*)", before, re.M)
+    anchor = f"#{heading_anchor(headings[-1], '-')}" if headings and after else ""
+    return f"contrib/{feature}.md{anchor}"
 
 
 def _link_files(text: str) -> str:

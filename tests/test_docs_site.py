@@ -44,6 +44,8 @@ def test_every_page_is_in_the_menu_and_every_command_metric_and_statistic_on_a_p
     assert [
         words for words in all_commands().names if f'id="{words.replace(" ", "-")}"' not in commands
     ] == []
+    # the section of a feature's page that shows `crowd panel`
+    assert 'href="../contrib/panel_lists.html#whom-to-pay"' in commands
     metrics = (site / "reference" / "metrics.html").read_text("utf-8")
     assert [name for name in METRICS if f"<code>{name}</code>" not in metrics] == []
     statistics = (site / "reference" / "statistics.html").read_text("utf-8")
