@@ -113,7 +113,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
         page.meta["search"] = {"boost": 0.2}
     if page.file.src_uri == "reference.md":
         return re.sub(
-            r"^## (.+)$", lambda head: f"## [{head[1]}](reference/{_slug(head[1])}.md)", markdown, flags=re.M
+            r"(?m)^## (.+)$", lambda head: f"## [{head[1]}](reference/{_slug(head[1])}.md)", markdown
         )
     return re.sub(r"reference\.md#([a-z-]+)", r"reference/\1.md", markdown)
 
@@ -141,10 +141,7 @@ def command_page() -> Iterator[str]:
         yield from _table(
             ("`quorum`", "what it does"),
             [
-                (
-                    f"[`{command}`](#{command.replace(' ', '-')})",
-                    f"{summary}{_link_to_page_of(command, django_name, path)}",
-                )
+                (f"[`{command}`](#{_slug(command)})", summary + _link_to_page_of(command, django_name, path))
                 for command, (django_name, summary, path) in commands.items()
             ],
         )
@@ -181,8 +178,7 @@ def _section_of_feature(feature: str, command: str, django_name: str) -> str:
     text = (ROOT / "contrib" / feature / "README.md").read_text(encoding="utf-8")
     before, *after = re.split(rf"quorum {command}\b|manage\.py {django_name}\b", text, maxsplit=1)
     headings = re.findall(r"^##+ (.*)", before, re.M)
-    anchor = f"#{heading_anchor(headings[-1], '-')}" if headings and after else ""
-    return f"contrib/{feature}.md{anchor}"
+    return f"contrib/{feature}.md" + (f"#{heading_anchor(headings[-1], '-')}" if headings and after else "")
 
 
 def _link_files(text: str) -> str:
@@ -312,8 +308,7 @@ def calls_page() -> Iterator[str]:
         yield f"\n## {tag}\n"
         yield from _table(("call", "what it does"), rows_by_tag[tag])
     yield "\n## Where each page's data is\n\nPages of a study in the admin, by the last part of their address:\n"
-    with (FIGURES / "pages.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.reader(file))[1:]
+    _, *rows = csv.reader((FIGURES / "pages.csv").read_text(encoding="utf-8").splitlines())
     yield from _table(
         ("page", "calls"),
         [(f"`{page}`", ", ".join(f"`{call}`" for call in calls.split())) for page, calls in rows],

@@ -39,11 +39,9 @@ def without_absent_features(markdown: str, active_features: Container[str]) -> s
         conjunction = next((word for word in (" and ", " or ") if word in re.sub(MEMBER, "", match[0])), ", ")
         return conjunction.join([", ".join(members[:-1]), members[-1]] if members[1:] else members)
 
-    def shorten_parentheses(match: re.Match[str]) -> str:
-        return "" if has_only_absent(match[0]) else match[0]
-
     def shorten_text(text: str, *, is_item: bool = False) -> str:
-        sentences = END_OF_SENTENCE.split(PARENTHESES.sub(shorten_parentheses, text))
+        text = PARENTHESES.sub(lambda match: "" if has_only_absent(match[0]) else match[0], text)
+        sentences = END_OF_SENTENCE.split(text)
         if is_item and is_absent(sentences[0]):  # the others are about the item that it introduces
             return ""
         return " ".join(sentence for sentence in sentences if not is_absent(sentence))
@@ -55,9 +53,8 @@ def without_absent_features(markdown: str, active_features: Container[str]) -> s
             cells = block.split("|")
             first_linked = next((cell for cell in cells if re.search(LINK, cell)), "")
             return None if has_only_absent(first_linked) else "|".join(map(shorten_text, cells))
-        item = re.match(ITEM_MARKER, block)
-        marker = item[0] if item else ""
-        text = shorten_text(block.removeprefix(marker), is_item=bool(item))
+        marker = "".join(re.findall(f"^{ITEM_MARKER}", block))
+        text = shorten_text(block.removeprefix(marker), is_item=bool(marker))
         return marker + text if text else None
 
     blocks = [shorten(block) if is_absent(block) else block for block in END_OF_BLOCK.split(markdown)]
