@@ -35,13 +35,20 @@ class AnnotationConfig(AppConfig):
 
     jobs = {
         "sync_crowd": JobKind(f"{PATH}.sync_crowd", CROWD, _("Comparison with the crowd"), scope="money"),
-        **{  # essential: these jobs, which erase people's data, cannot be cancelled and are exempt from limits
-            kind: JobKind(f"{PATH}.{kind}", INTERACTIVE, title, scope="workers", is_essential=True)
-            for kind, title in (
-                ("end_retention", _("Removal of participants' identities")),
-                ("finish_erasure", _("Removal of files that name an erased participant")),
-            )
-        },
+        "end_retention": JobKind(
+            f"{PATH}.end_retention",
+            INTERACTIVE,
+            _("Removal of participants' identities"),
+            "workers",
+            is_essential=True,
+        ),
+        "finish_erasure": JobKind(
+            f"{PATH}.finish_erasure",
+            INTERACTIVE,
+            _("Removal of files that name an erased participant"),
+            scope="workers",
+            is_essential=True,
+        ),
     }
 
     def ready(self) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.apps import apps
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.utils.functional import SimpleLazyObject
 from django.utils.module_loading import import_string
 
@@ -59,10 +60,16 @@ def lazy_registry(read: Callable[[], T]) -> T:
 
 
 def declared_by_features(attribute: str) -> dict[str, Any]:
-    """Return the union of the mappings that active features have in an attribute."""
+    """Return the union of the mappings that active features have in an attribute.
+
+    Raise ImproperlyConfigured if two features declare the same key.
+    """
     union: dict[str, Any] = {}
     for feature in _active_features():
-        union.update(getattr(feature, attribute))
+        declared = getattr(feature, attribute)
+        if repeated := union.keys() & declared.keys():
+            raise ImproperlyConfigured(f"Two features declare {attribute} {', '.join(sorted(repeated))}.")
+        union |= declared
     return union
 
 

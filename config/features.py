@@ -88,7 +88,6 @@ class Feature(AppConfig):
         queues: queues of rows that /health/metrics counts by state, such as ``{"webhooks": ("webhooks.WebhookDelivery",
             "made_at")}``: by name, the model and its field of time.
         integrity_checks: paths of functions that yield problems in its tables. They run even if the feature is off.
-        home_parts: templates that the home page includes in its section for researchers.
         account_pages: pages in the menu of the account, as (title, name of the URL).
         menu: sections of the sidebar, as (heading, entries). An entry is (title, icon, model) and opens the admin's
             list of the model.
@@ -136,7 +135,6 @@ class Feature(AppConfig):
     participant_scopes: ClassVar[Mapping[str, str]] = {}
     queues: ClassVar[Mapping[str, tuple[str, str]]] = {}
     integrity_checks: ClassVar[tuple[str, ...]] = ()
-    home_parts: ClassVar[tuple[str, ...]] = ()
     account_pages: ClassVar[tuple[tuple[str | Promise, str], ...]] = ()
     menu: ClassVar[tuple[tuple[str | Promise, tuple[Entry, ...]], ...]] = ()
     tables: ClassVar[tuple[Entry, ...]] = ()

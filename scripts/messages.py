@@ -236,7 +236,11 @@ def _staff_texts() -> Iterator[tuple[str, str]]:
     yield from (("judgments/jobs/words.py", text) for text in QUEUE_TITLES.values())
     for role, explanation in (*ROLES, *DATASET_ROLES):
         yield from (("judgments/access", text) for text in (role, explanation))
-    scope_paths = {name: _path_of(app) for app in settings.FEATURES.values() for name in app.scopes}
+    scope_paths = {
+        name: _path_of(app)
+        for app in settings.FEATURES.values()
+        for name in (*app.scopes, *app.participant_scopes)
+    }
     yield from ((scope_paths.get(name, "judgments/access"), text) for name, text in SCOPES.items())
     yield from (("judgments/datasets/upload_parts.py", text) for text in ENCODINGS.values())
 
@@ -252,10 +256,7 @@ def _study_page_texts() -> Iterator[tuple[str, str]]:
     for start in START_PAGES.values():
         yield from ((_path_of(start.view), text) for text in (start.label, start.text) if text)
     for step in STEPS.values():
-        operation = inspect.getclosurevars(step.run).nonlocals.get(
-            "operation"
-        )  # that the step offers, if any
-        location = _path_of(step.run if operation is None else operation.do or operation.prepare)
+        location = _path_of(step.operation.do or step.operation.prepare if step.operation else step.run)
         yield from ((location, text) for text in (step.label, step.message) if text)
         if step.form is None:
             continue

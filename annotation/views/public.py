@@ -9,7 +9,6 @@ from django.views.decorators.http import require_safe
 from annotation.views.decorators import errors_as_pages
 from annotation.work.sheet.effort import studies_with_effort
 from annotation.work.summaries import open_studies
-from common.features import feature_settings
 from judgments.models import Study
 from judgments.studies.studies import find_study
 
@@ -19,8 +18,7 @@ MAX_STUDIES = 30  # maximum number of studies on the home page
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     studies = studies_with_effort(open_studies()[:MAX_STUDIES])
-    parts = [template for feature in feature_settings.FEATURES.values() for template in feature.home_parts]
-    return render(request, "home.html", {"studies": studies, "parts": parts})
+    return render(request, "home.html", {"studies": studies})
 
 
 @require_safe

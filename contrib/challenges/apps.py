@@ -15,7 +15,7 @@ class ChallengesConfig(Feature):
     pages = ("contrib.challenges.page",)
     menu = ((_("Evaluation server"), ((_("Challenges"), "trophy", "challenges.challenge"),)),)
     tables = ((_("Submissions"), "upload_file", "challenges.submission"),)
-    home_parts = ("challenges/home.html",)
+    additions = {"challenges/home.html": "home"}
     participant_scopes = {
         "submissions:read": "challenges, and your submissions to challenges",
         "submissions:write": "submit captions to challenges",

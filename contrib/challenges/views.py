@@ -23,6 +23,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from common.amounts import thousands
 from common.errors import ObjectNotFound, QuorumError
+from common.features import feature_settings
 from common.markup import render_markdown
 from contrib.challenges.api import SUBMISSION_TAG
 from contrib.challenges.caption_files import max_request_bytes, max_submission_bytes, states_more_bytes
@@ -154,7 +155,7 @@ def make_token(request: HttpRequest, slug: str) -> HttpResponse:
         User.objects.select_for_update().get(pk=user.pk)
         for token in ApiToken.objects.filter(user=user, name=SUBMISSION_TAG, revoked_at=None):
             revoke_token(token=token)
-        scopes = ["submissions:read", "submissions:write"]  # both are participant_scopes of the feature
+        scopes = list(feature_settings.FEATURES["challenges"].participant_scopes)
         _token, key = create_token(user=user, name=SUBMISSION_TAG, scopes=scopes)
     return _own_submissions_page(request, challenge, user, key=key)
 

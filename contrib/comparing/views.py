@@ -188,7 +188,7 @@ add_page_part(
         METRICS_PAGE,
         "evaluation/two_metrics.html",
         _metric_comparison_context,
-        label=gettext_noop("Comparison of two metrics"),
+        label=gettext_noop("comparison of two metrics"),
     )
 )
 

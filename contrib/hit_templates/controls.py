@@ -1,29 +1,22 @@
-"""Make control items of HIT templates from rows with expected answers, and simulate answers to questions."""
+"""Make control items of HIT templates from rows with expected answers."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
 from django.utils.translation import gettext
 
 from common.errors import DesignError
 from contrib.hit_templates.expected_answers import (
-    ROUNDING,
     ExpectedAnswerProblem,
-    example_answer,
     expected_answer_columns,
-    meets_expectation,
     read_expected_answers,
     read_explanation,
 )
 from contrib.hit_templates.filling import filled_questions
-from contrib.hit_templates.questions import FormQuestion
 from contrib.hit_templates.reading import TemplateForm
 from judgments.drawing.controls.makers import KNOWN_GOOD, REPEATED, ControlSlot, KnownItem
-from judgments.drawing.draws import shuffle
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Group, Image, UnitSpec
 
@@ -32,9 +25,6 @@ if TYPE_CHECKING:
 
 
 TEMPLATE_CONTROLS = (KNOWN_GOOD, REPEATED)
-MAX_TRIES = 20  # number of attempts to draw a wrong answer
-TICK_CHANCE = 0.4  # probability that a simulated worker ticks a box
-SIMULATED_TEXT = "An answer of a simulated worker."
 
 
 def control_contradictions(template: TemplateForm, design: StudyDesign) -> Iterator[str]:
@@ -154,59 +144,3 @@ def make_known_control(slot: ControlSlot, items: Sequence[KnownItem]) -> Group:
         content={"fields": fields},
     )
     return Group(row.name, (unit,))
-
-
-def draw_control_answer(
-    questions: Sequence[FormQuestion],
-    expected: Mapping[str, Any],
-    random_answer: dict[str, Any],
-    *,
-    right: bool,
-    rng: np.random.Generator,
-) -> dict[str, Any]:
-    """Return a simulated answer to a control item.
-
-    Args:
-        expected: the expectations of the control item, by question.
-        random_answer: a possible answer, whose values are kept where nothing is expected.
-        right: whether the answer meets all expectations, or else fails one of them. If random values never fail one,
-            the right answer is returned.
-    """
-    by_name = {question.name: question for question in questions}
-    answer = random_answer | {
-        name: example_answer(by_name[name], expectation, random_answer.get(name))
-        for name, expectation in expected.items()
-    }
-    if right:
-        return answer
-    for name in shuffle(sorted(expected), rng):
-        for _try in range(MAX_TRIES):
-            wrong_answer = answer | {name: draw_random_answer(by_name[name], rng)}
-            if not meets_expectation(expected, wrong_answer):
-                return wrong_answer
-    return answer
-
-
-def draw_random_answer(question: FormQuestion, rng: np.random.Generator) -> Any:
-    """Return a random valid answer to a question, which is not of the shape "fixed" (a hidden constant)."""
-    values = [option.value for option in question.options if option.value]
-    if question.shape == "choice":
-        return values[int(rng.integers(len(values)))]
-    if question.shape == "several":
-        # One number for each option, also for those that must be ticked.
-        draws = rng.random(len(question.options)).tolist()
-        return [
-            option.value
-            for option, draw in zip(question.options, draws, strict=True)
-            if option.required or draw < TICK_CHANCE
-        ]
-    if question.shape == "number":
-        step = question.step or 1.0
-        low = question.low if question.low is not None else 0.0
-        high = question.high if question.high is not None else low + 100.0
-        if question.low is None and high < 0:
-            # 0 is above the upper bound. Take a multiple of the step instead, since steps are counted from 0.
-            low = step * math.floor((high - 100.0) / step)
-        step_count = int((high - low) / step + ROUNDING)
-        return low + step * int(rng.integers(step_count + 1))
-    return SIMULATED_TEXT[: question.max_length]

@@ -46,6 +46,6 @@ class RehearsalsConfig(Feature):
                 "controls_careful": _("share of check questions that careful participants answered right"),
                 "controls_spammers": _("share of check questions that spammers answered right"),
             },
-            shares=frozenset({"recovered", "undecided", "controls_careful", "controls_spammers"}),
+            percent_entries=frozenset({"recovered", "undecided", "controls_careful", "controls_spammers"}),
         ),
     }

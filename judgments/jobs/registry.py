@@ -35,7 +35,7 @@ class JobKind:
         title: what pages call a job of the kind; "" for the kind's name in words.
         scope: the scope that a token needs, with the verb "read", to see the kind's results.
         result_labels: labels of entries of the result, if they are not just their names in words.
-        shares: entries of the result that pages show in percent.
+        percent_entries: entries of the result that pages show in percent.
         is_essential: whether other work depends on the job. It then cannot be cancelled and is exempt from limits.
         is_automatic: whether jobs start while a page is open, so that pages do not list them.
         creates_study: whether the argument "study" is the slug of the study that the job creates.
@@ -47,7 +47,7 @@ class JobKind:
     title: str | Promise = ""
     scope: str = "studies"
     result_labels: Mapping[str, str | Promise] = field(default_factory=dict)
-    shares: frozenset[str] = frozenset()
+    percent_entries: frozenset[str] = frozenset()
     is_essential: bool = False
     is_automatic: bool = False
     creates_study: bool = False
@@ -99,7 +99,7 @@ def periodic_tasks() -> tuple[PeriodicTask, ...]:
 
 
 def known_kind(kind: str) -> JobKind:
-    """Return a kind, even if its feature is off; one without words if no app has it."""
+    """Return a kind, even if its feature is off; UNKNOWN_KIND, without a title, if no app declares it."""
     return _known_kinds.get(kind, UNKNOWN_KIND)
 
 

@@ -63,7 +63,7 @@ def _describe_name(name: str, kind: JobKind) -> str:
 def _describe_value(name: str, value: Any, kind: JobKind) -> str:
     if isinstance(value, bool):
         return gettext("yes") if value else gettext("no")
-    if name in kind.shares:
+    if name in kind.percent_entries:
         return amounts.percent(value)
     if isinstance(value, float):
         return amounts.thousands(round(value, 2))

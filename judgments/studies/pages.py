@@ -21,6 +21,7 @@ from judgments.access.rights import Right
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import Study
+from judgments.operations import Operation
 
 Context = dict[str, Any]
 
@@ -145,6 +146,7 @@ class StudyStep:
         form: the form for ``{% step_form %}``; None if a template has the form.
         refusal_address: a function that gets the study and a key of its design, and returns the address at which an
             error about the key is shown. If it is None, the error is shown at the top of the page.
+        operation: the operation that the step offers; None if the step is not one.
         design_page: the page of the step, if a button of the design's form saves the design and then carries out the
             step; "" otherwise.
     """
@@ -162,6 +164,7 @@ class StudyStep:
     inline: bool = False
     form: StepForm | None = None
     refusal_address: Callable[[Study, str], str] | None = None
+    operation: Operation | None = None
     design_page: str = ""
 
 

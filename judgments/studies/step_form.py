@@ -121,6 +121,7 @@ def add_operation(
             job=operation.job,
             inline=bool(field_names) if inline is None else inline,
             refusal_address=refusal_address,
+            operation=operation,
             design_page=design_page,
             form=form,
         )

@@ -228,5 +228,7 @@ def _read_script() -> str:
 
 @cache
 def _read_static_file(name: str) -> str:
-    # the source file, since collected files have other names
-    return Path(str(finders.find(name))).read_text(encoding="utf-8")
+    path = finders.find(name)  # the source file, since collected files have other names
+    if path is None:
+        raise FileNotFoundError(f"No app has the static file {name!r}.")
+    return Path(path).read_text(encoding="utf-8")

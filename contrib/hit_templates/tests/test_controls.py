@@ -14,7 +14,6 @@ from annotation.quality.controls import control_answers
 from annotation.quality.rules import copy_rules
 from common.errors import DesignError
 from contrib.hit_templates.answers import checked_answer
-from contrib.hit_templates.controls import draw_random_answer
 from contrib.hit_templates.expected_answers import (
     ExpectedAnswerProblem,
     expected_on_repeat,
@@ -24,6 +23,7 @@ from contrib.hit_templates.expected_answers import (
 from contrib.hit_templates.filling import fill_page, filled_questions
 from contrib.hit_templates.importing import check_template
 from contrib.hit_templates.reading import read_template
+from contrib.hit_templates.rehearsal import draw_random_answer
 from contrib.hit_templates.tests.templating import TONE, inputs_file, make_template_study
 from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from contrib.rehearsals.simulation.run import rehearse

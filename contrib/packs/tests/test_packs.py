@@ -226,15 +226,15 @@ NAMES = {"a": "refA", "b": "GPT-4", "c": "IKUN-C"}
 
 def esa() -> Iterator[str]:
     """Yield each answer with an earlier one, and lines that are no work."""
-    yield "engjpn1,ende-tutorial1,1000001,TGT,eng,jpn,0,ende-tutorial1,False,[],1.0,1.0\n"
+    yield "engjpn1,ende-tutorial1,1000001,TGT,eng,jpn,0,ende-tutorial1,False,[],1711317201.0,1711317201.0\n"
     for system, scores in SCORES.items():
         for line, points in enumerate(scores):
             document = "test-en-news_bbc.1" if line < 6 else "test-en-speech_x_000"
             start = f"engjpn1,{NAMES[system]},{line},TGT,eng,jpn"
-            yield f"{start},{points},{document},False,[],20.5,21.5\n"
-            yield f"{start},0,{document},False,[],10.5,11.5\n"
-            yield f"{start},0,{document}#dup,False,[],30.5,31.5\n"
-            yield f"{start.replace('TGT', 'BAD')},0,{document}#bad,False,[],30.5,31.5\n"
+            yield f"{start},{points},{document},False,[],1711317220.5,1711317221.5\n"
+            yield f"{start},0,{document},False,[],1711317210.5,1711317211.5\n"
+            yield f"{start},0,{document}#dup,False,[],1711317230.5,1711317231.5\n"
+            yield f"{start.replace('TGT', 'BAD')},0,{document}#bad,False,[],1711317230.5,1711317231.5\n"
 
 
 def test_ranks_are_those_of_wmt_s_script_on_the_same_lines(tmp_path: Path) -> None:
