@@ -6,9 +6,6 @@ See docs/metrics.md, and docs/content-and-keywords.md for `content` and `keyword
 al. 2013), V15 (Vedantam et al. 2015), MC12 (Mason, Charniak 2012), WG15 and WG16 (Wang, Gaizauskas 2015 and 2016).
 """
 
-from importlib import import_module
-from importlib.util import find_spec
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from quorum.metrics.h13_overlap import bleu_pre_matrix, bleu_pre_pairs
@@ -22,6 +19,7 @@ from quorum.metrics.inputs import (
 )
 from quorum.metrics.registry import MetricCall, MetricScore, Scores, call_of, score
 from quorum.numeric.signatures import BadSignature
+from quorum.numeric.submodules import lazy_modules
 
 __all__ = [
     "BadSignature",
@@ -41,13 +39,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a type checker would accept every name
-
-    def __getattr__(name):
-        # Import a module of the package when it is first used, so that one that needs few does not load all.
-        if name.startswith("_") or find_spec(f"{__name__}.{name}") is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return import_module(f"{__name__}.{name}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *(module.name for module in iter_modules(__path__))})
+    __getattr__, __dir__ = lazy_modules(__name__, __path__)

@@ -35,19 +35,9 @@ reason: why a figure or interval is nan. note: a warning about a figure that is 
 converged, iterations, gradient: how the fit of a model ended. `gradient` is the largest partial derivative at its end.
 """
 
-from importlib import import_module
-from importlib.util import find_spec
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
+from quorum.numeric.submodules import lazy_modules
+
 if not TYPE_CHECKING:  # a type checker would accept every name
-
-    def __getattr__(name):
-        # Import a module of the package when it is first used, so that one that needs few does not load all.
-        if name.startswith("_") or find_spec(f"{__name__}.{name}") is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return import_module(f"{__name__}.{name}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *(module.name for module in iter_modules(__path__))})
+    __getattr__, __dir__ = lazy_modules(__name__, __path__)
