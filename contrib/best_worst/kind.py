@@ -58,7 +58,6 @@ class BestWorst(OpenKind):
     page = Page(
         "annotation/kinds/best_worst.html",
         script="js/kinds/best_worst.js",
-        style="css/kinds/best_worst.css",
         # Keys of the keyboard, with words on what they do: to choose the best, and the worst.
         keys=((("1", "…"), wording.keys[0]), ((_("Shift 1"), "…"), wording.keys[1])),
     )
