@@ -66,10 +66,12 @@ def declared_by_features(attribute: str) -> dict[str, Any]:
     """
     union: dict[str, Any] = {}
     for feature in _active_features():
-        declared = getattr(feature, attribute)
-        if repeated := union.keys() & declared.keys():
-            raise ImproperlyConfigured(f"Two features declare {attribute} {', '.join(sorted(repeated))}.")
-        union |= declared
+        mapping = getattr(feature, attribute)
+        if repeated_keys := union.keys() & mapping.keys():
+            raise ImproperlyConfigured(
+                f"Two features declare {attribute} {', '.join(sorted(repeated_keys))}."
+            )
+        union |= mapping
     return union
 
 

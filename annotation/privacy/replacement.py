@@ -128,7 +128,8 @@ def replace_people(
 
 def _end_work(study: Study, worker: Worker) -> None:
     """Give back the HITs that the person holds, and end running sessions. ``_erase_answers`` deletes drafts."""
-    release_slots(Assignment.objects.filter(study=study, worker=worker), Assignment.State.RETURNED)
+    work = Assignment.objects.filter(study=study, worker=worker)
+    release_slots(work, Assignment.State.RETURNED)
     sessions = CrowdSession.objects.filter(study=study, worker=worker, status=CrowdSession.Status.WORKING)
     sessions.update(status=CrowdSession.Status.RETURNED)
     seats = Seat.objects.filter(study=study)  # hashes of the network addresses that took work
@@ -184,7 +185,9 @@ def _remove_quotes(study: Study, worker: Worker) -> None:
     """Remove the person's texts from detectors' evidence, including evidence about other people."""
     answers = judgments_of(study, worker).values_list("answer", "comment")
     texts = {text for answer in answers for text in _texts_within(list(answer))}
-    for model in (Case, Exclusion) if texts else ():
+    if not texts:
+        return
+    for model in (Case, Exclusion):
         for row in model._default_manager.filter(study=study, evidence__numbers__texts__isnull=False):
             quotes = row.evidence["numbers"]["texts"]
             redacted_quotes = [_redact_quote(quote, texts) for quote in quotes]
@@ -202,8 +205,10 @@ def _texts_within(value: Any) -> Iterator[str]:
     """Yield the strings in a JSON value that are not empty."""
     if isinstance(value, str) and value:
         yield value
-    elif isinstance(value, dict | list):
-        for member in value.values() if isinstance(value, dict) else value:
+    elif isinstance(value, dict):
+        yield from _texts_within(list(value.values()))
+    elif isinstance(value, list):
+        for member in value:
             yield from _texts_within(member)
 
 

@@ -116,7 +116,7 @@ register.filter("describe_work", describe_work)
 @register.simple_tag(takes_context=True)
 def additions(context: RequestContext, place: str) -> SafeString:
     """Render the templates that features add at a place of a page (``Feature.additions``), with its variables."""
-    templates = [name for name, own_place in declared_by_features("additions").items() if own_place == place]
+    templates = [name for name, value in declared_by_features("additions").items() if value == place]
     engine = template.Engine.get_default()
     with context.push():  # their variables must not reach the page
         return SafeString("\n".join(engine.get_template(name).render(context).strip() for name in templates))
